@@ -1,0 +1,1 @@
+"""Every figure that the project quotes, measured on the real code path."""

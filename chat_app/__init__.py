@@ -1,0 +1,1 @@
+"""The composition root: command line, settings, paths, the qasync loop, the demo."""

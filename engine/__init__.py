@@ -1,0 +1,1 @@
+"""Everything behind the window: protocols, encryption, network and disk, without Qt."""

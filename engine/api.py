@@ -1,0 +1,149 @@
+"""What the outside may ask of the engine: the ``ChatEngine`` protocol, no implementation.
+
+Methods are commands (imperative) or queries.  Every method may raise ``StorageError`` (shown with
+an action) and the errors it names; anything else that escapes is a bug.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.core.types import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.events import (
+    ConnectionView,
+    ConversationView,
+    EngineEvent,
+    GapView,
+    IdentityView,
+    MessageView,
+)
+
+MAX_TEXT_BYTES = 64 * 1024
+MAX_NAME_CHARACTERS = 64
+PAGE_SIZE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Consecutive rows, oldest first."""
+
+    messages: tuple[MessageView, ...]
+    has_older: bool
+    has_newer: bool
+    older_count: int
+    """Rows before the first one: the scrollbar's ordinal."""
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitePreview:
+    """What a link says, before anything touches the network."""
+
+    conversation_id: ConversationId
+    group_name: str
+    inviter_name: str
+    admin_fingerprint: str
+    node_addresses: tuple[str, ...]
+    already_joined: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderView:
+    """One line of "who holds it": source and since when, or None if not yet."""
+
+    participant_id: ParticipantId
+    name: str
+    certain: bool
+    source: str | None
+    since_ms: UnixMs | None
+
+
+Listener = Callable[[EngineEvent], None]
+
+
+class ChatEngine(Protocol):
+    """One profile's chats.  Methods are called on the loop that runs the engine."""
+
+    def subscribe(self, listener: Listener, /) -> Callable[[], None]:
+        """Call ``listener`` for every event, in order; returns how to stop."""
+
+    # identity ---------------------------------------------------------------------------------
+
+    def identity(self) -> IdentityView | None:
+        """None until the first start has been completed by ``create_identity``."""
+
+    async def create_identity(self, name: str) -> IdentityView:
+        """Raises LocalProtocolError if there is one, ConfigError if the name is unusable."""
+
+    # conversations ----------------------------------------------------------------------------
+
+    async def conversations(self) -> Sequence[ConversationView]:
+        """All of them, most recent activity first."""
+
+    async def create_group(self, name: str) -> ConversationId: ...
+
+    async def make_invite_link(self, conversation_id: ConversationId) -> str: ...
+
+    def preview_invite(self, link: str) -> InvitePreview:
+        """Parse only: no network, no disk.  Raises InviteError with the reason."""
+
+    async def join_group(self, link: str) -> ConversationId:
+        """Raises InviteError."""
+
+    async def leave_group(self, conversation_id: ConversationId) -> None:
+        """Tell the others if possible, then forget the group on this device."""
+
+    async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None: ...
+
+    async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
+        """Everything up to and including ``up_to`` was on screen; never moves backwards."""
+
+    async def save_draft(self, conversation_id: ConversationId, text: str) -> None: ...
+
+    # messages ---------------------------------------------------------------------------------
+
+    async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
+        """Returns once it is durable.  Raises ConfigError if empty or over MAX_TEXT_BYTES."""
+
+    async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
+        """Best effort, not stored; callers may call it at every key press."""
+
+    async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None: ...
+
+    async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """Hide it on this device; an own message that was never taken is not sent any more."""
+
+    async def fetch_missing(self, conversation_id: ConversationId) -> None:
+        """Ask for missing messages again, now."""
+
+    async def latest_page(
+        self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE
+    ) -> Page: ...
+
+    async def page_before(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> Page:
+        """Rows strictly before ``position``."""
+
+    async def page_after(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> Page:
+        """Rows strictly after ``position``."""
+
+    async def page_around(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> Page:
+        """Rows on both sides of ``position``, itself included where it exists."""
+
+    async def gap(self, conversation_id: ConversationId) -> GapView | None: ...
+
+    async def holders(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[HolderView]:
+        """One line for every other member."""
+
+    # state ------------------------------------------------------------------------------------
+
+    def connection(self) -> ConnectionView: ...
+
+    def counters(self) -> Mapping[str, int]: ...

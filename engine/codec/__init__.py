@@ -1,0 +1,1 @@
+"""Bytes ↔ core types.  The only importer of the generated modules in ``proto``."""

@@ -1,0 +1,25 @@
+"""Named counters: every bound that is hit and every byte that is dropped leaves a trace.
+
+A name is ``area.reason``, for example ``envelope.bad_signature``; it never holds anything a peer
+chose.  Counters are plain numbers in memory; whoever owns a profile persists a snapshot.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Counters:
+    """A bag of named, monotonically growing numbers."""
+
+    _values: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, amount: int = 1) -> None:
+        self._values[name] = self._values.get(name, 0) + amount
+
+    def snapshot(self) -> Mapping[str, int]:
+        """A copy, sorted by name."""
+        return dict(sorted(self._values.items()))
+
+    def __getitem__(self, name: str) -> int:
+        return self._values.get(name, 0)

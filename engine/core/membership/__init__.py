@@ -1,0 +1,1 @@
+"""Who belongs to a group, from signed statements."""

@@ -1,0 +1,310 @@
+"""What the core needs from disk: the profile's store, as writes and reads.
+
+All methods are synchronous and run on the one storage thread.  ``apply`` is one transaction:
+everything or nothing, durable when it returns.  Two adapters exist, SQLite and memory, and one
+contract suite runs on both.  Nothing here knows SQL.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from engine.core.sds.types import ChannelState, HolderEntry, Write
+from engine.core.types import (
+    ConversationId,
+    DeliveryState,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRecord:
+    """The identity of a device.  Private keys are raw 32 bytes; the database is encrypted."""
+
+    name: str
+    signing_key: bytes
+    encryption_key: bytes
+    network_key: bytes
+    """The libp2p identity: not the participant's, so that a peer id names nobody."""
+    instance_id: InstanceId
+    created_ms: UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRecord:
+    conversation_id: ConversationId
+    name: str
+    epoch_id: bytes
+    epoch_key: bytes
+    admin_public_key: bytes
+    created_ms: UnixMs
+    muted: bool = False
+    draft: str = ""
+    read_up_to: Position | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRecord:
+    conversation_id: ConversationId
+    participant_id: ParticipantId
+    public_key: bytes
+    encryption_key: bytes
+    name: str
+    is_admin: bool
+    joined_ms: UnixMs
+    left_ms: UnixMs | None = None
+    join_statement: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanRecord:
+    kind: str
+    start: int
+    length: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRecord:
+    """One row of a timeline, decrypted, as it will be shown."""
+
+    conversation_id: ConversationId
+    position: Position
+    sender_id: ParticipantId
+    is_own: bool
+    kind: str
+    text: str
+    spans: tuple[SpanRecord, ...]
+    sent_ms: UnixMs
+    received_ms: UnixMs
+    waiting: bool = False
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRecord:
+    """What the sender is shown of one own message."""
+
+    state: DeliveryState
+    attempts: int = 0
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessage:
+    record: MessageRecord
+    delivery: DeliveryRecord | None
+    holders: tuple[HolderEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPage:
+    """Consecutive rows, oldest first; hidden rows are left out and not counted."""
+
+    messages: tuple[StoredMessage, ...]
+    has_older: bool
+    has_newer: bool
+    older_count: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationSummary:
+    """Counts for the conversation list.  Unread: visible text rows of others after the mark."""
+
+    unread: int
+    first_unread: Position | None
+    last_message: StoredMessage | None
+    waiting_to_send: int
+    """Own messages that are only saved."""
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnSequence:
+    """The newest content message that this instance wrote in a conversation."""
+
+    instance_id: InstanceId
+    sequence: int
+    previous_id: MessageId
+
+
+# --- writes -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveProfile:
+    profile: ProfileRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutGroup:
+    """Insert, or replace everything but what belongs to the user: muted, draft, read_up_to."""
+
+    group: GroupRecord
+    initial_state: ChannelState | None = None
+    """Set when the group is new: its clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveGroup:
+    """Forget the group and everything in it."""
+
+    conversation_id: ConversationId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutMember:
+    member: MemberRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyChannel:
+    """What the channel's state machine wants written."""
+
+    conversation_id: ConversationId
+    writes: tuple[Write, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutMessage:
+    """Insert or replace by message id; ``hidden`` stays as it was."""
+
+    message: MessageRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HideMessage:
+    """Deleted on this device only: leaves every page and count; the log keeps it for others."""
+
+    conversation_id: ConversationId
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutDelivery:
+    conversation_id: ConversationId
+    message_id: MessageId
+    delivery: DeliveryRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveOwnSequence:
+    conversation_id: ConversationId
+    own_sequence: OwnSequence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveReadMark:
+    """Never moves backwards."""
+
+    conversation_id: ConversationId
+    up_to: Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveDraft:
+    conversation_id: ConversationId
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveMuted:
+    conversation_id: ConversationId
+    muted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutNodeAddress:
+    """A peer of a conversation (or of none): a multiaddr with /p2p/; newest 50 are kept."""
+
+    multiaddr: str
+    seen_ms: UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveValue:
+    """A small named value of the profile: the port, the window's geometry."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddCounters:
+    amounts: Mapping[str, int]
+
+
+StoreWrite: TypeAlias = (
+    SaveProfile
+    | PutGroup
+    | RemoveGroup
+    | PutMember
+    | ApplyChannel
+    | PutMessage
+    | HideMessage
+    | PutDelivery
+    | SaveOwnSequence
+    | SaveReadMark
+    | SaveDraft
+    | SaveMuted
+    | PutNodeAddress
+    | SaveValue
+    | AddCounters
+)
+
+
+class ProfileStore(Protocol):
+    """Everything that a profile keeps.  Every method may raise StorageError."""
+
+    def apply(self, writes: Sequence[StoreWrite], /) -> None:
+        """Make all ``writes`` durable in one transaction, in order, or none of them."""
+
+    def profile(self) -> ProfileRecord | None: ...
+
+    def groups(self) -> list[GroupRecord]: ...
+
+    def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]: ...
+
+    def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
+        """Raises StorageError for an unknown conversation."""
+
+    def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
+        """The raw bytes of a logged message, for a repair response."""
+
+    def own_sequence(
+        self, conversation_id: ConversationId, instance_id: InstanceId, /
+    ) -> OwnSequence | None: ...
+
+    def message(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> StoredMessage | None: ...
+
+    def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage: ...
+
+    def page_before(
+        self, conversation_id: ConversationId, position: Position, /, *, limit: int
+    ) -> StoredPage: ...
+
+    def page_after(
+        self, conversation_id: ConversationId, position: Position, /, *, limit: int
+    ) -> StoredPage: ...
+
+    def summary(self, conversation_id: ConversationId, /) -> ConversationSummary: ...
+
+    def holders(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[HolderEntry]: ...
+
+    def node_addresses(self) -> list[str]:
+        """Most recently seen first."""
+
+    def value(self, key: str, /) -> str | None: ...
+
+    def counters(self) -> Mapping[str, int]: ...
+
+    def close(self) -> None: ...

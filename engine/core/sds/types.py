@@ -1,0 +1,457 @@
+"""The vocabulary of an SDS channel: messages, inputs, writes, sends, events, saved state.
+
+Shapes follow the specification's Participant state and Message sections.  A state machine takes an
+``Input`` and returns a ``Transition``; the runner makes ``writes`` durable in one transaction, and
+only then performs ``sends`` and publishes ``events``.  Whoever reads these types knows everything
+that crosses the border of the core; nothing here knows how bytes are sealed, stored or carried.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from engine.core.types import (
+    AuthorSequence,
+    ChannelId,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """One dependency: its id, how to retrieve it (Waku message hash), who sent it (SDS-R)."""
+
+    message_id: MessageId
+    retrieval_hint: bytes | None = None
+    sender_id: ParticipantId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """An SDS message as on the wire.
+
+    content + lamport = content message; lamport without content = sync; content without lamport =
+    ephemeral.  ``causal_history`` is oldest first.
+    """
+
+    sender_id: ParticipantId
+    message_id: MessageId
+    channel_id: ChannelId
+    lamport_timestamp: int | None = None
+    causal_history: tuple[HistoryEntry, ...] = ()
+    bloom_filter: bytes | None = None
+    repair_request: tuple[HistoryEntry, ...] = ()
+    content: bytes | None = None
+
+    @property
+    def is_sync(self) -> bool:
+        return self.lamport_timestamp is not None and not self.content
+
+    @property
+    def is_ephemeral(self) -> bool:
+        return self.lamport_timestamp is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceRange:
+    """Sequence numbers ``first`` to ``last``, both included, without a hole."""
+
+    first: int
+    last: int
+
+
+Holdings: TypeAlias = dict[InstanceId, tuple[SequenceRange, ...]]
+"""Per author instance what is held, ranges ascending and disjoint."""
+
+
+# --- inputs -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendContent:
+    """The user said something.  ``author`` is already inside ``content``, the next number."""
+
+    content: bytes
+    author: AuthorSequence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendEphemeral:
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageReceived:
+    """A decoded and, in a sealed channel, verified message.
+
+    ``raw`` is what a repair response resends (sealed: the signed part as received; open: the SDS
+    bytes).  ``author`` is what the content says, None for sync, ephemeral and foreign content.
+    ``repaired_by`` is set when somebody else sent it again under an outer signature of their own.
+    ``verified``: the sender is proved by signature, so holders may be certain.
+    """
+
+    message: Message
+    raw: bytes
+    author: AuthorSequence | None = None
+    holdings: Holdings | None = None
+    verified: bool = True
+    repaired_by: ParticipantId | None = None
+    retrieval_hint: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyAccepted:
+    """The network took a copy of our message: ``peers`` relays or service nodes.
+
+    ``retrieval_hint`` is the Waku hash of that copy.
+    """
+
+    message_id: MessageId
+    peers: int
+    retrieval_hint: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectivityChanged:
+    """Whether any peer can be reached.  Offline attempts and offline time do not count."""
+
+    online: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembersChanged:
+    """Everybody in the channel, ourselves included."""
+
+    members: frozenset[ParticipantId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResendRequested:
+    """The user wants one of our messages sent again now, given up or not."""
+
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrieveRequested:
+    """The user wants missing messages asked for again now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlineReached:
+    """The time that ``next_deadline`` named has come (early and late calls are harmless)."""
+
+
+Input: TypeAlias = (
+    SendContent
+    | SendEphemeral
+    | MessageReceived
+    | CopyAccepted
+    | ConnectivityChanged
+    | MembersChanged
+    | ResendRequested
+    | RetrieveRequested
+    | DeadlineReached
+)
+
+
+# --- saved state --------------------------------------------------------------------------------
+
+
+class OutgoingState(StrEnum):
+    """The specification's states; ACKNOWLEDGED leaves the outgoing buffer."""
+
+    UNACKNOWLEDGED = "unacknowledged"
+    POSSIBLY_ACKNOWLEDGED = "possibly_acknowledged"
+    ACKNOWLEDGED = "acknowledged"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """A delivered message: all of it that must be remembered besides its raw bytes."""
+
+    position: Position
+    sender_id: ParticipantId
+    retrieval_hint: bytes | None = None
+    author: AuthorSequence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingEntry:
+    """One of our messages that still has to be acknowledged."""
+
+    message_id: MessageId
+    raw: bytes
+    state: OutgoingState
+    attempts: int
+    next_send_ms: UnixMs
+    accepted: bool
+    created_ms: UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncomingEntry:
+    """A received message with unmet causal dependencies."""
+
+    message: Message
+    raw: bytes
+    author: AuthorSequence | None
+    retrieval_hint: bytes | None
+    received_ms: UnixMs
+    shown: bool = False
+    """The soft time-out is over: the window shows it below a gap."""
+
+
+class MissingState(StrEnum):
+    WANTED = "wanted"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingEntry:
+    """A dependency that we lack, and when to ask for it (SDS-R) next."""
+
+    entry: HistoryEntry
+    state: MissingState
+    since_ms: UnixMs
+    online_ms: int
+    """How long we have looked for it while online."""
+    request_at_ms: UnixMs
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HolderEntry:
+    message_id: MessageId
+    participant_id: ParticipantId
+    source: HolderSource
+    since_ms: UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelState:
+    """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
+
+    lamport_timestamp: int
+    log: tuple[LogEntry, ...] = ()
+    """Ascending by position."""
+    outgoing: tuple[OutgoingEntry, ...] = ()
+    incoming: tuple[IncomingEntry, ...] = ()
+    missing: tuple[MissingEntry, ...] = ()
+    holders: tuple[HolderEntry, ...] = ()
+    """Only of our own messages that are not yet held by everybody."""
+
+
+# --- writes -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveClock:
+    lamport_timestamp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendToLog:
+    """Insert at ``entry.position``, which may lie before messages already there."""
+
+    entry: LogEntry
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveRetrievalHint:
+    message_id: MessageId
+    retrieval_hint: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutOutgoing:
+    """Insert or replace."""
+
+    entry: OutgoingEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveOutgoing:
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutIncoming:
+    """Insert or replace."""
+
+    entry: IncomingEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveIncoming:
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutMissing:
+    """Insert or replace."""
+
+    entry: MissingEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveMissing:
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutHolder:
+    """Insert, or replace a less certain source by a more certain one."""
+
+    entry: HolderEntry
+
+
+Write: TypeAlias = (
+    SaveClock
+    | AppendToLog
+    | SaveRetrievalHint
+    | PutOutgoing
+    | RemoveOutgoing
+    | PutIncoming
+    | RemoveIncoming
+    | PutMissing
+    | RemoveMissing
+    | PutHolder
+)
+
+
+# --- sends --------------------------------------------------------------------------------------
+
+
+class SendPurpose(StrEnum):
+    CONTENT = "content"
+    RETRANSMISSION = "retransmission"
+    SYNC = "sync"
+    EPHEMERAL = "ephemeral"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broadcast:
+    """Seal ``raw`` (bytes that ``sign`` made) afresh and publish it."""
+
+    message_id: MessageId
+    raw: bytes
+    purpose: SendPurpose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroadcastRepair:
+    """Somebody asked for this message: load its raw bytes and resend them as a repair response."""
+
+    message_id: MessageId
+
+
+Send: TypeAlias = Broadcast | BroadcastRepair
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDelivered:
+    """All dependencies are met (or lost): it is in the log.  Own messages are delivered at send."""
+
+    message: Message
+    position: Position
+    author: AuthorSequence | None
+    is_own: bool
+    late: bool
+    """It was inserted before messages that had been delivered already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageShownWaiting:
+    """The soft time-out (60 s) is over and dependencies still lack: show it below the gap."""
+
+    message: Message
+    author: AuthorSequence | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EphemeralReceived:
+    message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapChanged:
+    """What is missing now, and how many messages wait for it.  Empty ``missing`` = gap closed."""
+
+    missing: tuple[MissingEntry, ...]
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependencyLost:
+    entry: HistoryEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldByChanged:
+    """One of our messages: who holds it for certain and who maybe (never ourselves)."""
+
+    message_id: MessageId
+    certain: tuple[HolderEntry, ...]
+    maybe: tuple[HolderEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingChanged:
+    """One of our messages: the protocol's state, and whether the network ever took a copy."""
+
+    message_id: MessageId
+    state: OutgoingState
+    accepted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRequested:
+    message_ids: tuple[MessageId, ...]
+
+
+Event: TypeAlias = (
+    MessageDelivered
+    | MessageShownWaiting
+    | EphemeralReceived
+    | GapChanged
+    | DependencyLost
+    | HeldByChanged
+    | OutgoingChanged
+    | RepairRequested
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """``writes`` first, in one transaction; then ``sends``; then ``events``."""
+
+    writes: tuple[Write, ...] = ()
+    sends: tuple[Send, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+# --- what is injected ---------------------------------------------------------------------------
+
+MessageIdOf: TypeAlias = Callable[[ParticipantId, ChannelId, int, bytes], MessageId]
+"""(sender, channel, lamport, content) → id of a content message."""
+
+Sign: TypeAlias = Callable[[Message, Holdings | None, UnixMs], bytes]
+"""Turn a message into the raw bytes that are kept and broadcast (sealed channel: a signed part)."""
+
+RandomUnit: TypeAlias = Callable[[], float]
+"""Uniform in [0, 1)."""
+
+Hash64: TypeAlias = Callable[[str], int]
+"""First 8 bytes, big-endian, of sha256 of the UTF-8 text: SDS-R's H."""

@@ -1,0 +1,67 @@
+"""Identifiers, time and the few value types that every layer shares."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+
+MessageId = NewType("MessageId", str)
+"""An SDS message id, opaque on the wire; ours are 22 characters of base64url."""
+
+ChannelId = NewType("ChannelId", str)
+"""The SDS ``channel_id`` as on the wire: "0" for a group without channels."""
+
+ConversationId = NewType("ConversationId", str)
+"""A group or a pair on this device: base64url (no padding) of the 32-byte group id."""
+
+ParticipantId = NewType("ParticipantId", str)
+"""32 lower-case hex characters: the first 16 bytes of sha256 over (domain, Ed25519 public key)."""
+
+InstanceId = NewType("InstanceId", bytes)
+"""16 random bytes, new whenever a profile starts from a backup; precedes sequence numbers."""
+
+UnixMs = NewType("UnixMs", int)
+"""Integer Unix milliseconds."""
+
+ContentTopic = NewType("ContentTopic", str)
+PubsubTopic = NewType("PubsubTopic", str)
+WakuHash = NewType("WakuHash", bytes)
+"""The deterministic Waku message hash, 32 bytes; also SDS's retrieval hint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Position:
+    """Place in a channel's log: Lamport timestamp, then message id by byte."""
+
+    lamport_timestamp: int
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorSequence:
+    """The n-th content message of one instance of one author: 1, 2, 3 …"""
+
+    instance_id: InstanceId
+    sequence: int
+
+
+class DeliveryState(StrEnum):
+    """What the sender is shown; order matters, a state never moves backwards.
+
+    FAILED stands apart: no relay, service node or Store ever took the message, and it was given up.
+    """
+
+    SAVED = "saved"
+    SENT = "sent"
+    POSSIBLY_HELD = "possibly_held"
+    HELD = "held"
+    FAILED = "failed"
+
+
+class HolderSource(StrEnum):
+    """How we know that somebody holds a message; only BLOOM is uncertain."""
+
+    CAUSAL = "causal"
+    HOLDINGS = "holdings"
+    REPAIR = "repair"
+    AUTHOR = "author"
+    BLOOM = "bloom"

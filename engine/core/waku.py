@@ -1,0 +1,19 @@
+"""The Waku message (14/WAKU2-MESSAGE) as the engine's own type, and its limits."""
+
+from dataclasses import dataclass
+
+from engine.core.types import ContentTopic
+
+MAX_WAKU_MESSAGE_BYTES = 150 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakuMessage:
+    """``timestamp_ns`` is UNIX nanoseconds by the sender's clock, None if absent."""
+
+    payload: bytes
+    content_topic: ContentTopic
+    version: int | None = None
+    timestamp_ns: int | None = None
+    meta: bytes | None = None
+    ephemeral: bool | None = None

@@ -1,0 +1,1 @@
+"""Keys, signatures and envelopes.  Knows nothing of disk, network or groups' rules."""

@@ -1,0 +1,244 @@
+"""What the engine tells the outside: read models, decrypted and ready to show, and its events.
+
+Events are past tense and carry whole read models, so that a listener never has to ask back to
+draw.  Nothing here knows how a message was carried, sealed or stored.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from engine.core.types import (
+    ConversationId,
+    DeliveryState,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+
+
+class MessageKind(StrEnum):
+    TEXT = "text"
+    CREATED = "created"
+    JOINED = "joined"
+    LEFT = "left"
+    UNSUPPORTED = "unsupported"
+    """Content of a newer version: shown as such, never dropped."""
+
+
+class SpanKind(StrEnum):
+    LINK = "link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSpan:
+    """``start`` and ``length`` in UTF-16 code units, as Qt counts them."""
+
+    kind: SpanKind
+    start: int
+    length: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryView:
+    """State of one of our own messages.  Tuples hold the other current members only."""
+
+    state: DeliveryState
+    held_by: tuple[ParticipantId, ...] = ()
+    maybe_held_by: tuple[ParticipantId, ...] = ()
+    of: int = 0
+    """n: all other members, now."""
+    attempts: int = 0
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """One row of a timeline.  Rows are ordered by ``position``; waiting rows stand last."""
+
+    conversation_id: ConversationId
+    position: Position
+    sender_id: ParticipantId
+    sender_name: str
+    is_own: bool
+    kind: MessageKind
+    text: str
+    spans: tuple[TextSpan, ...]
+    sent_ms: UnixMs
+    delivery: DeliveryView | None
+    """None for other people's messages."""
+    waiting: bool = False
+    """Received, but held back by SDS: earlier messages are missing."""
+    late: bool = False
+
+    @property
+    def message_id(self) -> MessageId:
+        return self.position.message_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapView:
+    """Messages known to exist that this device lacks."""
+
+    conversation_id: ConversationId
+    missing: int
+    waiting: int
+    """How many received messages wait behind them."""
+    since_ms: UnixMs
+    requests: int
+    next_request_ms: UnixMs | None
+    lost: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberView:
+    participant_id: ParticipantId
+    name: str
+    is_self: bool
+    is_admin: bool
+    has_left: bool
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationView:
+    """One row of the conversation list."""
+
+    conversation_id: ConversationId
+    name: str
+    members: tuple[MemberView, ...]
+    unread: int
+    first_unread: Position | None
+    muted: bool
+    last_message: MessageView | None
+    missing: int
+    waiting_to_send: int
+    failed: int
+    created_ms: UnixMs
+    draft: str
+
+
+class ConnectionLevel(StrEnum):
+    OFFLINE = "offline"
+    MINIMAL = "minimal"
+    GOOD = "good"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionView:
+    level: ConnectionLevel
+    peers: int
+    reason: str
+    """One sentence for the status strip's tooltip."""
+    bytes_in: int
+    bytes_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityView:
+    participant_id: ParticipantId
+    name: str
+    fingerprint: str
+    key_storage: str
+    """Where the database key lives, in words: "system keyring" or "key file"."""
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationAdded:
+    conversation: ConversationView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationChanged:
+    """Name, members, unread, last message, missing or muted changed."""
+
+    conversation: ConversationView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationRemoved:
+    conversation_id: ConversationId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageAdded:
+    """A row that was not there; it belongs at its position.  Durable before this is told."""
+
+    message: MessageView
+    notify: bool
+    """Somebody else's, live, in a conversation that is not muted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageChanged:
+    """The same message id: delivery, or a waiting row that found its place."""
+
+    message: MessageView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRemoved:
+    """Deleted on this device only."""
+
+    conversation_id: ConversationId
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapUpdated:
+    """``gap`` is None once everything arrived."""
+
+    conversation_id: ConversationId
+    gap: GapView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypingChanged:
+    conversation_id: ConversationId
+    names: tuple[str, ...]
+    """Who is typing now; empty when nobody is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionChanged:
+    connection: ConnectionView
+
+
+class NoticeLevel(StrEnum):
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeRaised:
+    """Something the user must know; ``key`` replaces an earlier notice of the same key."""
+
+    key: str
+    level: NoticeLevel
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeCleared:
+    key: str
+
+
+EngineEvent: TypeAlias = (
+    ConversationAdded
+    | ConversationChanged
+    | ConversationRemoved
+    | MessageAdded
+    | MessageChanged
+    | MessageRemoved
+    | GapUpdated
+    | TypingChanged
+    | ConnectionChanged
+    | NoticeRaised
+    | NoticeCleared
+)

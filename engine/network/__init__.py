@@ -1,0 +1,1 @@
+"""How Waku messages travel: the transport port and its adapters."""

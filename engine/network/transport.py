@@ -1,0 +1,76 @@
+"""The transport port: broadcast of Waku messages by content topic.
+
+Adapters: the embedded libp2p node (``engine.network.node``), the in-memory network for tests, and a
+fault layer that wraps either.  Sessions and runners know this port only; later roles (filter,
+lightpush, several shards) are other adapters behind it.  It refuses to know what a payload means.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from engine.core.types import ContentTopic, WakuHash
+from engine.core.waku import WakuMessage
+
+
+class TransportLevel(StrEnum):
+    OFFLINE = "offline"
+    MINIMAL = "minimal"
+    GOOD = "good"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransportStatus:
+    level: TransportLevel
+    peers: int
+    """Peers that relay for us now."""
+    reason: str
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """``peers`` took the copy with this deterministic hash; 0 means that nobody did."""
+
+    waku_hash: WakuHash
+    peers: int
+
+
+MessageHandler = Callable[[WakuMessage, WakuHash], None]
+StatusHandler = Callable[[TransportStatus], None]
+PeerAddressHandler = Callable[[str], None]
+
+
+class Transport(Protocol):
+    """Handlers are called on the loop, must not block, and must not raise."""
+
+    async def start(self) -> None:
+        """Raises TransportError, for example if the port the user set is taken."""
+
+    async def stop(self) -> None:
+        """Close everything; no task, socket or callback survives."""
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        """Raises TransportError only for our own mistakes (oversized); offline gives peers = 0."""
+
+    def subscribe(
+        self, content_topic: ContentTopic, handler: MessageHandler, /
+    ) -> Callable[[], None]:
+        """Returns how to unsubscribe.  Own publications are not handed back."""
+
+    def status(self) -> TransportStatus: ...
+
+    def on_status(self, handler: StatusHandler, /) -> Callable[[], None]: ...
+
+    def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
+        """A peer's own dialable multiaddr (with /p2p/) became known: worth remembering."""
+
+    def add_peers(self, multiaddrs: Sequence[str], /) -> None:
+        """Keep connections to these, with back-off; unusable ones are counted and skipped."""
+
+    def addresses(self) -> Sequence[str]:
+        """Where others can reach this node, for invites."""
+
+    def counters(self) -> Mapping[str, int]: ...

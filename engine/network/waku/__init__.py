@@ -1,0 +1,1 @@
+"""Waku's protocols over libp2p streams."""

@@ -1,0 +1,1 @@
+"""The profile on disk: SQLCipher through sqlite-utils, its key, its lock, its migrations."""

@@ -1,0 +1,1 @@
+"""The deterministic network simulator: virtual time, seeded faults, the real state machines."""
