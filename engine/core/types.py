@@ -38,7 +38,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorSequence:
-    """The n-th content message of one instance of one author: 1, 2, 3 …"""
+    """The n-th content message of one instance of one author; counts 1, 2, 3 and so on."""
 
     instance_id: InstanceId
     sequence: int

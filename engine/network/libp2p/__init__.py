@@ -1,1 +1,1 @@
-"""The libp2p subset that Waku peers need: TCP, multistream-select, Noise XX, yamux, identify, ping."""
+"""The libp2p subset that Waku peers need: TCP, multistream, Noise XX, yamux, identify, ping."""

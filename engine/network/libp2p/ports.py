@@ -1,0 +1,95 @@
+"""What protocols above libp2p may use of it: streams and the host that opens them.
+
+Waku's protocols are written against these, so that transports and muxers can be added below and
+protocols above without moving anything.  Refuses to know which transport, cipher or muxer is used.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NewType, Protocol
+
+PeerId = NewType("PeerId", str)
+"""Base58btc text of a libp2p peer id, for example "12D3KooW…"."""
+
+ProtocolId = NewType("ProtocolId", str)
+
+
+class Stream(Protocol):
+    """One multiplexed stream.  Every method may raise TransportError once it is broken."""
+
+    @property
+    def peer_id(self) -> PeerId: ...
+
+    @property
+    def protocol(self) -> ProtocolId: ...
+
+    async def read_some(self, limit: int, /) -> bytes:
+        """At least one and at most ``limit`` bytes; b"" at the end of the stream."""
+
+    async def read_exactly(self, count: int, /) -> bytes:
+        """Raises TransportError if the stream ends before."""
+
+    async def write(self, data: bytes, /) -> None:
+        """Returns once the bytes are queued within the peer's window: back-pressure."""
+
+    async def close_write(self) -> None:
+        """Say that no more will be written; reading goes on."""
+
+    async def reset(self) -> None:
+        """Drop the stream at once, both ways.  Never raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotePeer:
+    """A connected and identified peer."""
+
+    peer_id: PeerId
+    protocols: tuple[ProtocolId, ...]
+    listen_addresses: tuple[str, ...]
+    """Multiaddrs with /p2p/, as far as they are dialable (bounded, validated)."""
+    agent: str
+    outbound: bool
+
+
+StreamHandler = Callable[[Stream], Awaitable[None]]
+
+
+class Host(Protocol):
+    """One libp2p node: listens, dials, keeps connections, multiplexes streams."""
+
+    @property
+    def peer_id(self) -> PeerId: ...
+
+    async def start(self) -> None:
+        """Listen.  Raises TransportError (names address and reason) if it cannot."""
+
+    async def stop(self) -> None: ...
+
+    def addresses(self) -> Sequence[str]:
+        """Own listen multiaddrs with /p2p/."""
+
+    def set_stream_handler(self, protocol: ProtocolId, handler: StreamHandler, /) -> None:
+        """Serve ``protocol``; each stream runs in a task that the host owns and bounds."""
+
+    async def new_stream(self, peer_id: PeerId, protocols: Sequence[ProtocolId], /) -> Stream:
+        """Open a stream with the first protocol that the peer speaks.  Raises TransportError."""
+
+    async def connect(self, multiaddr: str, /) -> RemotePeer:
+        """Dial now, or return the connection that exists.  Raises TransportError, ConfigError."""
+
+    def keep_connected(self, multiaddrs: Sequence[str], /) -> None:
+        """Dial these and dial again, with back-off and jitter, whenever they are lost."""
+
+    async def disconnect(self, peer_id: PeerId, /) -> None: ...
+
+    def peers(self) -> Sequence[RemotePeer]: ...
+
+    def on_peer_connected(self, handler: Callable[[RemotePeer], None], /) -> None:
+        """Call ``handler`` after identify has completed."""
+
+    def on_peer_disconnected(self, handler: Callable[[PeerId], None], /) -> None: ...
+
+    def traffic(self) -> tuple[int, int]:
+        """Bytes read and written on all connections, ever."""
+
+    def counters(self) -> Mapping[str, int]: ...
