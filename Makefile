@@ -1,0 +1,49 @@
+# Every target does its own set-up: see scripts/setup.py.  A new machine needs python3, python3-venv,
+# make and git.  Arguments for the command behind a target: make run ARGS="--profile bob".
+
+PYTHON ?= python3
+ARGS ?=
+SETUP = @$(PYTHON) -m scripts.setup
+
+.PHONY: help run test test-long check bench proto package icons docs lock clean
+
+help:
+	@echo 'make run        start Causerie            make check   lint, types, import contracts, generated code'
+	@echo 'make test       all tests but long ones   make bench   every figure, into build/bench'
+	@echo 'make test-long  the long ones             make package a program folder and a .deb, into dist'
+	@echo 'make proto, make docs, make icons, make lock   regenerate what is generated'
+	@echo 'make clean      remove .venv, build, dist and caches'
+
+run:
+	$(SETUP) run -- causerie $(ARGS)
+
+test:
+	$(SETUP) test -- python -m scripts.testing $(ARGS)
+
+test-long:
+	$(SETUP) package -- python -m scripts.testing --long $(ARGS)
+
+check:
+	$(SETUP) test -- python -m scripts.check $(ARGS)
+
+bench:
+	$(SETUP) test -- python -m benchmarks $(ARGS)
+
+proto:
+	$(SETUP) tools -- python scripts/proto.py
+
+docs:
+	$(SETUP) tools -- python -m scripts.settings_page
+
+icons:
+	$(SETUP) test -- python -m scripts.icons
+
+package:
+	$(SETUP) package -- python packaging/build.py $(ARGS)
+
+lock:
+	$(SETUP) tools -- python -m scripts.lock $(ARGS)
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

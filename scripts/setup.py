@@ -1,0 +1,228 @@
+"""Set up what a make target needs, then become its command.
+
+``python3 -m scripts.setup LEVEL -- COMMAND ARGUMENT...`` sees that the system's libraries are there
+(scripts/needs.py), that ``.venv`` holds exactly the packages of the lock, and then replaces itself
+with COMMAND from that environment.  Levels: ``run`` takes the runtime lock, every other level the
+development lock, because it holds the tools too.
+
+An environment is ready only if ``.venv/ready`` names the lock, the Python and the place that it was
+made from.  The stamp is written last and whatever lacks it is thrown away, so that a set-up that
+was interrupted is begun anew and never used half-done.  Packages come as wheels and are checked
+against the hashes in the lock; of pip's own settings only those that describe the network count.
+
+Only the standard library is used.
+"""
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 -- this may be started by whatever python3 is
+    sys.exit(
+        f"Causerie needs Python 3.11 or newer, this is {sys.version.split()[0]};"
+        " name one: make PYTHON=python3.12"
+    )
+
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from scripts import needs
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV_NAME = ".venv"
+STAMP_NAME = "ready"
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+LEVELS: Mapping[str, tuple[needs.Need, ...]] = {
+    "tools": needs.PYTHON,
+    "run": (*needs.PYTHON, *needs.WINDOW),
+    "test": (*needs.PYTHON, *needs.WINDOW, *needs.DISPLAY_SERVER),
+    "package": (*needs.PYTHON, *needs.WINDOW, *needs.DISPLAY_SERVER, *needs.PACKAGER),
+}
+
+NETWORK_OF_PIP = frozenset(
+    {
+        "PIP_CACHE_DIR",
+        "PIP_CERT",
+        "PIP_CLIENT_CERT",
+        "PIP_CONFIG_FILE",
+        "PIP_DEFAULT_TIMEOUT",
+        "PIP_INDEX_URL",
+        "PIP_NO_CACHE_DIR",
+        "PIP_PROXY",
+        "PIP_RETRIES",
+        "PIP_TRUSTED_HOST",
+    }
+)
+"""pip's variables that say how to reach packages; the rest would change what is installed."""
+
+NO_DISPLAY = """\
+make run: there is no display (neither DISPLAY nor WAYLAND_DISPLAY is set), so no window can open.
+  to open it on a virtual screen:       xvfb-run -a make run
+  to see it work without any display:   .venv/bin/causerie demo --headless
+"""
+
+
+class SetupError(Exception):
+    """Set-up cannot go on; the text says why."""
+
+
+def lock_of(level: str) -> str:
+    return "runtime" if level == "run" else "dev"
+
+
+def fingerprint(root: Path, lock: str) -> str:
+    """What an environment was made from: lock, Python, place and the project's own metadata."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    parts = (
+        (root / "requirements" / f"{lock}.txt").read_text(encoding="utf-8"),
+        json.dumps([project["project"], project["build-system"]], sort_keys=True),
+        sys.version,
+        str(root),
+    )
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def is_ready(root: Path, lock: str) -> bool:
+    """The development environment serves for running too, never the other way round."""
+    stamp = root / VENV_NAME / STAMP_NAME
+    try:
+        found = stamp.read_text(encoding="utf-8").split()
+    except OSError:
+        return False
+    wanted = ("runtime", "dev") if lock == "runtime" else ("dev",)
+    return any(found == [name, fingerprint(root, name)] for name in wanted)
+
+
+def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what would make another Python, or pip, look in places of its own."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name not in {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__"}
+        and (not name.startswith("PIP_") or name in NETWORK_OF_PIP)
+    }
+
+
+def _must_run(root: Path, *command: str | Path) -> None:
+    done = subprocess.run(command, cwd=root, env=clean_environment(os.environ), check=False)
+    if done.returncode:
+        name = " ".join(str(part) for part in command[1:4])
+        raise SetupError(f"`{name}` failed with exit code {done.returncode}; see above")
+
+
+def _fill(root: Path, lock: str) -> None:
+    venv = root / VENV_NAME
+    python = venv / "bin" / "python"
+    pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q")
+    _must_run(root, sys.executable, "-m", "venv", venv)
+    requirements = root / "requirements" / f"{lock}.txt"
+    _must_run(root, *pip, "--require-hashes", "--only-binary", ":all:", "-r", requirements)
+    _must_run(root, *pip, "--no-index", "--no-deps", "--no-build-isolation", "-e", root)
+
+
+def build_venv(root: Path, lock: str) -> None:
+    """Make ``.venv`` from nothing; on any failure nothing of it is left."""
+    venv = root / VENV_NAME
+    print(f"set-up: Python packages of requirements/{lock}.txt into {VENV_NAME}", flush=True)
+    shutil.rmtree(venv, ignore_errors=True)
+    try:
+        _fill(root, lock)
+        stamp = venv / STAMP_NAME
+        unfinished = stamp.with_suffix(".new")
+        unfinished.write_text(f"{lock} {fingerprint(root, lock)}\n", encoding="utf-8")
+        unfinished.replace(stamp)
+    except BaseException:
+        shutil.rmtree(venv, ignore_errors=True)
+        raise
+
+
+@contextmanager
+def one_at_a_time(root: Path) -> Iterator[None]:
+    """Two makes started side by side must not build the same environment."""
+    directory = root / "build"
+    directory.mkdir(exist_ok=True)
+    with (directory / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def ensure(root: Path, level: str, more: Sequence[needs.Need] = ()) -> None:
+    """Raises NeedsMissing or SetupError."""
+    with one_at_a_time(root):
+        needs.meet((*LEVELS[level], *more))
+        if not is_ready(root, lock_of(level)):
+            build_venv(root, lock_of(level))
+
+
+def has_display(environment: Mapping[str, str]) -> bool:
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return sys.platform != "linux" or any(environment.get(name) for name in names)
+
+
+def opens_window(arguments: Sequence[str]) -> bool:
+    windowless = {"node", "doctor", "--headless", "--help", "-h", "--version"}
+    return not windowless.intersection(arguments)
+
+
+def command_environment(root: Path, level: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """What the command gets: the environment first on the path, UTF-8, and no screen in tests."""
+    made = clean_environment(environment)
+    made["VIRTUAL_ENV"] = str(root / VENV_NAME)
+    made["PATH"] = f"{root / VENV_NAME / 'bin'}{os.pathsep}{made.get('PATH', os.defpath)}"
+    locale = made.get("LC_ALL") or made.get("LC_CTYPE") or made.get("LANG") or ""
+    if sys.platform == "linux" and "utf" not in locale.lower():
+        # Qt warns about any other encoding, and file names and messages are UTF-8.
+        made["LC_ALL"] = "C.UTF-8"
+    if level != "run":
+        made.setdefault("QT_QPA_PLATFORM", "offscreen")
+        runtime = root / "build" / "xdg-runtime"
+        if "XDG_RUNTIME_DIR" not in made:
+            runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+            made["XDG_RUNTIME_DIR"] = str(runtime)
+    return made
+
+
+def become(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+    sys.stdout.flush()
+    os.chdir(ROOT)
+    os.execvpe(command[0], list(command), environment)  # noqa: S606 -- the command is the caller's own
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="scripts.setup", description="set up, then run")
+    parser.add_argument("level", choices=sorted(LEVELS))
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    chosen = parser.parse_args(arguments)
+    command: list[str] = [part for part in chosen.command[:1] if part != "--"]
+    command += chosen.command[1:]
+    level: str = chosen.level
+
+    without_display = level == "run" and opens_window(command) and not has_display(os.environ)
+    try:
+        ensure(ROOT, level, needs.DISPLAY_SERVER if without_display else ())
+    except needs.NeedsMissing as lacking:
+        print(lacking.line, file=sys.stderr)
+        return EXIT_FAILED
+    except (SetupError, OSError) as failure:
+        print(f"set-up: {failure}", file=sys.stderr)
+        return EXIT_FAILED
+    if without_display:
+        print(NO_DISPLAY, end="", file=sys.stderr)
+        return EXIT_USAGE
+    if not command:
+        return 0
+    become(command, command_environment(ROOT, level, os.environ))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

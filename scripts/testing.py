@@ -1,0 +1,74 @@
+"""Run the tests on all processors and end with one line of counts.
+
+The long ones (``--long``) build packages and take turns instead.  A skipped test counts as a
+failure when ``CI`` is set: there a check that did not run must be red.
+"""
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NO_TESTS_COLLECTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    ran: int
+    failed: int
+    skipped: int
+    seconds: float
+
+    def line(self, what: str) -> str:
+        return (
+            f"{what}: {self.ran} ran, {self.failed} failed, {self.skipped} skipped"
+            f" in {self.seconds:.0f} s"
+        )
+
+
+def counts_of(report: Path) -> Counts:
+    """Sum up a JUnit report; a suite that never started has written none: OSError."""
+    suites = ET.parse(report).getroot().iter("testsuite")  # noqa: S314 -- pytest's own, just written
+    ran = failed = skipped = 0
+    seconds = 0.0
+    for suite in suites:
+        skipped_here = int(suite.get("skipped", "0"))
+        skipped += skipped_here
+        ran += int(suite.get("tests", "0")) - skipped_here
+        failed += int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
+        seconds += float(suite.get("time", "0"))
+    return Counts(ran=ran, failed=failed, skipped=skipped, seconds=seconds)
+
+
+def verdict(code: int, counts: Counts, *, strict: bool) -> int:
+    """Exit code of pytest, made worse where nothing ran or, if ``strict``, something did not."""
+    if code:
+        return code
+    if counts.ran == 0:
+        return NO_TESTS_COLLECTED
+    return 1 if strict and counts.skipped else 0
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    is_long = arguments[:1] == ["--long"]
+    name = "test-long" if is_long else "test"
+    report = ROOT / "build" / f"{name}.xml"
+    report.parent.mkdir(exist_ok=True)
+    report.unlink(missing_ok=True)
+    chosen = ["-m", "long", *arguments[1:]] if is_long else ["-n", "auto", *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *chosen]
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if not report.exists():
+        print(f"{name}: did not run, exit code {code}")
+        return code or 1
+    counts = counts_of(report)
+    print(counts.line(name))
+    return verdict(code, counts, strict=bool(os.environ.get("CI")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
