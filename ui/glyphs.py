@@ -1,0 +1,154 @@
+"""Delivery glyphs, the count beside them and the words for both: list and timeline share them.
+
+Five shapes on a 16 × 12 grid, y down, built as filled outlines so that the hollow tick needs no
+known background.  Filled means certain, hollow not certain; shape and words carry the meaning,
+colour only repeats it.  Which glyph it is follows from who holds the message, not from the state's
+name alone: one member who certainly holds it is not yet everybody.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from functools import cache
+
+from PySide6.QtCore import QPointF, QSizeF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPainterPathStroker
+
+from engine.core.types import DeliveryState, ParticipantId
+from engine.events import DeliveryView
+
+GLYPH_SIZE = QSizeF(16, 12)
+_NAMES_SPOKEN = 5
+
+
+class Glyph(StrEnum):
+    SAVED = "saved"
+    SENT = "sent"
+    MAYBE = "maybe"
+    HELD = "held"
+    FAILED = "failed"
+
+
+def glyph_of(delivery: DeliveryView) -> Glyph:
+    if delivery.state is DeliveryState.FAILED:
+        return Glyph.FAILED
+    if delivery.of > 0 and len(delivery.held_by) >= delivery.of:
+        return Glyph.HELD
+    if delivery.held_by or delivery.maybe_held_by:
+        return Glyph.MAYBE
+    if delivery.state is DeliveryState.SAVED:
+        return Glyph.SAVED
+    return Glyph.SENT
+
+
+def count_of(delivery: DeliveryView) -> str:
+    """Certain holders of all others, "3/5"; "~2/5" if only Bloom filters speak; "" for a pair."""
+    if delivery.of <= 1 or delivery.state is DeliveryState.FAILED:
+        return ""
+    if delivery.held_by:
+        return f"{len(delivery.held_by)}/{delivery.of}"
+    if delivery.maybe_held_by:
+        return f"~{len(delivery.maybe_held_by)}/{delivery.of}"
+    return ""
+
+
+def delivery_words(
+    delivery: DeliveryView,
+    others: Sequence[ParticipantId],
+    names: Callable[[ParticipantId], str],
+) -> str:
+    """Tooltip and screen-reader text; ``others`` are all other current members."""
+    match glyph_of(delivery):
+        case Glyph.FAILED:
+            return f"Not sent: {failure_words(delivery)}"
+        case Glyph.SAVED:
+            return "Saved on this device, waiting for the network."
+        case Glyph.SENT:
+            return "Sent. Nobody is known to hold it yet."
+        case Glyph.HELD:
+            return f"Held by {len(delivery.held_by)} of {delivery.of}."
+        case Glyph.MAYBE:
+            return _partly_held(delivery, others, names)
+
+
+def failure_words(delivery: DeliveryView) -> str:
+    """Why a message was given up: "5 tries, no Store took it."."""
+    reason = " ".join((delivery.failure or "nobody took it").split()).rstrip(".")
+    if delivery.attempts > 0:
+        tries = "1 try" if delivery.attempts == 1 else f"{delivery.attempts} tries"
+        return f"{tries}, {reason}."
+    return f"{reason[:1].upper()}{reason[1:]}."
+
+
+def _partly_held(
+    delivery: DeliveryView,
+    others: Sequence[ParticipantId],
+    names: Callable[[ParticipantId], str],
+) -> str:
+    certain, maybe = len(delivery.held_by), len(delivery.maybe_held_by)
+    if certain:
+        words = f"Held by {certain} of {delivery.of}"
+        words += f", maybe {maybe} more." if maybe else "."
+    else:
+        words = f"Maybe held by {maybe} of {delivery.of}."
+    holders = {*delivery.held_by, *delivery.maybe_held_by}
+    missing = [" ".join(names(other).split()) for other in others if other not in holders]
+    if not missing:
+        return words
+    spoken = ", ".join(missing[:_NAMES_SPOKEN])
+    if len(missing) > _NAMES_SPOKEN:
+        spoken += f" and {len(missing) - _NAMES_SPOKEN} more"
+    return f"{words} Not yet: {spoken}."
+
+
+def draw_glyph(
+    painter: QPainter, glyph: Glyph, at: QPointF, colour: QColor, *, scale: float = 1.0
+) -> None:
+    """Draw with the grid's top left corner ``at``; ``scale`` 1 is 16 × 12 logical pixels."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.translate(at)
+    painter.scale(scale, scale)
+    painter.fillPath(glyph_path(glyph), colour)
+    painter.restore()
+
+
+@cache
+def glyph_path(glyph: Glyph) -> QPainterPath:
+    match glyph:
+        case Glyph.SAVED:
+            hands = _stroke(_line((8, 3.4), (8, 6), (9.8, 7.2)), 1.3)
+            return _circle().united(hands)
+        case Glyph.SENT:
+            return _stroke(_line((3.5, 6.5), (6.5, 9.5), (12, 2.5)), 1.5)
+        case Glyph.MAYBE:
+            second = _line((7, 7), (9.1, 9.2), (13.8, 3.2))
+            outside = _stroke(second, 3.3)
+            first = _stroke(_line((1.2, 6.5), (4, 9.3), (7.6, 4.4)), 1.5)
+            return first.subtracted(outside).united(outside.subtracted(_stroke(second, 1.3)))
+        case Glyph.HELD:
+            first = _stroke(_line((1.4, 6.5), (4.4, 9.5), (9.6, 2.8)), 1.9)
+            return first.united(_stroke(_line((7.7, 8.6), (8.6, 9.5), (13.8, 2.8)), 1.9))
+        case Glyph.FAILED:
+            stem = _stroke(_line((8, 3.6), (8, 6.4)), 1.5)
+            return _circle().united(stem).united(_stroke(_line((8, 8.3), (8, 8.4)), 1.5))
+
+
+def _line(*points: tuple[float, float]) -> QPainterPath:
+    path = QPainterPath(QPointF(*points[0]))
+    for point in points[1:]:
+        path.lineTo(QPointF(*point))
+    return path
+
+
+def _circle() -> QPainterPath:
+    path = QPainterPath()
+    path.addEllipse(QPointF(8, 6), 4.75, 4.75)
+    return _stroke(path, 1.3)
+
+
+def _stroke(path: QPainterPath, width: float) -> QPainterPath:
+    stroker = QPainterPathStroker()
+    stroker.setWidth(width)
+    stroker.setCapStyle(Qt.PenCapStyle.RoundCap)
+    stroker.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
+    return stroker.createStroke(path).simplified()

@@ -1,0 +1,173 @@
+"""Where rows stand in the viewport: an anchor (message, offset), never a pixel position of the log.
+
+Heights are asked for lazily, only for rows that come into view, so nothing here depends on how long
+the conversation is.  Placing starts at the anchor and walks both ways until the viewport is full.
+At the bottom the view sticks: the last row's lower edge is the anchor then.  Otherwise the topmost
+visible message is, and whatever is put in above it leaves it where it is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.core.types import MessageId
+from ui.timeline.rows import Row, message_of
+
+_CLOSE_ENOUGH = 1.0
+"""Less than a pixel from the end is the end."""
+
+
+class Rows(Protocol):
+    """What placing needs of the loaded messages."""
+
+    @property
+    def rows(self) -> Sequence[Row]: ...
+
+    def message_row_index(self, message_id: MessageId) -> int | None: ...
+
+    @property
+    def has_older(self) -> bool: ...
+
+    @property
+    def has_newer(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    index: int
+    row: Row
+    y: float
+    """Top, from the viewport's top."""
+    height: float
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height
+
+
+class Placing:
+    """Anchor, stickiness and the rows placed last."""
+
+    def __init__(self, height_of: Callable[[Row], float], *, padding: float = 12) -> None:
+        self._height_of = height_of
+        self.padding = padding
+        self.sticks = True
+        self.placed: list[Placed] = []
+        self._anchor: MessageId | None = None
+        self._offset = 0.0
+
+    @property
+    def anchor(self) -> tuple[MessageId, float] | None:
+        return None if self._anchor is None else (self._anchor, self._offset)
+
+    def reset(self) -> None:
+        self.sticks, self.placed, self._anchor, self._offset = True, [], None, 0.0
+
+    def stick(self) -> None:
+        self.sticks = True
+
+    def anchor_at(self, message_id: MessageId, offset: float) -> None:
+        """Put the top of this message ``offset`` below the viewport's top, as far as possible."""
+        self.sticks, self._anchor, self._offset = False, message_id, offset
+
+    def scroll(self, down: float) -> None:
+        """Move the content by ``down`` pixels: positive shows what is older."""
+        if self._anchor is not None:
+            self.sticks = False
+            self._offset += down
+
+    def y_of(self, message_id: MessageId) -> float | None:
+        for placed in self.placed:
+            message = message_of(placed.row)
+            if message is not None and message.message_id == message_id:
+                return placed.y
+        return None
+
+    def at(self, y: float) -> Placed | None:
+        return next((p for p in self.placed if p.y <= y < p.bottom), None)
+
+    def place(self, loaded: Rows, height: float) -> list[Placed]:
+        """Place the rows that a viewport of ``height`` shows, top to bottom."""
+        rows = loaded.rows
+        if not rows:
+            self.placed = []
+            return self.placed
+        start = None if self.sticks else self._start(loaded)
+        if start is None:
+            self.sticks = True
+            index, y = len(rows) - 1, height - self.padding - self._height_of(rows[-1])
+        else:
+            index, y = start
+        self.placed = self._fill(rows, index, y, height)
+        self._pull_down_to_end(loaded, height)
+        self._pull_up_to_beginning(loaded, height)
+        self._cut(height)
+        self._take_anchor()
+        last = self.placed[-1]
+        self.sticks = (
+            not loaded.has_newer
+            and last.index == len(rows) - 1
+            and last.bottom <= height - self.padding + _CLOSE_ENOUGH
+        )
+        return self.placed
+
+    def _start(self, loaded: Rows) -> tuple[int, float] | None:
+        """Row index and top to start from: the anchor, or a neighbour if it is gone."""
+        if self._anchor is not None:
+            index = loaded.message_row_index(self._anchor)
+            if index is not None:
+                return index, self._offset
+        for placed in self.placed:
+            message = message_of(placed.row)
+            if message is not None:
+                index = loaded.message_row_index(message.message_id)
+                if index is not None:
+                    return index, placed.y
+        return None
+
+    def _fill(self, rows: Sequence[Row], index: int, y: float, height: float) -> list[Placed]:
+        placed = [Placed(index, rows[index], y, self._height_of(rows[index]))]
+        above, top = index - 1, y
+        while above >= 0 and top > 0:
+            row_height = self._height_of(rows[above])
+            top -= row_height
+            placed.append(Placed(above, rows[above], top, row_height))
+            above -= 1
+        placed.reverse()
+        below, bottom = index + 1, placed[-1].bottom
+        while below < len(rows) and bottom < height:
+            row_height = self._height_of(rows[below])
+            placed.append(Placed(below, rows[below], bottom, row_height))
+            bottom += row_height
+            below += 1
+        return placed
+
+    def _pull_down_to_end(self, loaded: Rows, height: float) -> None:
+        """No empty space after the end."""
+        last = self.placed[-1]
+        free = height - self.padding - last.bottom
+        if last.index == len(loaded.rows) - 1 and free > 0:
+            self.placed = self._fill(loaded.rows, last.index, last.y + free, height)
+
+    def _pull_up_to_beginning(self, loaded: Rows, height: float) -> None:
+        """No empty space before the beginning, unless there is too little: it stands at the end."""
+        first = self.placed[0]
+        free = first.y - self.padding
+        if first.index == 0 and free > 0:
+            moved = self._fill(loaded.rows, 0, self.padding, height)
+            last = moved[-1]
+            too_short = height - self.padding - last.bottom
+            if last.index == len(loaded.rows) - 1 and too_short > 0:
+                moved = self._fill(loaded.rows, 0, self.padding + too_short, height)
+            self.placed = moved
+
+    def _cut(self, height: float) -> None:
+        visible = [p for p in self.placed if p.bottom > 0 and p.y < height]
+        self.placed = visible or self.placed[-1:]
+
+    def _take_anchor(self) -> None:
+        for placed in self.placed:
+            message = message_of(placed.row)
+            if message is not None:
+                self._anchor, self._offset = message.message_id, placed.y
+                return

@@ -1,0 +1,167 @@
+"""Which rows a run of messages makes: days, runs, system lines, the unread line and the gap.
+
+Pure Python: ordered ``MessageView``s go in, rows come out; no widget, no font, no clock of its own.
+A *run* is what one sender wrote in one go; it breaks on a new sender, five minutes, a day, a gap or
+the unread line (docs/ui.md, "Bubbles").  The gap marker stands where the missing messages belong:
+after everything that has its place and before the rows that wait behind it.
+
+``sent_ms`` is the author's clock, so it may be anything: it decides about days and pauses, never
+about order.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TypeAlias
+
+from engine.core.types import MessageId, Position, UnixMs
+from engine.events import GapView, MessageKind, MessageView
+
+RUN_PAUSE_MS = 5 * 60 * 1000
+_LATEST_MS = 253_370_764_800_000
+"""The year 9999: a foreign clock beyond it is shown as that, because no calendar goes further."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayRow:
+    """A new local day begins with ``before``."""
+
+    day: date
+    before: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadRow:
+    since_ms: UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapRow:
+    gap: GapView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemRow:
+    """Somebody created, joined or left: a centred line without a bubble."""
+
+    message: MessageView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageRow:
+    message: MessageView
+    first: bool
+    """First of its run: carries name and avatar, or a full bead."""
+    last: bool
+
+
+Row: TypeAlias = DayRow | UnreadRow | GapRow | SystemRow | MessageRow
+RowKey = str
+"""Equal for the same thing across rebuilds: what focus, anchor and accessibility hold on to."""
+
+
+def row_key(row: Row) -> RowKey:
+    match row:
+        case MessageRow() | SystemRow():
+            return message_key(row.message.message_id)
+        case DayRow():
+            return f"day {row.before}"
+        case UnreadRow():
+            return "unread"
+        case GapRow():
+            return "gap"
+
+
+def message_key(message_id: MessageId) -> RowKey:
+    return f"message {message_id}"
+
+
+def message_of(row: Row) -> MessageView | None:
+    return row.message if isinstance(row, MessageRow | SystemRow) else None
+
+
+def is_system(message: MessageView) -> bool:
+    return message.kind in (MessageKind.CREATED, MessageKind.JOINED, MessageKind.LEFT)
+
+
+def order(message: MessageView) -> tuple[bool, int, str]:
+    """Rows are ordered by position; waiting rows stand last."""
+    position = message.position
+    return (message.waiting, position.lamport_timestamp, position.message_id)
+
+
+def local_day(at_ms: UnixMs) -> date:
+    """The day of ``at_ms`` where this device is, with a foreign clock kept inside the calendar."""
+    return local_time(at_ms).date()
+
+
+def local_time(at_ms: UnixMs) -> datetime:
+    return datetime.fromtimestamp(min(max(at_ms, 0), _LATEST_MS) / 1000).astimezone()
+
+
+def derive_rows(
+    messages: Sequence[MessageView],
+    *,
+    gap: GapView | None,
+    first_unread: Position | None,
+    starts_at_beginning: bool,
+    day_of: Callable[[UnixMs], date] = local_day,
+) -> list[Row]:
+    """The rows of ``messages``, which are in ``order``.
+
+    ``gap`` is None unless the newest message is loaded.  The first row gets its day only if the
+    conversation starts there, or else its day would jump about while older pages come in.
+    """
+    rows: list[Row] = []
+    previous: MessageView | None = None
+    previous_day: date | None = None
+    unread_pending = first_unread is not None
+    gap_pending = gap is not None
+    for message in messages:
+        day = day_of(message.sent_ms)
+        breaks = previous is None or not _continues(previous, message)
+        if day != previous_day:
+            breaks = True
+            if previous_day is not None or starts_at_beginning:
+                rows.append(DayRow(day=day, before=message.message_id))
+        if gap is not None and gap_pending and message.waiting:
+            rows.append(GapRow(gap=gap))
+            gap_pending, breaks = False, True
+        if unread_pending and _is_unread(message, first_unread):
+            rows.append(UnreadRow(since_ms=message.sent_ms))
+            unread_pending, breaks = False, True
+        if is_system(message):
+            rows.append(SystemRow(message=message))
+            previous = None
+        else:
+            if not breaks:
+                _continue_run(rows)
+            rows.append(MessageRow(message=message, first=breaks, last=True))
+            previous = message
+        previous_day = day
+    if gap is not None and gap_pending:
+        rows.append(GapRow(gap=gap))
+    return rows
+
+
+def _continue_run(rows: list[Row]) -> None:
+    above = rows[-1]
+    if isinstance(above, MessageRow):
+        rows[-1] = MessageRow(message=above.message, first=above.first, last=False)
+
+
+def _continues(above: MessageView, message: MessageView) -> bool:
+    return (
+        above.sender_id == message.sender_id
+        and above.is_own == message.is_own
+        and above.waiting == message.waiting
+        and abs(message.sent_ms - above.sent_ms) <= RUN_PAUSE_MS
+    )
+
+
+def _is_unread(message: MessageView, first_unread: Position | None) -> bool:
+    return (
+        first_unread is not None
+        and not message.is_own
+        and (message.waiting or message.position >= first_unread)
+    )
