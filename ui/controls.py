@@ -1,0 +1,280 @@
+"""The few controls that the window is built of: areas, texts and buttons that follow the theme.
+
+A text is always plain text: names and messages come from strangers and must never be read as
+markup.  Every button carries an accessible name.
+"""
+
+import html
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen, QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+
+from ui.icons import icon
+from ui.theme import Radius, Theme, Typeface, current_theme, theme_changed
+
+ColourRole = Literal[
+    "canvas", "panel", "surface", "surface2", "header", "ink", "ink2", "ink3", "accent",
+    "accentInk", "accentSoft", "onAccent", "danger", "dangerBg", "warn", "warnBg", "ok", "late",
+    "lateBg", "line", "dangerLine", "warnLine", "ownLine",
+]  # fmt: skip
+TypeRole = Literal["title", "heading", "body", "label", "small", "caption", "micro", "code"]
+Edge = Literal["top", "bottom", "left", "right"]
+ButtonKind = Literal["plain", "primary", "warning", "danger", "ghost"]
+ButtonSize = Literal["small", "normal", "big"]
+
+
+def colour_of(theme: Theme, role: ColourRole) -> QColor:
+    colour: QColor = getattr(theme, role)
+    return colour
+
+
+def face_of(theme: Theme, role: TypeRole) -> Typeface:
+    face: Typeface = getattr(theme.type, role)
+    return face
+
+
+def plain_tip(text: str) -> str:
+    """A tool tip that wraps and in which nothing is read as markup."""
+    return f"<qt>{html.escape(text)}</qt>" if text else ""
+
+
+def literal(text: str) -> str:
+    """For buttons and menus, where an ampersand would become a mnemonic."""
+    return text.replace("&", "&&")
+
+
+class Area(QFrame):
+    """A filled rectangle of one colour role, with hairlines on some edges."""
+
+    def __init__(
+        self, fill: ColourRole, *, edges: tuple[Edge, ...] = (), parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._fill: ColourRole = fill
+        self._edges = edges
+        theme_changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), colour_of(theme, self._fill))
+        painter.setPen(QPen(theme.line, 1))
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        lines = {
+            "top": (box.topLeft(), box.topRight()),
+            "bottom": (box.bottomLeft(), box.bottomRight()),
+            "left": (box.topLeft(), box.bottomLeft()),
+            "right": (box.topRight(), box.bottomRight()),
+        }
+        for edge in self._edges:
+            painter.drawLine(*lines[edge])
+
+
+class Card(QFrame):
+    """A rounded box with an outline; floats on whatever lies below."""
+
+    def __init__(
+        self,
+        fill: ColourRole = "surface",
+        outline: ColourRole = "line",
+        *,
+        radius: float = Radius.BUBBLE,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._fill: ColourRole = fill
+        self._outline: ColourRole = outline
+        self._radius = radius
+        theme_changed.connect(self.update)
+
+    def recolour(self, fill: ColourRole, outline: ColourRole) -> None:
+        self._fill, self._outline = fill, outline
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(colour_of(theme, self._outline), 1))
+        painter.setBrush(colour_of(theme, self._fill))
+        radius = theme.metrics.gap(self._radius)
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(box, radius, radius)
+
+
+class Text(QLabel):
+    """Plain text in a type and a colour role."""
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        face: TypeRole = "body",
+        colour: ColourRole = "ink",
+        strong: bool = False,
+        wrap: bool = False,
+    ) -> None:
+        super().__init__()
+        self._face: TypeRole = face
+        self._colour: ColourRole = colour
+        self._strong = strong
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(wrap)
+        self.setText(text)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def recolour(self, colour: ColourRole) -> None:
+        self._colour = colour
+        self._dress()
+
+    def _dress(self) -> None:
+        theme = current_theme()
+        face = face_of(theme, self._face)
+        self.setFont(face.strong() if self._strong else face.font)
+        palette = QPalette(self.palette())
+        palette.setColor(QPalette.ColorRole.WindowText, colour_of(theme, self._colour))
+        self.setPalette(palette)
+        self.setMinimumHeight(int(face.line_height))
+
+
+class ElidedText(Text):
+    """One line that ends in an ellipsis when there is no room; the whole text as tool tip."""
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        face: TypeRole = "body",
+        colour: ColourRole = "ink",
+        strong: bool = False,
+    ) -> None:
+        self._whole = ""
+        super().__init__(text, face=face, colour=colour, strong=strong)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def setText(self, text: str) -> None:
+        self._whole = text
+        self.setAccessibleName(text)
+        self._elide()
+
+    def whole_text(self) -> str:
+        return self._whole
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        hint.setWidth(self.fontMetrics().horizontalAdvance(self._whole) + 2)
+        return hint
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().averageCharWidth() * 4, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _dress(self) -> None:
+        super()._dress()
+        self._elide()
+
+    def _elide(self) -> None:
+        width = max(self.width(), 1)
+        shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, width)
+        if shown != self.text():
+            super().setText(shown)
+            self.updateGeometry()
+        self.setToolTip(plain_tip(self._whole) if shown != self._whole else "")
+
+
+class IconButton(QToolButton):
+    """A square button with an icon only, so its name is said by tool tip and screen reader."""
+
+    def __init__(
+        self,
+        icon_name: str,
+        name: str,
+        *,
+        side: int = 34,
+        colour: ColourRole = "ink2",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._icon_name = icon_name
+        self._side = side
+        self._colour: ColourRole = colour
+        self.setAccessibleName(name)
+        self.setToolTip(plain_tip(name))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def show_icon(self, icon_name: str) -> None:
+        self._icon_name = icon_name
+        self._dress()
+
+    def _dress(self) -> None:
+        theme = current_theme()
+        size = theme.metrics.scaled(20)
+        role: ColourRole = self._colour if self.isEnabled() else "ink3"
+        self.setIcon(icon(self._icon_name, colour_of(theme, role), size))
+        self.setIconSize(QSize(size, size))
+        side = theme.metrics.scaled(self._side)
+        self.setFixedSize(side, side)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.EnabledChange:
+            self._dress()
+
+
+class Button(QPushButton):
+    """A button with words, and an icon where it helps."""
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        kind: ButtonKind = "plain",
+        size: ButtonSize = "normal",
+        icon_name: str | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(literal(text), parent)
+        self._kind: ButtonKind = kind
+        self._size: ButtonSize = size
+        self._icon_name = icon_name
+        self.setProperty("kind", kind)
+        self.setProperty("size", size)
+        self.setAccessibleName(text)
+        self.setAutoDefault(False)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def rename(self, text: str) -> None:
+        self.setText(literal(text))
+        self.setAccessibleName(text)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.EnabledChange:
+            self._dress()
+
+    def _dress(self) -> None:
+        if self._icon_name is None:
+            return
+        roles: dict[ButtonKind, ColourRole] = {
+            "primary": "onAccent",
+            "warning": "warn",
+            "danger": "danger",
+            "ghost": "ink2",
+            "plain": "ink",
+        }
+        theme = current_theme()
+        role: ColourRole = roles[self._kind] if self.isEnabled() else "ink3"
+        size = theme.metrics.scaled(16)
+        self.setIcon(icon(self._icon_name, colour_of(theme, role), size))
+        self.setIconSize(QSize(size, size))

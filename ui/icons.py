@@ -1,0 +1,56 @@
+"""Icons: SVG outlines coloured by the theme and sharp at every scale of the screen."""
+
+from functools import lru_cache
+
+from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+from assets import icon_path
+
+_SCREEN_SCALES = (1.0, 2.0, 3.0)
+_KEPT_PIXMAPS = 512
+
+
+@lru_cache(maxsize=64)
+def _outline(name: str) -> str:
+    return icon_path(name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=_KEPT_PIXMAPS)
+def _pixmap(name: str, colour: str, size: int, scale: float) -> QPixmap:
+    svg = _outline(name).replace("currentColor", colour)
+    renderer = QSvgRenderer(QByteArray(svg.encode()))
+    pixmap = QPixmap(QSize(round(size * scale), round(size * scale)))
+    pixmap.fill(Qt.GlobalColor.transparent)
+    pixmap.setDevicePixelRatio(scale)
+    painter = QPainter(pixmap)
+    renderer.render(painter, QRectF(0, 0, size, size))
+    painter.end()
+    return pixmap
+
+
+def pixmap(name: str, colour: QColor, size: int, scale: float) -> QPixmap:
+    """``size`` in logical pixels, ``scale`` the device pixel ratio."""
+    return _pixmap(name, colour.name(), size, scale)
+
+
+def icon(name: str, colour: QColor, size: int) -> QIcon:
+    result = QIcon()
+    for scale in _SCREEN_SCALES:
+        result.addPixmap(pixmap(name, colour, size, scale))
+    return result
+
+
+def app_icon() -> QIcon:
+    """The program's sign, for the window, the task bar and the tray."""
+    result = QIcon()
+    for size in (16, 24, 32, 48, 64, 128, 256):
+        result.addPixmap(_pixmap("causerie", "", size, 1.0))
+    return result
+
+
+def draw_icon(painter: QPainter, name: str, rect: QRectF, colour: QColor) -> None:
+    """At the size of ``rect``, for delegates and hand-painted widgets."""
+    scale = painter.device().devicePixelRatioF()
+    painter.drawPixmap(rect.topLeft(), pixmap(name, colour, round(rect.width()), scale))

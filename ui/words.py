@@ -1,0 +1,140 @@
+"""The words the window says: times, members, connection, delivery; and making text harmless.
+
+Pure functions over read models, so that every sentence can be tested without a window.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from engine.events import (
+    ConnectionLevel,
+    ConnectionView,
+    ConversationView,
+    MemberView,
+    MessageKind,
+    MessageView,
+)
+
+_KIB = 1024
+_ONE_LINE_LIMIT = 300
+_WEEK_DAYS = 6
+# Marks that turn the reading direction of what follows; a name must not turn our own words.
+_BIDI_CONTROLS = {
+    ord(mark): None for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+}
+
+
+def one_line(text: str, limit: int = _ONE_LINE_LIMIT) -> str:
+    """Strangers' text for one line: no breaks, no direction overrides, no unbounded length."""
+    kept = text[: limit * 2].translate(_BIDI_CONTROLS)
+    line = " ".join(kept.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def list_time(sent_ms: int, now: datetime) -> str:
+    """Today "14:08", this week "Wed", this year "3 Nov", else "3 Nov 2024"."""
+    sent = datetime.fromtimestamp(sent_ms / 1000, tz=now.tzinfo)
+    if sent.date() == now.date():
+        return f"{sent:%H:%M}"
+    days = (now.date() - sent.date()).days
+    if 0 < days <= _WEEK_DAYS:
+        return f"{sent:%a}"
+    if sent.year == now.year:
+        return f"{sent.day} {sent:%b}"
+    return f"{sent.day} {sent:%b} {sent.year}"
+
+
+def spoken_time(sent_ms: int, now: datetime) -> str:
+    sent = datetime.fromtimestamp(sent_ms / 1000, tz=now.tzinfo)
+    if sent.date() == now.date():
+        return f"{sent:%H:%M}"
+    if sent.date() == now.date() - timedelta(days=1):
+        return f"yesterday {sent:%H:%M}"
+    return f"{sent.day} {sent:%B} {sent.year}, {sent:%H:%M}"
+
+
+def present_members(conversation: ConversationView) -> tuple[MemberView, ...]:
+    return tuple(member for member in conversation.members if not member.has_left)
+
+
+def is_group(conversation: ConversationView) -> bool:
+    """Every conversation is a group so far; pairs will say so themselves."""
+    del conversation
+    return True
+
+
+def members_line(conversation: ConversationView, *, short: bool = False) -> str:
+    members = present_members(conversation)
+    total = count(len(members), "member")
+    if short or not members:
+        return total
+    others = [one_line(member.name, 40) for member in members if not member.is_self]
+    if not others:
+        return f"{total}: only you so far"
+    names = [*others, "you"] if len(others) < len(members) else others
+    return f"{total}: {', '.join(names)}"
+
+
+def kind_words(message: MessageView) -> str:
+    """What happened, for rows that carry no text of their own."""
+    who = "You" if message.is_own else one_line(message.sender_name, 40)
+    match message.kind:
+        case MessageKind.TEXT:
+            return one_line(message.text)
+        case MessageKind.CREATED:
+            return f"{who} started this group"
+        case MessageKind.JOINED:
+            return f"{who} joined"
+        case MessageKind.LEFT:
+            return f"{who} left"
+        case MessageKind.UNSUPPORTED:
+            return "A message that needs a newer version"
+        case _:
+            assert_never(message.kind)
+
+
+def connection_word(connection: ConnectionView) -> str:
+    match connection.level:
+        case ConnectionLevel.GOOD:
+            return "Online"
+        case ConnectionLevel.MINIMAL:
+            return "Barely connected"
+        case ConnectionLevel.OFFLINE:
+            return "Waiting for network"
+        case _:
+            assert_never(connection.level)
+
+
+def connection_line(connection: ConnectionView) -> str:
+    word = connection_word(connection)
+    if connection.level is ConnectionLevel.OFFLINE:
+        return word
+    return f"{word}, {count(connection.peers, 'peer')}"
+
+
+def traffic(number: float) -> str:
+    """Bytes in the largest unit that keeps the number readable."""
+    value = number / _KIB
+    for unit in ("kB", "MB", "GB"):
+        if value < _KIB:
+            return f"{value:.1f} {unit}"
+        value /= _KIB
+    return f"{value:.1f} TB"
+
+
+def typing_line(names: Sequence[str]) -> str:
+    shown = [one_line(name, 40) for name in names]
+    match shown:
+        case []:
+            return ""
+        case [one]:
+            return f"{one} is typing…"
+        case [one, other]:
+            return f"{one} and {other} are typing…"
+        case _:
+            return f"{shown[0]} and {len(shown) - 1} others are typing…"
