@@ -1,0 +1,133 @@
+"""Opening a profile's database: SQLCipher under sqlite-utils, durable and private by its settings.
+
+``synchronous=FULL`` in WAL mode: a commit that returned has been synced to disk, which is what
+"saved" means to the user.  The key is given raw (no key derivation: it is random already).  The
+connection is bound to the thread that opened it.  Nothing here knows a table.
+"""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from sqlcipher3 import dbapi2
+from sqlite_utils import Database
+
+from engine.core.errors import StorageError
+from engine.persistence.errors import translated
+from engine.persistence.key import KEY_BYTES
+from engine.persistence.schema import check_version, migrate
+
+BUSY_TIMEOUT_MS: Final = 5_000
+_CACHED_STATEMENTS: Final = 256
+
+_CIPHER_PRAGMAS: Final = (
+    # The library would write its diagnostics to stderr; failures reach us as exceptions anyway.
+    "PRAGMA cipher_log_level = NONE",
+    "PRAGMA cipher_compatibility = 4",
+)
+_SECURITY_PRAGMAS: Final = (
+    "PRAGMA temp_store = MEMORY",  # nothing decrypted in temporary files
+    "PRAGMA secure_delete = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+)
+_DURABILITY_PRAGMAS: Final = (
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA journal_size_limit = 16777216",
+)
+
+
+def open_database(path: Path, key: bytes) -> Database:
+    """Open or create the database and bring its schema up to date.
+
+    Raises StorageError: DatabaseUnreadableError (wrong key, damaged), DatabaseTooNewError
+    (untouched), DiskFullError, or with the reason in words.
+    """
+    _create_private(path)
+    connection = _connect(str(path), key, uri=False)
+    try:
+        with translated(f"open {path}"):
+            check_version(connection)
+            mode: tuple[str] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode[0] != "wal":
+                raise StorageError(f"Cannot open {path}: its disk has no write-ahead logging.")
+            for pragma in _DURABILITY_PRAGMAS:
+                connection.execute(pragma)
+            db = Database(connection, execute_plugins=False)
+            migrate(db)
+    except BaseException:
+        connection.close()
+        raise
+    return db
+
+
+def open_readonly(path: Path, key: bytes) -> Database:
+    """Open an existing database to look at it, also while the application has it open.
+
+    Changes neither data nor schema.  Raises as ``open_database`` does, and if there is none or its
+    schema is an older one.
+    """
+    if not path.is_file():
+        raise StorageError(f"There is no database at {path}.")
+    connection = _connect(f"{path.absolute().as_uri()}?mode=ro", key, uri=True)
+    try:
+        with translated(f"read {path}"):
+            check_version(connection, must_be_current=True)
+            return Database(connection, execute_plugins=False)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def damaged_pages(db: Database) -> list[str]:
+    """What SQLCipher's page authentication and SQLite's own check find wrong; empty if all is well.
+
+    Reads the whole file: seconds for a large profile.
+    """
+    with translated("check the database"):
+        found: list[tuple[str]] = db.conn.execute("PRAGMA cipher_integrity_check").fetchall()
+        if not found:
+            found = [
+                row for row in db.conn.execute("PRAGMA quick_check").fetchall() if row[0] != "ok"
+            ]
+    return [text for (text,) in found]
+
+
+def _connect(address: str, key: bytes, *, uri: bool) -> sqlite3.Connection:
+    if len(key) != KEY_BYTES:
+        raise StorageError(f"A database key has {KEY_BYTES} bytes, not {len(key)}.")
+    with translated("open the database"):
+        connection = dbapi2.connect(
+            address,
+            timeout=BUSY_TIMEOUT_MS / 1000,
+            isolation_level=None,  # transactions begin where the code says so
+            cached_statements=_CACHED_STATEMENTS,
+            uri=uri,
+        )
+    try:
+        with translated("open the database"):
+            connection.execute(f"PRAGMA key = \"x'{key.hex()}'\"")
+            for pragma in (*_CIPHER_PRAGMAS, *_SECURITY_PRAGMAS):
+                connection.execute(pragma)
+            # The key is tried only now: reading the first page decrypts and authenticates it.
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create_private(path: Path) -> None:
+    """An empty file of mode 0600, whatever the umask: SQLite would make it 0644.
+
+    SQLite gives the write-ahead log and its index the mode of the database.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError(f"Cannot open {path}: {reason}.") from error

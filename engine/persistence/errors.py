@@ -1,0 +1,100 @@
+"""What can go wrong with a profile on disk, in words a user can act on.
+
+Every failure of the driver becomes a ``StorageError`` or one of the subclasses below, chosen by
+SQLite's result code.  sqlcipher3 raises exception classes of its own, which no ``except
+sqlite3.Error`` catches, so the translation lives in one place.  A text names paths and remedies;
+it never holds a key, a statement or a message.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Final
+
+from sqlcipher3 import dbapi2
+
+from engine.core.errors import StorageError
+
+
+class DiskFullError(StorageError):
+    """Nothing was saved, and nothing that was saved before is lost.  Try again with more room."""
+
+
+class DatabaseUnreadableError(StorageError):
+    """The key does not fit or bytes on disk were changed: page authentication failed."""
+
+
+class DatabaseTooNewError(StorageError):
+    """A newer version of the application wrote it; it was left untouched."""
+
+
+class KeyUnavailableError(StorageError):
+    """A database exists, and its key is not where it should be."""
+
+
+class ProfileInUseError(StorageError):
+    """Another process has the profile open."""
+
+    def __init__(self, profile_name: str, pid: int | None) -> None:
+        holder = f"process {pid}" if pid is not None else "another process"
+        super().__init__(f'The profile "{profile_name}" is in use by {holder}.')
+        self.profile_name = profile_name
+        self.pid = pid
+
+
+_PRIMARY_CODE_MASK: Final = 0xFF
+
+
+class _ResultCode(IntEnum):
+    """SQLite's primary result codes that deserve words of their own (sqlite.org/rescode.html)."""
+
+    PERM = 3
+    BUSY = 5
+    LOCKED = 6
+    READONLY = 8
+    IOERR = 10
+    CORRUPT = 11
+    FULL = 13
+    CANTOPEN = 14
+    CONSTRAINT = 19
+    NOTADB = 26
+
+
+def storage_error(action: str, error: dbapi2.Error) -> StorageError:
+    """The driver's ``error`` as ours; ``action`` completes "cannot …"."""
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK
+    match code:
+        case _ResultCode.FULL:
+            return DiskFullError(f"Cannot {action}: the disk is full. Nothing was saved.")
+        case _ResultCode.NOTADB:
+            return DatabaseUnreadableError(
+                f"Cannot {action}: the database cannot be decrypted. "
+                "Either its key is another one, or the file was damaged."
+            )
+        case _ResultCode.CORRUPT:
+            return DatabaseUnreadableError(f"Cannot {action}: the database is damaged.")
+        case _ResultCode.BUSY | _ResultCode.LOCKED:
+            return StorageError(f"Cannot {action}: another process keeps the database locked.")
+        case _ResultCode.PERM | _ResultCode.READONLY:
+            return StorageError(f"Cannot {action}: the database may only be read.")
+        case _ResultCode.CANTOPEN:
+            return StorageError(f"Cannot {action}: the database file cannot be opened.")
+        case _ResultCode.IOERR:
+            return StorageError(f"Cannot {action}: the disk reported an error.")
+        case _ResultCode.CONSTRAINT:
+            return StorageError(f"Cannot {action}: it contradicts what is stored already.")
+        case _:
+            return StorageError(f"Cannot {action}: the database refused ({type(error).__name__}).")
+
+
+@contextmanager
+def translated(action: str) -> Generator[None]:
+    """Let only ``StorageError`` out of a block that talks to the driver."""
+    try:
+        yield
+    except dbapi2.Error as error:
+        raise storage_error(action, error) from error
+    except (OverflowError, UnicodeEncodeError) as error:
+        # Raised by the driver before SQLite sees the value: an integer over 64 bits, a lone
+        # surrogate.  The cause is cut off, for its text would quote the value.
+        raise StorageError(f"Cannot {action}: a value does not fit the database.") from None

@@ -1,0 +1,81 @@
+"""One process per profile: an operating system lock that dies with its holder.
+
+``flock`` (``msvcrt.locking`` on Windows) is released by the kernel however the process ends, so a
+``kill -9`` leaves no stale lock behind; that is why the existence of the file means nothing.  The
+holder's process id is written into the file only to name it to whoever comes second.
+"""
+
+import contextlib
+import os
+import sys
+from typing import Self
+
+from engine.core.errors import StorageError
+from engine.persistence.errors import ProfileInUseError
+from engine.persistence.profile_directory import ProfileDirectory
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _LOCKED_BYTE = 1 << 20
+    """Windows locks are mandatory: lock a byte beyond the process id, so that it stays readable."""
+
+    def _try_lock(descriptor: int) -> None:
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class ProfileLock:
+    """Held from construction until ``release`` or the end of the process.
+
+    Raises ProfileInUseError if somebody else holds it, StorageError if it cannot be tried.
+    """
+
+    def __init__(self, directory: ProfileDirectory) -> None:
+        try:
+            descriptor = os.open(directory.lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise StorageError(f"Cannot lock {directory.lock_file}: {reason}.") from error
+        try:
+            _try_lock(descriptor)
+        except OSError as error:
+            pid = _read_pid(descriptor)
+            os.close(descriptor)
+            raise ProfileInUseError(directory.path.name, pid) from error
+        self._descriptor: int | None = descriptor
+        # The lock is what counts; on a full disk there is a lock without a name on it.
+        with contextlib.suppress(OSError):
+            _write_pid(descriptor)
+
+    def release(self) -> None:
+        """Idempotent.  The file stays: removing it would let two processes lock two files."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.release()
+
+
+def _write_pid(descriptor: int) -> None:
+    os.ftruncate(descriptor, 0)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, b"%d\n" % os.getpid())
+
+
+def _read_pid(descriptor: int) -> int | None:
+    try:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return int(os.read(descriptor, 20))
+    except (OSError, ValueError):
+        return None

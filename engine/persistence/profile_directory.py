@@ -1,0 +1,104 @@
+"""The directory of one profile: private to its user, and where each file in it lies.
+
+Directory 0700, every file in it 0600.  SQLite creates files with mode 0644 and gives its journal
+the mode of the database, so the process's umask is narrowed to 077 before the first file is made.
+Nothing here knows what the files contain.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from engine.core.errors import StorageError
+
+PRIVATE_UMASK: Final = 0o077
+_DIRECTORY_MODE: Final = 0o700
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDirectory:
+    """An existing, private, writable directory.  Made by ``open_profile_directory``."""
+
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        return self.path / "causerie.db"
+
+    @property
+    def key_file(self) -> Path:
+        return self.path / "database.key"
+
+    @property
+    def keyring_account(self) -> Path:
+        """Names the entry of the system keyring; no secret."""
+        return self.path / "keyring.account"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.path / "profile.lock"
+
+    def has_database(self) -> bool:
+        """An empty file is what a crash at the very first start leaves: nothing to lose in it."""
+        try:
+            return self.database.stat().st_size > 0
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+
+
+def open_profile_directory(path: Path) -> ProfileDirectory:
+    """Create the directory if need be, make it private, and set the process's umask to 077.
+
+    Raises StorageError, naming the path, if it cannot be created or written to.
+    """
+    os.umask(PRIVATE_UMASK)
+    try:
+        path.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
+        if path.stat().st_mode & PRIVATE_UMASK:
+            path.chmod(_DIRECTORY_MODE)
+        _try_to_write(path)
+    except OSError as error:
+        raise _unusable(path, error) from error
+    return ProfileDirectory(path)
+
+
+def write_private_file(path: Path, text: str) -> None:
+    """Put ``text`` at ``path``, 0600, durable and whole: a crash leaves the old file or the new.
+
+    Raises OSError.
+    """
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    _sync_directory(path.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    """Make a rename durable.  Windows has no such call and needs none on NTFS."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _try_to_write(path: Path) -> None:
+    """Modes and access(2) tell too little (read-only mounts, root, Windows): really write."""
+    probe = path / f".writable-{os.getpid()}"
+    os.close(os.open(probe, os.O_WRONLY | os.O_CREAT, 0o600))
+    probe.unlink()
+
+
+def _unusable(path: Path, error: OSError) -> StorageError:
+    reason = error.strerror or type(error).__name__
+    return StorageError(f"The profile directory {path} cannot be used: {reason}.")

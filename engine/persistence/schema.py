@@ -1,0 +1,195 @@
+"""The tables of a profile, and how an older database becomes a current one.
+
+Each migration is one transaction with the version number (``user_version``) inside it.  A database
+with a higher number belongs to a newer version of the application and is left untouched.
+
+Ids are compared bytewise (BINARY, SQLite's default): the order of a log is (Lamport timestamp,
+message id by byte).  A conversation has a small integer key, so that indexes of a million rows do
+not repeat its 43 characters.  All tables are STRICT; all of a conversation's rows go with it.
+"""
+
+import sqlite3
+from typing import Final
+
+from sqlite_utils import Database
+from sqlite_utils.migrations import Migrations
+
+from engine.core.errors import StorageError
+from engine.persistence.errors import DatabaseTooNewError
+
+SCHEMA_VERSION: Final = 1
+
+migrations = Migrations("causerie")
+
+_OF_CONVERSATION: Final = (
+    "conversation_key INTEGER NOT NULL REFERENCES conversation ON DELETE CASCADE"
+)
+
+_PROFILE_TABLES: Final = (
+    """
+    CREATE TABLE profile (
+      profile_key INTEGER PRIMARY KEY CHECK (profile_key = 1), name TEXT NOT NULL,
+      signing_key BLOB NOT NULL, encryption_key BLOB NOT NULL, network_key BLOB NOT NULL,
+      instance_id BLOB NOT NULL, created_ms INTEGER NOT NULL
+    ) STRICT
+    """,
+    "CREATE TABLE value (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE counter (name TEXT PRIMARY KEY, amount INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    """
+    CREATE TABLE node_address (multiaddr TEXT PRIMARY KEY, seen_ms INTEGER NOT NULL)
+    STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE conversation (
+      conversation_key INTEGER PRIMARY KEY, conversation_id TEXT NOT NULL UNIQUE,
+      name TEXT NOT NULL, epoch_id BLOB NOT NULL, epoch_key BLOB NOT NULL,
+      admin_public_key BLOB NOT NULL, created_ms INTEGER NOT NULL, muted INTEGER NOT NULL,
+      draft TEXT NOT NULL
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE member (
+      member_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, participant_id TEXT NOT NULL,
+      public_key BLOB NOT NULL, encryption_key BLOB NOT NULL, name TEXT NOT NULL,
+      is_admin INTEGER NOT NULL, joined_ms INTEGER NOT NULL, left_ms INTEGER,
+      join_statement BLOB NOT NULL, UNIQUE (conversation_key, participant_id)
+    ) STRICT
+    """,
+)
+
+# What changes with every message is kept in narrow tables, away from drafts and raw bytes.
+_CHANNEL_TABLES: Final = (
+    """
+    CREATE TABLE channel (
+      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
+      lamport_timestamp INTEGER NOT NULL
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE log_entry (
+      log_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, lamport_timestamp INTEGER NOT NULL,
+      message_id TEXT NOT NULL, sender_id TEXT NOT NULL, retrieval_hint BLOB, instance_id BLOB,
+      sequence INTEGER, UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+    "CREATE INDEX log_order ON log_entry (conversation_key, lamport_timestamp, message_id)",
+    """
+    CREATE TABLE log_raw (
+      log_key INTEGER PRIMARY KEY REFERENCES log_entry ON DELETE CASCADE, raw BLOB NOT NULL
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE outgoing (
+      outgoing_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      raw BLOB NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,
+      next_send_ms INTEGER NOT NULL, accepted INTEGER NOT NULL, created_ms INTEGER NOT NULL,
+      UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+    "CREATE INDEX outgoing_due ON outgoing (conversation_key, next_send_ms)",
+    f"""
+    CREATE TABLE incoming (
+      incoming_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      sender_id TEXT NOT NULL, channel_id TEXT NOT NULL, lamport_timestamp INTEGER,
+      causal_history TEXT NOT NULL, bloom_filter BLOB, repair_request TEXT NOT NULL, content BLOB,
+      raw BLOB NOT NULL, instance_id BLOB, sequence INTEGER, retrieval_hint BLOB,
+      received_ms INTEGER NOT NULL, shown INTEGER NOT NULL, UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE missing (
+      missing_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      retrieval_hint BLOB, sender_id TEXT, state TEXT NOT NULL, since_ms INTEGER NOT NULL,
+      online_ms INTEGER NOT NULL, request_at_ms INTEGER NOT NULL, requests INTEGER NOT NULL,
+      UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE holder (
+      holder_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      participant_id TEXT NOT NULL, source TEXT NOT NULL, since_ms INTEGER NOT NULL,
+      UNIQUE (conversation_key, message_id, participant_id)
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE own_sequence (
+      {_OF_CONVERSATION}, instance_id BLOB NOT NULL, sequence INTEGER NOT NULL,
+      previous_id TEXT NOT NULL, PRIMARY KEY (conversation_key, instance_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+_TIMELINE_TABLES: Final = (
+    """
+    CREATE TABLE timeline (
+      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
+      read_lamport INTEGER, read_message_id TEXT, placed INTEGER NOT NULL,
+      waiting INTEGER NOT NULL, unread INTEGER NOT NULL
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE message (
+      message_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      lamport_timestamp INTEGER NOT NULL, waiting INTEGER NOT NULL, hidden INTEGER NOT NULL,
+      is_own INTEGER NOT NULL, late INTEGER NOT NULL, kind TEXT NOT NULL, sender_id TEXT NOT NULL,
+      sent_ms INTEGER NOT NULL, received_ms INTEGER NOT NULL, text TEXT NOT NULL,
+      spans TEXT NOT NULL, UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+    """
+    CREATE INDEX timeline_order
+    ON message (conversation_key, waiting, lamport_timestamp, message_id) WHERE hidden = 0
+    """,
+    """
+    CREATE INDEX unread_order
+    ON message (conversation_key, waiting, lamport_timestamp, message_id)
+    WHERE hidden = 0 AND is_own = 0 AND kind = 'text'
+    """,
+    # Ordinals: how many placed, visible rows lie from this position to the next block's.
+    f"""
+    CREATE TABLE ordinal_block (
+      {_OF_CONVERSATION}, first_lamport INTEGER NOT NULL, first_message_id TEXT NOT NULL,
+      visible INTEGER NOT NULL, PRIMARY KEY (conversation_key, first_lamport, first_message_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    f"""
+    CREATE TABLE delivery (
+      {_OF_CONVERSATION}, message_id TEXT NOT NULL, state TEXT NOT NULL,
+      attempts INTEGER NOT NULL, failure TEXT, PRIMARY KEY (conversation_key, message_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE INDEX delivery_unsettled ON delivery (conversation_key, state)
+    WHERE state IN ('saved', 'failed')
+    """,
+)
+
+
+@migrations()
+def create_first_tables(db: Database) -> None:
+    for statement in (*_PROFILE_TABLES, *_CHANNEL_TABLES, *_TIMELINE_TABLES):
+        db.conn.execute(statement)
+    db.conn.execute("PRAGMA user_version = 1")
+
+
+def migrate(db: Database) -> None:
+    """Apply what is pending, each migration in a transaction of its own."""
+    if migrations.pending(db):
+        migrations.apply(db)
+
+
+def check_version(connection: sqlite3.Connection, *, must_be_current: bool = False) -> None:
+    """Raises DatabaseTooNewError, or StorageError if it must be current and is older."""
+    row: tuple[int] = connection.execute("PRAGMA user_version").fetchone()
+    (version,) = row
+    if version > SCHEMA_VERSION:
+        raise DatabaseTooNewError(
+            f"The profile was written by a newer version of Causerie (its database has version "
+            f"{version}, this program knows {SCHEMA_VERSION}). Install the newer version; nothing "
+            "was changed."
+        )
+    if must_be_current and version < SCHEMA_VERSION:
+        raise StorageError(
+            f"The database has version {version}, this program needs {SCHEMA_VERSION}: "
+            "start the application once to bring it up to date."
+        )

@@ -1,0 +1,65 @@
+"""The one thread that touches a profile's database, reached from asyncio.
+
+The connection is opened, used and closed on this thread only (SQLite would refuse another one).
+One thread also means one order: what is asked first is durable first.  Works on the qasync loop and
+on a plain one.  Knows nothing of what it runs.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, ParamSpec, TypeVar
+
+from engine.core.errors import StorageError
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+MAX_PENDING: Final = 4096
+"""Calls that wait for the disk.  More means that it is far too slow: say so, do not pile up."""
+
+
+class StorageThread:
+    def __init__(self, *, max_pending: int = MAX_PENDING) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="storage")
+        self._max_pending = max_pending
+        self._pending = 0
+        self._closed = False
+
+    @property
+    def pending(self) -> int:
+        """Calls that have not returned yet."""
+        return self._pending
+
+    async def run(self, fn: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Call ``fn`` on the storage thread; raises what it raises.
+
+        A cancelled caller learns nothing of the outcome: a call that has begun is completed.
+        Raises StorageError once closed, or when too many calls wait already.
+        """
+        if self._closed:
+            raise StorageError("The profile's storage is closed.")
+        if self._pending >= self._max_pending:
+            raise StorageError(f"The disk is too slow: {self._pending} operations wait for it.")
+        self._pending += 1
+        try:
+            future = self._executor.submit(fn, *args, **kwargs)
+            return await asyncio.wrap_future(future)
+        finally:
+            self._pending -= 1
+
+    async def close(self, last: Callable[[], object] | None = None) -> None:
+        """Let what was asked before finish, call ``last`` (the store's ``close``), end the thread.
+
+        Idempotent.  Raises what ``last`` raises, with the thread ended all the same.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            # One thread works in order, so when this returns everything before it is done.
+            await asyncio.shield(
+                asyncio.wrap_future(self._executor.submit(last or (lambda: None)))
+            )
+        finally:
+            self._executor.shutdown(wait=False)
