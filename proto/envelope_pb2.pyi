@@ -92,6 +92,7 @@ class SignedPart(_message.Message):
     SIGNED_MS_FIELD_NUMBER: _builtins.int
     SIGNATURE_FIELD_NUMBER: _builtins.int
     ORIGINAL_FIELD_NUMBER: _builtins.int
+    EPOCH_ID_FIELD_NUMBER: _builtins.int
     sender_public_key: _builtins.bytes
     """Ed25519, 32 bytes; its hash must be the SDS sender_id"""
     sds_message: _builtins.bytes
@@ -103,6 +104,8 @@ class SignedPart(_message.Message):
     """Ed25519, 64 bytes"""
     original: _builtins.bytes
     """a repair response: somebody's whole SignedPart, as received"""
+    epoch_id: _builtins.bytes
+    """in which it was signed; a later epoch may seal it again"""
     def __init__(
         self,
         *,
@@ -112,10 +115,11 @@ class SignedPart(_message.Message):
         signed_ms: _builtins.int = ...,
         signature: _builtins.bytes = ...,
         original: _builtins.bytes = ...,
+        epoch_id: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["holdings", b"holdings", "original", b"original", "sds_message", b"sds_message", "sender_public_key", b"sender_public_key", "signature", b"signature", "signed_ms", b"signed_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["epoch_id", b"epoch_id", "holdings", b"holdings", "original", b"original", "sds_message", b"sds_message", "sender_public_key", b"sender_public_key", "signature", b"signature", "signed_ms", b"signed_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

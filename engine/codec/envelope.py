@@ -1,0 +1,145 @@
+"""``proto/envelope.proto`` as bytes: sealed envelope, header, signed part.
+
+Header and signed part travel as opaque bytes and are handed on exactly as received, because they
+are what was authenticated.  Every length is fixed or bounded here; unknown fields are skipped, as
+protobuf does.  It refuses to know keys: what a seal or a signature is worth is decided in
+``engine.crypto.sealed``.
+"""
+
+from dataclasses import dataclass
+
+from google.protobuf.message import DecodeError
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.types import ParticipantId, UnixMs
+from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
+from proto import envelope_pb2, sds_pb2
+
+VERSION = 1
+GROUP_TAG_BYTES = 8
+SALT_BYTES = 24
+COMMITMENT_BYTES = 32
+MAX_HEADER_BYTES = 256
+_EPOCH_ID_BYTES = 8
+_KEY_BYTES = 32
+_SIGNATURE_BYTES = 64
+_MAX_TIME_MS = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvelopeHeader:
+    group_tag: bytes
+    epoch_id: bytes
+    salt: bytes
+    commitment: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedPart:
+    """Exactly one of ``sds_message`` and ``original`` is not empty."""
+
+    sender_public_key: bytes
+    epoch_id: bytes
+    signed_ms: UnixMs
+    signature: bytes
+    sds_message: bytes = b""
+    original: bytes = b""
+    holdings: bytes = b""
+
+
+def encode_envelope(header: bytes, ciphertext: bytes) -> bytes:
+    return envelope_pb2.SealedEnvelope(header=header, ciphertext=ciphertext).SerializeToString(
+        deterministic=True
+    )
+
+
+def decode_envelope(payload: bytes) -> tuple[bytes, bytes]:
+    """(header, ciphertext), as received.  Raises RemoteProtocolError."""
+    if len(payload) > MAX_WAKU_MESSAGE_BYTES:
+        raise RemoteProtocolError("oversized")
+    try:
+        wire = envelope_pb2.SealedEnvelope.FromString(payload)
+    except DecodeError as error:
+        raise RemoteProtocolError("malformed", "envelope") from error
+    if not wire.header or not wire.ciphertext:
+        raise RemoteProtocolError("malformed", "envelope")
+    return wire.header, wire.ciphertext
+
+
+def encode_header(header: EnvelopeHeader) -> bytes:
+    return envelope_pb2.EnvelopeHeader(
+        version=VERSION,
+        group_tag=header.group_tag,
+        epoch_id=header.epoch_id,
+        salt=header.salt,
+        commitment=header.commitment,
+    ).SerializeToString(deterministic=True)
+
+
+def decode_header(header: bytes) -> EnvelopeHeader:
+    """Raises RemoteProtocolError ``malformed`` or ``unsupported_version``."""
+    if len(header) > MAX_HEADER_BYTES:
+        raise RemoteProtocolError("malformed", "header too long")
+    try:
+        wire = envelope_pb2.EnvelopeHeader.FromString(header)
+    except DecodeError as error:
+        raise RemoteProtocolError("malformed", "header") from error
+    if wire.version != VERSION:
+        raise RemoteProtocolError("unsupported_version")
+    lengths = (len(wire.group_tag), len(wire.epoch_id), len(wire.salt), len(wire.commitment))
+    if lengths != (GROUP_TAG_BYTES, _EPOCH_ID_BYTES, SALT_BYTES, COMMITMENT_BYTES):
+        raise RemoteProtocolError("malformed", "header")
+    return EnvelopeHeader(
+        group_tag=wire.group_tag,
+        epoch_id=wire.epoch_id,
+        salt=wire.salt,
+        commitment=wire.commitment,
+    )
+
+
+def encode_signed_part(part: SignedPart) -> bytes:
+    return envelope_pb2.SignedPart(
+        sender_public_key=part.sender_public_key,
+        sds_message=part.sds_message,
+        holdings=part.holdings,
+        signed_ms=part.signed_ms,
+        signature=part.signature,
+        original=part.original,
+        epoch_id=part.epoch_id,
+    ).SerializeToString(deterministic=True)
+
+
+def decode_signed_part(signed_part: bytes) -> SignedPart:
+    """Shape only, no signature.  Raises RemoteProtocolError ``oversized`` or ``malformed``."""
+    if len(signed_part) > MAX_WAKU_MESSAGE_BYTES:
+        raise RemoteProtocolError("oversized")
+    try:
+        wire = envelope_pb2.SignedPart.FromString(signed_part)
+    except DecodeError as error:
+        raise RemoteProtocolError("malformed", "signed part") from error
+    lengths = (len(wire.sender_public_key), len(wire.epoch_id), len(wire.signature))
+    if lengths != (_KEY_BYTES, _EPOCH_ID_BYTES, _SIGNATURE_BYTES):
+        raise RemoteProtocolError("malformed", "signed part")
+    if bool(wire.sds_message) == bool(wire.original) or wire.signed_ms > _MAX_TIME_MS:
+        raise RemoteProtocolError("malformed", "signed part")
+    return SignedPart(
+        sender_public_key=wire.sender_public_key,
+        epoch_id=wire.epoch_id,
+        signed_ms=UnixMs(wire.signed_ms),
+        signature=wire.signature,
+        sds_message=wire.sds_message,
+        original=wire.original,
+        holdings=wire.holdings,
+    )
+
+
+def sds_sender_of(sds_message: bytes) -> ParticipantId:
+    """What the SDS bytes claim as ``sender_id``.  Raises RemoteProtocolError ``malformed``.
+
+    The whole message is parsed, by the parser that the channel uses, so that there is no second
+    opinion on which of several ``sender_id`` fields counts.
+    """
+    try:
+        return ParticipantId(sds_pb2.Message.FromString(sds_message).sender_id)
+    except DecodeError as error:
+        raise RemoteProtocolError("malformed", "SDS message") from error

@@ -1,0 +1,127 @@
+"""What an SDS message's content says in our own channels: one thing that a person said or did.
+
+SDS treats content as opaque bytes; these are the types behind them (``proto/content.proto``), with
+the bounds that both the author and every receiver hold them to.  Author sequence, previous id and
+nonce are part of every content: they make message ids unique, show what somebody left out, and let
+holdings speak of ranges.  Nothing here knows bytes, signatures or who may say what.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
+
+MAX_TEXT_BYTES = 64 * 1024
+MAX_NAME_CHARACTERS = 64
+MAX_MENTIONS = 64
+MAX_MESSAGE_ID_BYTES = 128
+NONCE_BYTES = 16
+INSTANCE_ID_BYTES = 16
+MAX_SAFE_INTEGER = 2**53 - 1
+"""Largest number of milliseconds or sequence that every peer can hold exactly."""
+
+# Bidirectional controls turn "exe.gpj" into "jpg.exe"; the invisible ones make two names look the
+# same or like none at all.  U+200C and U+200D stay: Persian and composed emoji need them.
+_STRIPPED = frozenset(
+    [
+        *range(0x20),
+        *range(0x7F, 0xA0),
+        0xAD,
+        0x61C,
+        0x115F,
+        0x1160,
+        0x180E,
+        0x200B,
+        0x200E,
+        0x200F,
+        *range(0x2028, 0x202F),
+        *range(0x2060, 0x2070),
+        0x3164,
+        0xFEFF,
+        0xFFA0,
+        *range(0xFFF9, 0xFFFC),
+        *range(0xE0000, 0xE0080),
+    ]
+)
+_JOINERS = "\u200c\u200d"
+_NAME_SPACES = frozenset("\t\n\r\x0b\x0c\u2028\u2029")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """1 to MAX_TEXT_BYTES bytes of UTF-8."""
+
+    text: str = field(repr=False)
+    reply_to: MessageId | None = None
+    mentions: tuple[ParticipantId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """The group exists from here on."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    """A membership statement, signed by itself.
+
+    ``statement`` is what was signed, as received, and what can be shown to others; the fields are
+    what it says, the name cleaned for display.  Having decoded it proves nothing: verify it.
+    """
+
+    statement: bytes
+    public_key: bytes
+    encryption_key: bytes
+    name: str
+    joined_ms: UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """The author leaves the group, at the content's ``sent_ms``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsupported:
+    """Something that a newer version says.  ``kind`` is the field's name where we know it."""
+
+    kind: str = "unknown"
+
+
+Body: TypeAlias = Text | Created | Join | Leave | Unsupported
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    author: AuthorSequence
+    previous_id: MessageId | None
+    """This instance's previous content in the channel, None for its first."""
+    nonce: bytes
+    sent_ms: UnixMs
+    body: Body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typing:
+    active: bool
+
+
+EphemeralContent: TypeAlias = Typing
+"""What an ephemeral message says; a union once there is a second kind."""
+
+
+def clean_name(name: str) -> str:
+    """``name`` as it may be shown: no bidirectional, control or invisible characters, one line.
+
+    Raises ValueError unless 1 to MAX_NAME_CHARACTERS characters are left.
+    """
+    spaced = "".join(" " if c in _NAME_SPACES else c for c in name)
+    visible = "".join(c for c in spaced if ord(c) not in _STRIPPED)
+    cleaned = " ".join(visible.split())
+    if not cleaned.strip(_JOINERS + " "):
+        raise ValueError("nothing is left of the name")
+    if len(cleaned) > MAX_NAME_CHARACTERS:
+        raise ValueError(f"the name is longer than {MAX_NAME_CHARACTERS} characters")
+    return cleaned

@@ -1,0 +1,53 @@
+"""The simple invitation to a group: whoever has it can read the group.
+
+It carries everything a newcomer needs before the first packet: which group, its epoch key, whose
+group it is and where to find somebody.  The link's form is ``engine.codec.invite``; nothing here
+knows the network, and parsing an invitation never touches it.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass, field
+
+from engine.core.errors import LocalProtocolError
+from engine.core.types import ConversationId
+
+GROUP_ID_BYTES = 32
+EPOCH_ID_BYTES = 8
+EPOCH_KEY_BYTES = 32
+INVITE_PREFIX = "causerie:join/"
+MAX_LINK_CHARACTERS = 2048
+MAX_NODE_ADDRESSES = 16
+MAX_NODE_ADDRESS_CHARACTERS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invite:
+    """``node_addresses`` are multiaddrs, most useful first; only their characters are checked."""
+
+    group_id: bytes
+    group_name: str
+    epoch_id: bytes
+    epoch_key: bytes = field(repr=False)
+    admin_public_key: bytes
+    inviter_name: str
+    node_addresses: tuple[str, ...] = ()
+
+    @property
+    def conversation_id(self) -> ConversationId:
+        return conversation_id_of(self.group_id)
+
+
+def conversation_id_of(group_id: bytes) -> ConversationId:
+    """base64url without padding of the 32-byte group id."""
+    return ConversationId(urlsafe_b64encode(group_id).decode().rstrip("="))
+
+
+def group_id_of(conversation_id: ConversationId) -> bytes:
+    """The 32-byte group id again.  Raises LocalProtocolError if it is none."""
+    try:
+        group_id = urlsafe_b64decode(conversation_id + "=")
+    except ValueError as error:
+        raise LocalProtocolError("not a conversation id") from error
+    if conversation_id_of(group_id) != conversation_id or len(group_id) != GROUP_ID_BYTES:
+        raise LocalProtocolError("not a conversation id")
+    return group_id

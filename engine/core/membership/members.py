@@ -1,0 +1,167 @@
+"""Who is in a group: verified joins and leaves, the same result in whatever order they arrive.
+
+``Membership`` takes join statements (checked by an injected ``VerifyJoin``) and leaves, and hands
+back ``MemberRecord``s to be made durable.  It defines n of "held by k of n".
+
+Convergence comes first.  Per participant only the latest join and the latest leave count, by the
+time that the participant wrote down: member if and only if the join is later.  So history may
+arrive in any order, twice or late, and everybody ends with the same set.  For the same reason
+whoever *ever* joined is acceptable: messages from before a leave may arrive after it, and a leave
+is a wish to go, not an expulsion (that takes a new epoch key, which the leaver lacks).
+
+Nothing here knows bytes, signatures, SDS or the disk.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TypeAlias
+
+from engine.core.content import Join
+from engine.core.errors import RemoteProtocolError
+from engine.core.ports import MemberRecord
+from engine.core.types import ConversationId, ParticipantId, UnixMs
+
+MAX_MEMBERS = 2000
+"""Everybody who ever joined, those who left included."""
+
+VerifyJoin: TypeAlias = Callable[[Join], ParticipantId]
+"""Whose statement it is, proved for this group.  Raises RemoteProtocolError or CryptoError."""
+
+
+class Membership:
+    """The members of one group, loaded from ``records`` and changed by ``join`` and ``leave``."""
+
+    def __init__(
+        self,
+        conversation_id: ConversationId,
+        *,
+        verify_join: VerifyJoin,
+        records: Iterable[MemberRecord] = (),
+    ) -> None:
+        self._conversation_id = conversation_id
+        self._verify_join = verify_join
+        self._records = {record.participant_id: record for record in records}
+
+    # --- who ------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Current members, ourselves included if we are one."""
+        return len(self.member_ids())
+
+    def member_ids(self) -> frozenset[ParticipantId]:
+        """Current members: what SDS's ``MembersChanged`` wants."""
+        return frozenset(who for who, record in self._records.items() if record.left_ms is None)
+
+    def members(self) -> tuple[MemberRecord, ...]:
+        """Current members, by time of joining, then by id."""
+        return tuple(record for record in self.everyone() if record.left_ms is None)
+
+    def everyone(self) -> tuple[MemberRecord, ...]:
+        """Whoever ever joined, those who left included; by time of joining, then by id."""
+        return tuple(sorted(self._records.values(), key=lambda r: (r.joined_ms, r.participant_id)))
+
+    def is_member(self, participant_id: ParticipantId) -> bool:
+        """Now: not those who left."""
+        record = self._records.get(participant_id)
+        return record is not None and record.left_ms is None
+
+    def record(self, participant_id: ParticipantId) -> MemberRecord | None:
+        return self._records.get(participant_id)
+
+    def require_acceptable(self, sender_id: ParticipantId, join: Join | None = None) -> None:
+        """May a message of this sender touch the channel?
+
+        Yes if the sender ever joined, or if the message carries the sender's own valid ``join``.
+        Raises RemoteProtocolError ``not_a_member``, ``foreign_join`` or ``too_many_members``, or
+        what verifying raises.
+        """
+        if sender_id in self._records:
+            return
+        if join is None:
+            raise RemoteProtocolError("not_a_member")
+        self._require_own(sender_id, join)
+        self._require_room()
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def admit_admin(
+        self, participant_id: ParticipantId, public_key: bytes, *, name: str = ""
+    ) -> MemberRecord | None:
+        """The admin, as an invite tells it: a key; the rest comes with the admin's own join.
+
+        Returns the record to store, None if nothing changed.
+        """
+        known = self._records.get(participant_id)
+        if known is not None:
+            return None if known.is_admin else self._put(replace(known, is_admin=True))
+        return self._put(
+            MemberRecord(
+                conversation_id=self._conversation_id,
+                participant_id=participant_id,
+                public_key=public_key,
+                encryption_key=b"",
+                name=name,
+                is_admin=True,
+                joined_ms=UnixMs(0),
+            )
+        )
+
+    def join(self, sender_id: ParticipantId, join: Join) -> MemberRecord | None:
+        """A message of ``sender_id`` carried this statement.
+
+        Returns the record to store, None if nothing changed.  Raises RemoteProtocolError
+        ``foreign_join`` or ``too_many_members``, or what verifying raises.
+        """
+        self._require_own(sender_id, join)
+        known = self._records.get(sender_id)
+        if known is None:
+            self._require_room()
+            return self._put(self._joined(sender_id, join, is_admin=False, left_ms=None))
+        if (join.joined_ms, join.statement) <= (known.joined_ms, known.join_statement):
+            return None
+        return self._put(
+            self._joined(sender_id, join, is_admin=known.is_admin, left_ms=known.left_ms)
+        )
+
+    def leave(self, sender_id: ParticipantId, left_ms: UnixMs) -> MemberRecord | None:
+        """A message of ``sender_id``, written at ``left_ms``, said that they leave.
+
+        Returns the record to store, None if nothing changed: unknown, or joined again since.
+        """
+        known = self._records.get(sender_id)
+        if known is None or left_ms < known.joined_ms:
+            return None
+        if known.left_ms is not None and left_ms <= known.left_ms:
+            return None
+        return self._put(replace(known, left_ms=left_ms))
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _joined(
+        self, participant_id: ParticipantId, join: Join, *, is_admin: bool, left_ms: UnixMs | None
+    ) -> MemberRecord:
+        has_left = left_ms is not None and left_ms >= join.joined_ms
+        return MemberRecord(
+            conversation_id=self._conversation_id,
+            participant_id=participant_id,
+            public_key=join.public_key,
+            encryption_key=join.encryption_key,
+            name=join.name,
+            is_admin=is_admin,
+            joined_ms=join.joined_ms,
+            left_ms=left_ms if has_left else None,
+            join_statement=join.statement,
+        )
+
+    def _require_own(self, sender_id: ParticipantId, join: Join) -> None:
+        if self._verify_join(join) != sender_id:
+            raise RemoteProtocolError("foreign_join")
+
+    def _require_room(self) -> None:
+        if len(self._records) >= MAX_MEMBERS:
+            raise RemoteProtocolError("too_many_members")
+
+    def _put(self, record: MemberRecord) -> MemberRecord:
+        self._records[record.participant_id] = record
+        return record

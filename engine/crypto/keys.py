@@ -1,0 +1,73 @@
+"""Which public keys may enter at all: the check on import.
+
+``cryptography`` takes any 32 bytes for a public key, and under a small-order Ed25519 key it accepts
+signatures that nobody made: under the identity element one signature fits every message.  A
+small-order X25519 key makes every shared secret zero.  So keys are refused here, before anything
+relies on them: wrong length, not canonical (y or u not below p, or a "negative zero"), not on the
+curve, small order.  Arithmetic on public values only; nothing here needs constant time.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from engine.core.errors import CryptoError
+
+KEY_BYTES: Final = 32
+_P: Final = 2**255 - 19
+_D: Final = -121665 * pow(121666, -1, _P) % _P
+_SIGN_BIT: Final = 1 << 255
+
+# Doubling a point of order 8 gives y = 0, which needs x² = -y²; on the curve: d·y⁴ + 2·y² = 1.
+_Y_OF_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER_Y: Final = frozenset({0, 1, _P - 1, _Y_OF_ORDER_8, _P - _Y_OF_ORDER_8})
+_SMALL_ORDER_U: Final = frozenset(
+    {
+        0,
+        1,
+        _P - 1,
+        0xB8495F16056286FDB1329CEB8D09DA6AC49FF1FAE35616AEB8413B7C7AEBE0,
+        0x57119FD0DD4E22D8868E1C58C45C44045BEF839C55B1D0B1248C50A3BC959C5F,
+    }
+)
+
+
+@lru_cache(maxsize=4096)
+def import_public_key(public_key: bytes) -> Ed25519PublicKey:
+    """An Ed25519 key that signatures may be checked under.
+
+    Raises CryptoError ``bad_public_key`` or ``small_order_key``.
+    """
+    if len(public_key) != KEY_BYTES:
+        raise CryptoError("bad_public_key", "wrong length")
+    number = int.from_bytes(public_key, "little")
+    y = number & (_SIGN_BIT - 1)
+    if y % _P in _SMALL_ORDER_Y:
+        raise CryptoError("small_order_key")
+    if y >= _P:
+        raise CryptoError("bad_public_key", "not canonical")
+    if not _is_square((y * y - 1) * (_D * y * y + 1)):
+        raise CryptoError("bad_public_key", "not on the curve")
+    return Ed25519PublicKey.from_public_bytes(public_key)
+
+
+def require_public_key(public_key: bytes) -> None:
+    """Raises CryptoError ``bad_public_key`` or ``small_order_key`` (Ed25519)."""
+    import_public_key(public_key)
+
+
+def require_encryption_key(public_key: bytes) -> None:
+    """Raises CryptoError ``bad_encryption_key`` or ``small_order_key`` (X25519)."""
+    if len(public_key) != KEY_BYTES:
+        raise CryptoError("bad_encryption_key", "wrong length")
+    number = int.from_bytes(public_key, "little")
+    if (number & (_SIGN_BIT - 1)) % _P in _SMALL_ORDER_U:
+        raise CryptoError("small_order_key")
+    if number >= _P:
+        raise CryptoError("bad_encryption_key", "not canonical")
+
+
+def _is_square(number: int) -> bool:
+    """Whether u/v is a square, given u·v: the two differ by the square v²."""
+    return pow(number % _P, (_P - 1) // 2, _P) in {0, 1}

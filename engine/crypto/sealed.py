@@ -1,0 +1,306 @@
+"""The sealed envelope of a group: who may read it, who wrote it, and that nothing was changed.
+
+Inside is a *signed part*: SDS bytes, holdings and a time under the sender's Ed25519 signature,
+which also covers group and epoch.  Around it a *seal*: AES-256-GCM under a key that HKDF-SHA256
+makes for this one message from the epoch key and 24 random bytes; the header is associated data and
+carries a commitment to the key, compared first, so that no ciphertext opens under two keys.  A
+repair wraps somebody's signed part, as received, in a signed part of the responder's own.
+
+``SealedGroup.open`` checks in this order: size, header, group, epoch, commitment, seal, shape, key,
+signature, and that the signer's id IS the SDS ``sender_id``.  Nothing is parsed as SDS before.  Who
+is a member is not known here; there is no ratchet, so history opens in any order.  What is signed
+stays valid when it is sealed again, with another salt, for a retransmission.
+"""
+
+import hmac
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from engine.codec.envelope import (
+    COMMITMENT_BYTES,
+    GROUP_TAG_BYTES,
+    SALT_BYTES,
+    VERSION,
+    EnvelopeHeader,
+    SignedPart,
+    decode_envelope,
+    decode_header,
+    decode_signed_part,
+    encode_envelope,
+    encode_header,
+    encode_signed_part,
+    sds_sender_of,
+)
+from engine.codec.holdings import MAX_HOLDINGS_BYTES, decode_holdings, encode_holdings
+from engine.codec.tuples import tuple_bytes
+from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
+from engine.core.invite import (
+    EPOCH_ID_BYTES,
+    EPOCH_KEY_BYTES,
+    GROUP_ID_BYTES,
+    conversation_id_of,
+)
+from engine.core.sds.types import Holdings
+from engine.core.types import ContentTopic, ConversationId, ParticipantId, UnixMs
+from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
+from engine.crypto.identity import Identity, RandomBytes, participant_id_of, verify
+
+MAX_ENVELOPE_BYTES = MAX_WAKU_MESSAGE_BYTES - 512
+"""What we make leaves room for the Waku message's other fields; what we accept may be larger."""
+
+MAX_SIGNED_PART_BYTES = MAX_ENVELOPE_BYTES - MAX_HOLDINGS_BYTES - 512
+"""Leaves room for a repair response's own signature and holdings around it."""
+
+_SEAL_DOMAIN = "causerie/1/seal"
+_MESSAGE_DOMAIN = "causerie/1/message"
+_REPAIR_DOMAIN = "causerie/1/repair"
+_GROUP_TAG_DOMAIN = "causerie/1/group-tag"
+_TOPIC_DOMAIN = "causerie/1/topic"
+_AES_KEY_BYTES = 32
+_AES_NONCE_BYTES = 12
+_TOPIC_NAME_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A checked message.  ``raw`` is its signed part as received: what a repair resends.
+
+    ``holdings`` and ``signed_ms`` are the sender's own.  Of a repair, ``repaired_by`` (proved, too,
+    but perhaps no member), ``outer_holdings`` and ``outer_signed_ms`` are the responder's.
+    """
+
+    sender_id: ParticipantId
+    sender_public_key: bytes
+    sds_bytes: bytes = field(repr=False)
+    holdings: Holdings | None
+    signed_ms: UnixMs
+    raw: bytes = field(repr=False)
+    repaired_by: ParticipantId | None = None
+    outer_holdings: Holdings | None = None
+    outer_signed_ms: UnixMs | None = None
+
+
+class _MessageKeys(NamedTuple):
+    key: bytes
+    nonce: bytes
+    commitment: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealedGroup:
+    """One group in one epoch.  Raises LocalProtocolError if a length is wrong."""
+
+    group_id: bytes
+    epoch_id: bytes
+    epoch_key: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        lengths = (len(self.group_id), len(self.epoch_id), len(self.epoch_key))
+        if lengths != (GROUP_ID_BYTES, EPOCH_ID_BYTES, EPOCH_KEY_BYTES):
+            raise LocalProtocolError("group id, epoch id and epoch key have 32, 8 and 32 bytes")
+
+    @cached_property
+    def conversation_id(self) -> ConversationId:
+        return conversation_id_of(self.group_id)
+
+    @cached_property
+    def group_tag(self) -> bytes:
+        """In every header, in clear: lets a receiver skip other groups' messages cheaply."""
+        return sha256(tuple_bytes(_GROUP_TAG_DOMAIN, self.group_id)).digest()[:GROUP_TAG_BYTES]
+
+    # --- out ------------------------------------------------------------------------------------
+
+    def sign(
+        self, identity: Identity, sds_bytes: bytes, holdings: Holdings | None, signed_ms: UnixMs
+    ) -> bytes:
+        """A signed part: what is kept and, sealed, broadcast.
+
+        Raises LocalProtocolError if it is too large or the SDS ``sender_id`` is not ours.
+        """
+        if sds_sender_of(sds_bytes) != identity.participant_id:
+            raise LocalProtocolError("an SDS message that bears somebody else's sender_id")
+        part = self._signed(identity, _MESSAGE_DOMAIN, sds_bytes, holdings, signed_ms)
+        if len(part) > MAX_SIGNED_PART_BYTES:
+            raise LocalProtocolError(f"a signed part of {len(part)} bytes is too large")
+        return part
+
+    def wrap_repair(
+        self, identity: Identity, original: bytes, holdings: Holdings | None, signed_ms: UnixMs
+    ) -> bytes:
+        """A signed part of ours around somebody's, whom it still proves as the sender.
+
+        Raises LocalProtocolError if ``original`` is itself a repair, or none of a signed part.
+        """
+        try:
+            is_repair = bool(decode_signed_part(original).original)
+        except RemoteProtocolError as error:
+            raise LocalProtocolError("only a signed part can be repaired") from error
+        if is_repair:
+            raise LocalProtocolError("a repair of a repair")
+        return self._signed(identity, _REPAIR_DOMAIN, original, holdings, signed_ms)
+
+    def seal(self, signed_part: bytes, *, random_bytes: RandomBytes) -> bytes:
+        """A Waku payload, different at every call.  Raises LocalProtocolError if too large."""
+        salt = random_bytes(SALT_BYTES)
+        keys = self._message_keys(salt)
+        header = encode_header(
+            EnvelopeHeader(
+                group_tag=self.group_tag,
+                epoch_id=self.epoch_id,
+                salt=salt,
+                commitment=keys.commitment,
+            )
+        )
+        payload = encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, signed_part, header))
+        if len(payload) > MAX_ENVELOPE_BYTES:
+            raise LocalProtocolError(f"an envelope of {len(payload)} bytes is too large")
+        return payload
+
+    # --- in -------------------------------------------------------------------------------------
+
+    def open(self, payload: bytes) -> Opened:
+        """Everything checked but membership.
+
+        Raises RemoteProtocolError ``oversized``, ``malformed``, ``unsupported_version``,
+        ``wrong_group``, ``unknown_epoch``, ``nested_repair``, ``bad_holdings``; CryptoError
+        ``bad_commitment``, ``bad_seal``, ``bad_public_key``, ``small_order_key``,
+        ``bad_signature``, ``forged_sender``.
+        """
+        return self.read(self._unseal(payload))
+
+    def read(self, signed_part: bytes) -> Opened:
+        """As ``open``, for a signed part that has no seal around it (any more)."""
+        outer = decode_signed_part(signed_part)
+        if not outer.original:
+            return self._read_message(outer, signed_part)
+        self._check_signature(outer, _REPAIR_DOMAIN, outer.original)
+        inner = decode_signed_part(outer.original)
+        if inner.original:
+            raise RemoteProtocolError("nested_repair")
+        message = self._read_message(inner, outer.original)
+        return Opened(
+            sender_id=message.sender_id,
+            sender_public_key=message.sender_public_key,
+            sds_bytes=message.sds_bytes,
+            holdings=message.holdings,
+            signed_ms=message.signed_ms,
+            raw=message.raw,
+            repaired_by=participant_id_of(outer.sender_public_key),
+            outer_holdings=decode_holdings(outer.holdings),
+            outer_signed_ms=outer.signed_ms,
+        )
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _read_message(self, part: SignedPart, raw: bytes) -> Opened:
+        self._check_signature(part, _MESSAGE_DOMAIN, part.sds_message)
+        sender_id = participant_id_of(part.sender_public_key)
+        if sds_sender_of(part.sds_message) != sender_id:
+            raise CryptoError("forged_sender")
+        return Opened(
+            sender_id=sender_id,
+            sender_public_key=part.sender_public_key,
+            sds_bytes=part.sds_message,
+            holdings=decode_holdings(part.holdings),
+            signed_ms=part.signed_ms,
+            raw=raw,
+        )
+
+    def _unseal(self, payload: bytes) -> bytes:
+        encoded_header, ciphertext = decode_envelope(payload)
+        header = decode_header(encoded_header)
+        if header.group_tag != self.group_tag:
+            raise RemoteProtocolError("wrong_group")
+        if header.epoch_id != self.epoch_id:
+            raise RemoteProtocolError("unknown_epoch")
+        keys = self._message_keys(header.salt)
+        if not hmac.compare_digest(keys.commitment, header.commitment):
+            raise CryptoError("bad_commitment")
+        try:
+            return AESGCM(keys.key).decrypt(keys.nonce, ciphertext, encoded_header)
+        except InvalidTag as error:
+            raise CryptoError("bad_seal") from error
+
+    def _message_keys(self, salt: bytes) -> _MessageKeys:
+        derived = HKDF(
+            algorithm=SHA256(),
+            length=_AES_KEY_BYTES + _AES_NONCE_BYTES + COMMITMENT_BYTES,
+            salt=salt,
+            info=tuple_bytes(_SEAL_DOMAIN, VERSION, self.group_id, self.epoch_id),
+        ).derive(self.epoch_key)
+        nonce_end = _AES_KEY_BYTES + _AES_NONCE_BYTES
+        return _MessageKeys(
+            key=derived[:_AES_KEY_BYTES],
+            nonce=derived[_AES_KEY_BYTES:nonce_end],
+            commitment=derived[nonce_end:],
+        )
+
+    def _signed(
+        self,
+        identity: Identity,
+        domain: str,
+        body: bytes,
+        holdings: Holdings | None,
+        signed_ms: UnixMs,
+    ) -> bytes:
+        encoded_holdings = encode_holdings(holdings)
+        to_sign = self._signed_bytes(
+            domain, self.epoch_id, identity.public_key, signed_ms, body, encoded_holdings
+        )
+        return encode_signed_part(
+            SignedPart(
+                sender_public_key=identity.public_key,
+                epoch_id=self.epoch_id,
+                signed_ms=signed_ms,
+                signature=identity.sign(to_sign),
+                sds_message=body if domain == _MESSAGE_DOMAIN else b"",
+                original=body if domain == _REPAIR_DOMAIN else b"",
+                holdings=encoded_holdings,
+            )
+        )
+
+    def _check_signature(self, part: SignedPart, domain: str, body: bytes) -> None:
+        # Signed in this epoch or, once groups change their key, in an earlier one that we know.
+        if part.epoch_id != self.epoch_id:
+            raise RemoteProtocolError("unknown_epoch")
+        to_check = self._signed_bytes(
+            domain, part.epoch_id, part.sender_public_key, part.signed_ms, body, part.holdings
+        )
+        verify(part.sender_public_key, part.signature, to_check)
+
+    def _signed_bytes(  # noqa: PLR0913, PLR0917 — the signed tuple, one argument per part
+        self,
+        domain: str,
+        epoch_id: bytes,
+        sender_public_key: bytes,
+        signed_ms: UnixMs,
+        body: bytes,
+        holdings: bytes,
+    ) -> bytes:
+        return tuple_bytes(
+            domain, self.group_id, epoch_id, sender_public_key, signed_ms, body, holdings
+        )
+
+
+def new_group(random_bytes: RandomBytes) -> SealedGroup:
+    """A fresh group id, epoch id and epoch key."""
+    return SealedGroup(
+        group_id=random_bytes(GROUP_ID_BYTES),
+        epoch_id=random_bytes(EPOCH_ID_BYTES),
+        epoch_key=random_bytes(EPOCH_KEY_BYTES),
+    )
+
+
+def content_topic_of(first_secret: bytes) -> ContentTopic:
+    """Where a group meets: only who has its first epoch key can tell.  Stays when keys change."""
+    name = HKDF(
+        algorithm=SHA256(), length=_TOPIC_NAME_BYTES, salt=None, info=tuple_bytes(_TOPIC_DOMAIN)
+    ).derive(first_secret)
+    return ContentTopic(f"/causerie/1/{name.hex()}/proto")
