@@ -278,3 +278,30 @@ class Button(QPushButton):
         size = theme.metrics.scaled(16)
         self.setIcon(icon(self._icon_name, colour_of(theme, role), size))
         self.setIconSize(QSize(size, size))
+
+
+class KeyCap(Text):
+    """The name of a key, in a little box."""
+
+    def __init__(self, text: str, *, parent: QWidget | None = None) -> None:
+        super().__init__(text, face="micro", colour="ink2")
+        self.setParent(parent)
+        self.setContentsMargins(6, 0, 6, 0)
+        self.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        face = current_theme().type.micro
+        width = self.fontMetrics().horizontalAdvance(self.text()) + 14
+        return QSize(width, int(face.line_height) + 4)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.line2 if theme.is_high_contrast else theme.line, 1))
+        painter.setBrush(theme.surface)
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(box, 5, 5)
+        painter.end()
+        super().paintEvent(event)

@@ -1,0 +1,77 @@
+"""Engine events as Qt signals: the one place where the two worlds touch.
+
+The engine calls its listener on the loop that also runs Qt, so nothing is queued between threads
+here.  An event that this file does not know fails the type check, not the user.
+"""
+
+from typing import assert_never
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.api import ChatEngine
+from engine.events import (
+    ConnectionChanged,
+    ConversationAdded,
+    ConversationChanged,
+    ConversationRemoved,
+    EngineEvent,
+    GapUpdated,
+    MessageAdded,
+    MessageChanged,
+    MessageRemoved,
+    NoticeCleared,
+    NoticeRaised,
+    TypingChanged,
+)
+
+
+class EngineBridge(QObject):
+    conversation_added = Signal(ConversationAdded)
+    conversation_changed = Signal(ConversationChanged)
+    conversation_removed = Signal(ConversationRemoved)
+    message_added = Signal(MessageAdded)
+    message_changed = Signal(MessageChanged)
+    message_removed = Signal(MessageRemoved)
+    gap_updated = Signal(GapUpdated)
+    typing_changed = Signal(TypingChanged)
+    connection_changed = Signal(ConnectionChanged)
+    notice_raised = Signal(NoticeRaised)
+    notice_cleared = Signal(NoticeCleared)
+
+    def __init__(self, engine: ChatEngine, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._attached = True
+        self._unsubscribe = engine.subscribe(self.publish)
+
+    def detach(self) -> None:
+        """Hear no more events; safe to call twice."""
+        if self._attached:
+            self._attached = False
+            self._unsubscribe()
+
+    def publish(self, event: EngineEvent) -> None:  # noqa: C901 - one flat table of events.
+        match event:
+            case ConversationAdded():
+                self.conversation_added.emit(event)
+            case ConversationChanged():
+                self.conversation_changed.emit(event)
+            case ConversationRemoved():
+                self.conversation_removed.emit(event)
+            case MessageAdded():
+                self.message_added.emit(event)
+            case MessageChanged():
+                self.message_changed.emit(event)
+            case MessageRemoved():
+                self.message_removed.emit(event)
+            case GapUpdated():
+                self.gap_updated.emit(event)
+            case TypingChanged():
+                self.typing_changed.emit(event)
+            case ConnectionChanged():
+                self.connection_changed.emit(event)
+            case NoticeRaised():
+                self.notice_raised.emit(event)
+            case NoticeCleared():
+                self.notice_cleared.emit(event)
+            case _:
+                assert_never(event)

@@ -1,0 +1,290 @@
+"""Draws one row of the conversation list; as a rail, only the avatar with its badge.
+
+Everything is measured from the theme's fonts.  The row shows who, when, the last words and what
+needs care: unread, missing, not sent, draft.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from engine.events import ConversationView
+from ui.avatar import draw_avatar
+from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
+from ui.icons import draw_icon
+from ui.list.model import CONVERSATION_ROLE, ConversationModel
+from ui.list.preview import Preview, Tone, preview_of
+from ui.theme import Radius, Theme, current_theme
+from ui.words import is_group, list_time, one_line
+
+_ROW, _AVATAR, _RAIL_AVATAR, _RAIL_ROW = 60, 42, 40, 54
+_STACK_TIME_FROM_PERCENT = 150
+_MOST_UNREAD = 999
+_Index = QModelIndex | QPersistentModelIndex
+
+
+def badge_text(number: int) -> str:
+    return str(number) if number <= _MOST_UNREAD else f"{_MOST_UNREAD}+"
+
+
+def draw_badge(painter: QPainter, right_middle: QPointF, text: str, *, muted: bool) -> float:
+    """A filled pill that ends at ``right_middle``; returns its width."""
+    theme = current_theme()
+    font = QFont(theme.type.micro.strong())
+    height = float(theme.metrics.scaled(20))
+    width = max(height, QFontMetricsF(font).horizontalAdvance(text) + theme.metrics.scaled(12))
+    box = QRectF(right_middle.x() - width, right_middle.y() - height / 2, width, height)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.badgeMute if muted else theme.accent)
+    painter.drawRoundedRect(box, height / 2, height / 2)
+    painter.setFont(font)
+    painter.setPen(theme.onMute if muted else theme.onAccent)
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    return width
+
+
+class ConversationDelegate(QStyledItemDelegate):
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        super().__init__()
+        self._now = now
+        self.is_rail = False
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        theme = current_theme()
+        if self.is_rail:
+            return QSize(0, theme.metrics.scaled(_RAIL_ROW))
+        lines = theme.type.body.line_height + theme.type.label.line_height
+        if theme.metrics.text_percent >= _STACK_TIME_FROM_PERCENT:
+            lines += theme.type.micro.line_height
+        wanted = max(theme.metrics.scaled(_ROW), int(lines) + 2 * theme.metrics.gap(9))
+        return QSize(0, wanted)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        conversation = index.data(CONVERSATION_ROLE)
+        model = index.model()
+        if not isinstance(conversation, ConversationView) or not isinstance(
+            model, ConversationModel
+        ):
+            return
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        box = QRectF(option.rect)
+        self._background(painter, option, box, selected=selected)
+        if self.is_rail:
+            self._paint_rail(painter, box, conversation)
+        else:
+            preview = preview_of(
+                conversation,
+                typing=model.typing(conversation.conversation_id),
+                is_open=model.is_open(conversation.conversation_id),
+            )
+            _Row(painter, box, conversation, preview, selected=selected).paint(self._now())
+        painter.restore()
+
+    def _background(
+        self, painter: QPainter, option: QStyleOptionViewItem, box: QRectF, *, selected: bool
+    ) -> None:
+        theme = current_theme()
+        radius = theme.metrics.gap(Radius.ROW)
+        focused = bool(option.state & QStyle.StateFlag.State_HasFocus)
+        painter.setPen(Qt.PenStyle.NoPen)
+        if selected:
+            painter.setBrush(theme.selected)
+            painter.drawRoundedRect(box, radius, radius)
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.setBrush(theme.hover)
+            painter.drawRoundedRect(box, radius, radius)
+        ring: tuple[QColor, float] | None = None
+        if focused and _keyboard_focus(option):
+            ring = (theme.focus, theme.focus_width)
+        elif selected and theme.is_high_contrast:
+            ring = (theme.accent, 2)
+        if ring is not None:
+            colour, width = ring
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour, width))
+            inset = width / 2
+            painter.drawRoundedRect(box.adjusted(inset, inset, -inset, -inset), radius, radius)
+
+    def _paint_rail(self, painter: QPainter, box: QRectF, conversation: ConversationView) -> None:
+        theme = current_theme()
+        side = theme.metrics.scaled(_RAIL_AVATAR)
+        avatar = QRectF(box.center().x() - side / 2, box.center().y() - side / 2, side, side)
+        _avatar(painter, avatar, conversation)
+        if conversation.unread:
+            corner = QPointF(min(avatar.right() + 7, box.right()), avatar.bottom() - 5)
+            draw_badge(painter, corner, badge_text(conversation.unread), muted=conversation.muted)
+        elif conversation.failed or conversation.missing:
+            painter.setPen(QPen(theme.danger if conversation.failed else theme.warnDot, 2))
+            painter.setBrush(theme.panel)
+            painter.drawEllipse(avatar.bottomRight() - QPointF(2, 2), 4.5, 4.5)
+
+
+def _keyboard_focus(option: QStyleOptionViewItem) -> bool:
+    return bool(option.state & QStyle.StateFlag.State_KeyboardFocusChange)
+
+
+def _avatar(painter: QPainter, box: QRectF, conversation: ConversationView) -> None:
+    draw_avatar(
+        painter,
+        box,
+        stable_id=conversation.conversation_id,
+        name=one_line(conversation.name),
+        is_group=is_group(conversation),
+    )
+
+
+class _Row:
+    """One pass over one row: the avatar, then two lines, each filled from its right end."""
+
+    def __init__(
+        self,
+        painter: QPainter,
+        box: QRectF,
+        conversation: ConversationView,
+        preview: Preview,
+        *,
+        selected: bool,
+    ) -> None:
+        self._painter = painter
+        self._conversation = conversation
+        self._preview = preview
+        self._theme: Theme = current_theme()
+        self._quiet = self._theme.ink2 if selected else self._theme.ink3
+        gap, scaled = self._theme.metrics.gap, self._theme.metrics.scaled
+        side = scaled(_AVATAR)
+        self._avatar_box = QRectF(box.left() + gap(8), box.center().y() - side / 2, side, side)
+        left = self._avatar_box.right() + gap(11)
+        self._text_box = QRectF(left, box.top(), box.right() - gap(10) - left, box.height())
+        self._stacked = self._theme.metrics.text_percent >= _STACK_TIME_FROM_PERCENT
+
+    def paint(self, now: datetime) -> None:
+        _avatar(self._painter, self._avatar_box, self._conversation)
+        type_ = self._theme.type
+        first = max(type_.body.line_height, self._theme.metrics.scaled(20))
+        second = max(type_.label.line_height, self._theme.metrics.scaled(20))
+        third = type_.micro.line_height if self._stacked else 0
+        top = self._text_box.center().y() - (first + second + third) / 2
+        line1 = QRectF(self._text_box.left(), top, self._text_box.width(), first)
+        time_line = line1 if not self._stacked else line1.translated(0, first)
+        if self._stacked:
+            time_line.setHeight(third)
+        line2 = QRectF(line1.left(), top + first + third, line1.width(), second)
+        right = self._time(time_line, now)
+        self._name(line1 if self._stacked else line1.adjusted(0, 0, right - line1.right(), 0))
+        right = self._marks(line2)
+        self._words(line2.adjusted(0, 0, right - line2.right(), 0))
+
+    def _time(self, line: QRectF, now: datetime) -> float:
+        """At the right end, or under the name; returns what is left of the line's right end."""
+        last = self._conversation.last_message
+        moment = self._conversation.created_ms if last is None else last.sent_ms
+        text = list_time(moment, now)
+        unread = bool(self._conversation.unread) and not self._conversation.muted
+        face = self._theme.type.micro
+        font = face.strong() if unread else face.font
+        colour = self._theme.accentInk if unread else self._quiet
+        width = QFontMetricsF(font).horizontalAdvance(text)
+        self._painter.setFont(font)
+        self._painter.setPen(colour)
+        glyph_width = GLYPH_SIZE.width() * self._theme.metrics.factor
+        left = line.left() if self._stacked else line.right() - width
+        at_right = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        box = QRectF(left, line.top(), width + 2, line.height())
+        self._painter.drawText(box, at_right, text)
+        glyph = self._preview.glyph
+        if glyph is None:
+            return left - 6
+        x = left + width + 5 if self._stacked else left - 5 - glyph_width
+        self._glyph(glyph, QPointF(x, line.center().y()))
+        return x - 6
+
+    def _glyph(self, glyph: Glyph, left_middle: QPointF) -> None:
+        factor = self._theme.metrics.factor
+        colour = {Glyph.FAILED: self._theme.danger, Glyph.HELD: self._theme.accentInk}.get(
+            glyph, self._quiet
+        )
+        at = left_middle - QPointF(0, GLYPH_SIZE.height() * factor / 2)
+        draw_glyph(self._painter, glyph, at, colour, scale=factor)
+
+    def _name(self, line: QRectF) -> None:
+        font = self._theme.type.body.strong()
+        metrics = QFontMetricsF(font)
+        icon = self._theme.metrics.scaled(14) if self._conversation.muted else 0
+        room = line.width() - (icon + 5 if icon else 0)
+        shown = metrics.elidedText(
+            one_line(self._conversation.name), Qt.TextElideMode.ElideRight, room
+        )
+        self._painter.setFont(font)
+        self._painter.setPen(self._theme.ink)
+        self._painter.drawText(line, _LEFT_MIDDLE, shown)
+        if icon:
+            x = line.left() + metrics.horizontalAdvance(shown) + 5
+            box = QRectF(x, line.center().y() - icon / 2, icon, icon)
+            draw_icon(self._painter, "bell-off", box, self._quiet)
+
+    def _marks(self, line: QRectF) -> float:
+        """Unread badge and missing count; returns what is left of the line's right end."""
+        right = line.right()
+        conversation = self._conversation
+        if conversation.unread:
+            at = QPointF(right, line.center().y())
+            text = badge_text(conversation.unread)
+            right -= draw_badge(self._painter, at, text, muted=conversation.muted) + 6
+        if conversation.missing:
+            right -= self._missing(QPointF(right, line.center().y())) + 6
+        return right
+
+    def _missing(self, right_middle: QPointF) -> float:
+        theme = self._theme
+        text = f"{badge_text(self._conversation.missing)} missing"
+        font = theme.type.micro.strong()
+        width = QFontMetricsF(font).horizontalAdvance(text)
+        ring = theme.metrics.scaled(8)
+        box = QRectF(right_middle.x() - width, right_middle.y() - 10, width + 2, 20)
+        self._painter.setFont(font)
+        self._painter.setPen(theme.warn)
+        self._painter.drawText(box, _LEFT_MIDDLE, text)
+        pen = QPen(theme.warnDot, 1.5)
+        pen.setDashPattern([1.4, 1.2])
+        self._painter.setPen(pen)
+        self._painter.setBrush(Qt.BrushStyle.NoBrush)
+        centre = QPointF(box.left() - 4 - ring / 2, right_middle.y())
+        self._painter.drawEllipse(centre, ring / 2 - 0.75, ring / 2 - 0.75)
+        return width + 4 + ring
+
+    def _words(self, line: QRectF) -> None:
+        theme, preview = self._theme, self._preview
+        tones = {
+            Tone.PLAIN: (self._quiet, theme.type.label.font),
+            Tone.SENDER: (theme.ink2, theme.type.label.medium()),
+            Tone.DANGER: (theme.danger, theme.type.label.medium()),
+            Tone.TYPING: (theme.accentInk, theme.type.label.medium()),
+        }
+        colour, font = tones[preview.prefix_tone]
+        used = self._run(line, preview.prefix, font, colour)
+        rest = line.adjusted(used, 0, 0, 0)
+        self._run(rest, preview.text, theme.type.label.font, self._quiet)
+
+    def _run(self, line: QRectF, text: str, font: QFont, colour: QColor) -> float:
+        if not text or line.width() <= 0:
+            return 0
+        metrics = QFontMetricsF(font)
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, line.width())
+        self._painter.setFont(font)
+        self._painter.setPen(colour)
+        self._painter.drawText(line, _LEFT_MIDDLE, shown)
+        return metrics.horizontalAdvance(shown)
+
+
+_LEFT_MIDDLE = (
+    Qt.AlignmentFlag.AlignLeft
+    | Qt.AlignmentFlag.AlignVCenter
+    | Qt.TextFlag.TextSingleLine
+    | Qt.TextFlag.TextDontClip
+)

@@ -1,0 +1,167 @@
+"""The conversations as a Qt model: sorted by last activity, filtered by name.
+
+Rows are the engine's own read models.  One change moves or repaints one row, so that the selection
+and the scroll position survive whatever arrives.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+
+from engine.core.types import ConversationId
+from engine.events import ConversationView
+from ui.list.preview import row_sentence
+from ui.words import one_line
+
+_Index = QModelIndex | QPersistentModelIndex
+CONVERSATION_ROLE = int(Qt.ItemDataRole.UserRole)
+
+
+def _activity(conversation: ConversationView) -> tuple[int, str]:
+    last = conversation.last_message
+    moment = conversation.created_ms if last is None else max(last.sent_ms, conversation.created_ms)
+    return (-moment, conversation.conversation_id)
+
+
+class ConversationModel(QAbstractListModel):
+    totals_changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all: dict[ConversationId, ConversationView] = {}
+        self._typing: dict[ConversationId, tuple[str, ...]] = {}
+        self._open: ConversationId | None = None
+        self._filter = ""
+        self._shown: list[ConversationView] = []
+
+    # --- Qt's questions ---------------------------------------------------------------------------
+
+    def rowCount(self, parent: _Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._shown)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid() or not 0 <= index.row() < len(self._shown):
+            return None
+        conversation = self._shown[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return one_line(conversation.name)
+        if role == CONVERSATION_ROLE:
+            return conversation
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            now = datetime.now().astimezone()
+            return row_sentence(
+                conversation,
+                now,
+                typing=self.typing(conversation.conversation_id),
+                is_open=self.is_open(conversation.conversation_id),
+            )
+        return None
+
+    # --- the window's questions -------------------------------------------------------------------
+
+    def conversation(self, conversation_id: ConversationId) -> ConversationView | None:
+        return self._all.get(conversation_id)
+
+    def conversations(self) -> tuple[ConversationView, ...]:
+        return tuple(self._all.values())
+
+    def typing(self, conversation_id: ConversationId) -> tuple[str, ...]:
+        return self._typing.get(conversation_id, ())
+
+    def is_open(self, conversation_id: ConversationId) -> bool:
+        return conversation_id == self._open
+
+    def at(self, row: int) -> ConversationView | None:
+        return self._shown[row] if 0 <= row < len(self._shown) else None
+
+    def index_of(self, conversation_id: ConversationId | None) -> QModelIndex:
+        for row, conversation in enumerate(self._shown):
+            if conversation.conversation_id == conversation_id:
+                return self.index(row)
+        return QModelIndex()
+
+    def filter_text(self) -> str:
+        return self._filter
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def reset(self, conversations: Iterable[ConversationView]) -> None:
+        self.beginResetModel()
+        self._all = {view.conversation_id: view for view in conversations}
+        self._shown = self._sorted()
+        self.endResetModel()
+        self.totals_changed.emit()
+
+    def set_filter(self, text: str) -> None:
+        wanted = text.strip().casefold()
+        if wanted != self._filter:
+            self._filter = wanted
+            self.beginResetModel()
+            self._shown = self._sorted()
+            self.endResetModel()
+
+    def put(self, conversation: ConversationView) -> None:
+        """Add it, or take its new state and place."""
+        self._all[conversation.conversation_id] = conversation
+        old = self.index_of(conversation.conversation_id).row()
+        target = self._sorted()
+        new = next(
+            (i for i, view in enumerate(target) if view is conversation),
+            -1,
+        )
+        if old < 0 <= new:
+            self.beginInsertRows(QModelIndex(), new, new)
+            self._shown = target
+            self.endInsertRows()
+        elif new < 0 <= old:
+            self.beginRemoveRows(QModelIndex(), old, old)
+            self._shown = target
+            self.endRemoveRows()
+        elif old >= 0:
+            self._move(old, new, target)
+        self.totals_changed.emit()
+
+    def remove(self, conversation_id: ConversationId) -> None:
+        self._all.pop(conversation_id, None)
+        self._typing.pop(conversation_id, None)
+        row = self.index_of(conversation_id).row()
+        if row >= 0:
+            self.beginRemoveRows(QModelIndex(), row, row)
+            del self._shown[row]
+            self.endRemoveRows()
+        self.totals_changed.emit()
+
+    def set_typing(self, conversation_id: ConversationId, names: tuple[str, ...]) -> None:
+        if names:
+            self._typing[conversation_id] = names
+        else:
+            self._typing.pop(conversation_id, None)
+        self._repaint(conversation_id)
+
+    def set_open(self, conversation_id: ConversationId | None) -> None:
+        before, self._open = self._open, conversation_id
+        self._repaint(before)
+        self._repaint(conversation_id)
+
+    def _move(self, old: int, new: int, target: list[ConversationView]) -> None:
+        if old != new:
+            # Qt counts the destination before the row is taken out.
+            self.beginMoveRows(QModelIndex(), old, old, QModelIndex(), new + (new > old))
+            self._shown = target
+            self.endMoveRows()
+        else:
+            self._shown = target
+        changed = self.index(new)
+        self.dataChanged.emit(changed, changed)
+
+    def _repaint(self, conversation_id: ConversationId | None) -> None:
+        index = self.index_of(conversation_id)
+        if index.isValid():
+            self.dataChanged.emit(index, index)
+
+    def _sorted(self) -> list[ConversationView]:
+        matching = (
+            view for view in self._all.values() if self._filter in one_line(view.name).casefold()
+        )
+        return sorted(matching, key=_activity)

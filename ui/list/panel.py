@@ -1,0 +1,241 @@
+"""The left panel: own name and connection, what can be started, search, and the list.
+
+In its narrow form, the rail, only avatars with their badges remain; everything else is still
+reachable by the menu and the keyboard.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QListView,
+    QMenu,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.core.types import ConversationId
+from engine.events import ConnectionLevel, ConnectionView, IdentityView
+from ui.avatar import Avatar
+from ui.controls import Area, ElidedText, IconButton, Text, plain_tip
+from ui.list.delegate import ConversationDelegate
+from ui.list.model import ConversationModel
+from ui.list.search import SearchField
+from ui.theme import current_theme, theme_changed
+from ui.words import connection_word, one_line
+
+_HEADER = 58
+
+
+class ConversationList(QListView):
+    """The rows alone; selecting one opens it."""
+
+    def __init__(self, model: ConversationModel, delegate: ConversationDelegate) -> None:
+        super().__init__()
+        self.setModel(model)
+        self.setItemDelegate(delegate)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleName("Conversations")
+        self.setMouseTracking(True)
+        self.setUniformItemSizes(True)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.viewport().setAutoFillBackground(False)
+        self.setViewportMargins(8, 0, 8, 0)
+        theme_changed.connect(self._dress)
+
+    def _dress(self) -> None:
+        self.scheduleDelayedItemsLayout()
+        self.viewport().update()
+
+
+class LeftPanel(Area):
+    opened = Signal(str)
+    """A conversation id that the user chose."""
+    new_group_requested = Signal()
+    join_requested = Signal()
+
+    def __init__(self, model: ConversationModel, now: Callable[[], datetime]) -> None:
+        super().__init__("panel")
+        self._model = model
+        self._delegate = ConversationDelegate(now)
+        self._settled: ConversationId | None = None
+        self._connection_words = ""
+        self.avatar = Avatar(36, is_group=False)
+        self._name = ElidedText(face="body", strong=True)
+        self._connection = ElidedText(face="caption", colour="ink3")
+        self._new = IconButton("compose", "New group (Ctrl+N)")
+        self._join = IconButton("join", "Join with an invitation (Ctrl+J)")
+        self._more = IconButton("more", "Menu")
+        self.search = SearchField()
+        self.rows = ConversationList(model, self._delegate)
+        self._nothing = Text(face="label", colour="ink3", wrap=True)
+        self._lay_out()
+        self._connect()
+        self._say_nothing()
+
+    # --- building ---------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        self._me = QWidget()
+        names = QVBoxLayout(self._me)
+        names.setContentsMargins(0, 0, 0, 0)
+        names.setSpacing(0)
+        names.addStretch(1)
+        names.addWidget(self._name)
+        names.addWidget(self._connection)
+        names.addStretch(1)
+        self._head = QWidget()
+        self._head_layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._head)
+        for widget in (self.avatar, self._me, self._new, self._join, self._more):
+            self._head_layout.addWidget(widget, int(widget is self._me))
+        self._search_box = QWidget()
+        search_layout = QHBoxLayout(self._search_box)
+        search_layout.setContentsMargins(12, 0, 12, 10)
+        search_layout.addWidget(self.search)
+        self._nothing.setContentsMargins(22, 22, 22, 0)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(self._head)
+        whole.addWidget(self._search_box)
+        whole.addWidget(self._nothing)
+        whole.addWidget(self.rows, 1)
+        whole.addStretch(0)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def _connect(self) -> None:
+        self._new.clicked.connect(self.new_group_requested)
+        self._join.clicked.connect(self.join_requested)
+        self.search.textChanged.connect(self._filter)
+        self.search.left_downward.connect(self._enter_rows)
+        self.rows.selectionModel().selectionChanged.connect(self._selected)
+        self.rows.activated.connect(self._activated)
+        self._model.modelReset.connect(self._restore_selection)
+        self._model.rowsInserted.connect(self._restore_selection)
+        self._model.totals_changed.connect(self._say_nothing)
+
+    def set_menu(self, menu: QMenu) -> None:
+        self._more.setMenu(menu)
+
+    # --- what it shows ----------------------------------------------------------------------------
+
+    def show_identity(self, identity: IdentityView | None, connection: ConnectionView) -> None:
+        name = "" if identity is None else one_line(identity.name)
+        self._name.setText(name)
+        online = connection.level is not ConnectionLevel.OFFLINE
+        stable_id = "" if identity is None else identity.participant_id
+        word = connection_word(connection)
+        self.avatar.show_identity(stable_id, name, present=online if self.is_rail else None)
+        self.avatar.setToolTip(plain_tip(f"{name}, {word}"))
+        self.avatar.setAccessibleName(f"You: {name}, {word}")
+        self._connection.setText(word)
+
+    @property
+    def is_rail(self) -> bool:
+        return self._delegate.is_rail
+
+    def set_rail(self, is_rail: bool) -> None:
+        if is_rail == self._delegate.is_rail:
+            return
+        self._delegate.is_rail = is_rail
+        for widget in (self._me, self._new, self._join, self._search_box):
+            widget.setVisible(not is_rail)
+        self.rows.setViewportMargins(*((4, 0, 4, 0) if is_rail else (8, 0, 8, 0)))
+        self.rows.setVerticalScrollBarPolicy(
+            Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+            if is_rail
+            else Qt.ScrollBarPolicy.ScrollBarAsNeeded
+        )
+        self.rows.scheduleDelayedItemsLayout()
+        self._say_nothing()
+        self._dress()
+
+    def select(self, conversation_id: ConversationId | None) -> None:
+        """Mark it as the open one; emits nothing."""
+        self._settled = conversation_id
+        self._restore_selection()
+        index = self._model.index_of(conversation_id)
+        if index.isValid():
+            self.rows.scrollTo(index)
+
+    def step(self, rows: int) -> None:
+        """Open the conversation so many rows below (or above) the open one."""
+        total = self._model.rowCount()
+        if total == 0:
+            return
+        current = self._model.index_of(self._settled).row()
+        start = current if current >= 0 else (-1 if rows > 0 else total)
+        chosen = self._model.at(max(0, min(total - 1, start + rows)))
+        if chosen is not None:
+            self._open(chosen.conversation_id)
+
+    # --- reactions --------------------------------------------------------------------------------
+
+    def _dress(self) -> None:
+        metrics = current_theme().metrics
+        if self.is_rail:
+            self._head_layout.setDirection(QBoxLayout.Direction.TopToBottom)
+            self._head_layout.setContentsMargins(0, metrics.gap(11), 0, metrics.gap(6))
+            self._head.setMinimumHeight(0)
+            self._head.setMaximumHeight(16_777_215)
+        else:
+            self._head_layout.setDirection(QBoxLayout.Direction.LeftToRight)
+            self._head_layout.setContentsMargins(metrics.gap(16), 0, metrics.gap(10), 0)
+            self._head.setFixedHeight(metrics.scaled(_HEADER))
+        for widget in (self.avatar, self._more):
+            self._head_layout.setAlignment(widget, Qt.AlignmentFlag.AlignCenter)
+        self._head_layout.setSpacing(metrics.gap(4 if self.is_rail else 2))
+        self._me.setContentsMargins(0 if self.is_rail else metrics.gap(8), 0, 0, 0)
+
+    def _filter(self, text: str) -> None:
+        self._model.set_filter(text)
+        self._say_nothing()
+
+    def _say_nothing(self) -> None:
+        empty = self._model.rowCount() == 0
+        if empty and self._model.filter_text():
+            self._nothing.setText(f"No conversation is called “{self.search.text().strip()}”.")
+        elif empty:
+            self._nothing.setText("Groups appear here, newest first. Nothing is waiting for you.")
+        self._nothing.setVisible(empty and not self.is_rail)
+
+    def _enter_rows(self) -> None:
+        if self._model.rowCount() == 0:
+            return
+        self.rows.setFocus(Qt.FocusReason.TabFocusReason)
+        if self.search.text():
+            first = self._model.at(0)
+            if first is not None:
+                self._open(first.conversation_id)
+
+    def _restore_selection(self) -> None:
+        selection = self.rows.selectionModel()
+        index = self._model.index_of(self._settled)
+        selection.blockSignals(True)
+        if index.isValid():
+            selection.setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        else:
+            selection.clear()
+        selection.blockSignals(False)
+        self.rows.viewport().update()
+
+    def _selected(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        del deselected
+        for index in selected.indexes():
+            self._activated(index)
+
+    def _activated(self, index: QModelIndex) -> None:
+        chosen = self._model.at(index.row())
+        if chosen is not None:
+            self._open(chosen.conversation_id)
+
+    def _open(self, conversation_id: ConversationId) -> None:
+        self.select(conversation_id)
+        self.opened.emit(conversation_id)

@@ -1,0 +1,98 @@
+"""What the second line of a conversation's row says, and the sentence a screen reader hears.
+
+The most urgent thing wins: not sent, then a draft, then somebody typing, then the last message.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, auto
+
+from engine.core.types import DeliveryState
+from engine.events import ConversationView, DeliveryView, MessageKind
+from ui.glyphs import Glyph, glyph_of
+from ui.words import count, is_group, kind_words, one_line, spoken_time, typing_line
+
+
+class Tone(Enum):
+    PLAIN = auto()
+    SENDER = auto()
+    DANGER = auto()
+    TYPING = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    prefix: str
+    prefix_tone: Tone
+    text: str
+    glyph: Glyph | None
+    """Beside the time: how far our own last message came."""
+
+
+def _last_failed(conversation: ConversationView) -> str:
+    last = conversation.last_message
+    if (
+        last is not None
+        and last.delivery is not None
+        and last.delivery.state is DeliveryState.FAILED
+    ):
+        return one_line(last.text)
+    return count(conversation.failed, "message")
+
+
+def _glyph(delivery: DeliveryView | None) -> Glyph | None:
+    return None if delivery is None else glyph_of(delivery)
+
+
+def preview_of(
+    conversation: ConversationView, *, typing: tuple[str, ...] = (), is_open: bool = False
+) -> Preview:
+    """``is_open``: its draft stands in the composer, so the row need not repeat it."""
+    if conversation.failed:
+        text = _last_failed(conversation)
+        return Preview(prefix="Not sent: ", prefix_tone=Tone.DANGER, text=text, glyph=Glyph.FAILED)
+    if conversation.draft.strip() and not is_open:
+        text = one_line(conversation.draft)
+        return Preview(prefix="Draft: ", prefix_tone=Tone.DANGER, text=text, glyph=None)
+    if typing:
+        return Preview(prefix=typing_line(typing), prefix_tone=Tone.TYPING, text="", glyph=None)
+    return _last_words(conversation)
+
+
+def _last_words(conversation: ConversationView) -> Preview:
+    last = conversation.last_message
+    if last is None:
+        return Preview(prefix="", prefix_tone=Tone.PLAIN, text="No messages yet", glyph=None)
+    if last.kind is not MessageKind.TEXT:
+        return Preview(prefix="", prefix_tone=Tone.PLAIN, text=kind_words(last), glyph=None)
+    text = one_line(last.text)
+    if last.is_own:
+        return Preview(
+            prefix="You: ", prefix_tone=Tone.PLAIN, text=text, glyph=_glyph(last.delivery)
+        )
+    sender = f"{one_line(last.sender_name, 40)}: " if is_group(conversation) else ""
+    return Preview(prefix=sender, prefix_tone=Tone.SENDER, text=text, glyph=None)
+
+
+def row_sentence(
+    conversation: ConversationView,
+    now: datetime,
+    *,
+    typing: tuple[str, ...] = (),
+    is_open: bool = False,
+) -> str:
+    """Name, unread, the second line, time, and what needs care, in reading order."""
+    preview = preview_of(conversation, typing=typing, is_open=is_open)
+    parts = [one_line(conversation.name)]
+    if conversation.unread:
+        parts.append(f"{conversation.unread} unread")
+    parts.append(f"{preview.prefix}{preview.text}".strip())
+    if conversation.last_message is not None:
+        parts.append(spoken_time(conversation.last_message.sent_ms, now))
+    if conversation.missing:
+        parts.append(count(conversation.missing, "message") + " missing")
+    if conversation.waiting_to_send:
+        parts.append(f"{conversation.waiting_to_send} waiting to send")
+    if conversation.muted:
+        parts.append("muted")
+    return ", ".join(parts)

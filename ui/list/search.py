@@ -1,0 +1,67 @@
+"""The search field: filters the list by name while one types."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from ui.controls import KeyCap
+from ui.icons import icon
+from ui.theme import current_theme, theme_changed
+
+_LONGEST = 100
+
+
+class SearchField(QLineEdit):
+    left_downward = Signal()
+    """Down or Enter: the list takes over."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "search")
+        self.setPlaceholderText("Search conversations")
+        self.setAccessibleName("Search conversations by name")
+        self.setMaxLength(_LONGEST)
+        self._magnifier = self.addAction(
+            icon("search", current_theme().ink3, 16), QLineEdit.ActionPosition.LeadingPosition
+        )
+        self._hint = KeyCap("Ctrl K", parent=self)
+        self._hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.textChanged.connect(self._show_hint)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        match event.key():
+            case Qt.Key.Key_Escape if self.text():
+                self.clear()
+            case Qt.Key.Key_Down | Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self.left_downward.emit()
+            case _:
+                super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._show_hint()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._show_hint()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_hint()
+
+    def _show_hint(self) -> None:
+        self._hint.setVisible(not self.text() and not self.hasFocus())
+
+    def _place_hint(self) -> None:
+        size = self._hint.sizeHint()
+        right = self.width() - size.width() - 10
+        self._hint.setGeometry(
+            right, (self.height() - size.height()) // 2, size.width(), size.height()
+        )
+
+    def _dress(self) -> None:
+        theme = current_theme()
+        self._magnifier.setIcon(icon("search", theme.ink3, theme.metrics.scaled(16)))
+        self._place_hint()

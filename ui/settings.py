@@ -1,0 +1,82 @@
+"""What the window remembers, through two callbacks: it knows neither files nor formats of others.
+
+Values are short strings under fixed keys.  A value that cannot be read counts as not set, so a
+damaged setting never keeps the window from opening.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ui.theme import ThemeMode, clamp_percent
+
+_DEFAULT_TEXT_PERCENT = 100
+
+
+class Appearance(StrEnum):
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+    HIGH_CONTRAST = "high_contrast"
+
+    def mode(self, system: ThemeMode) -> ThemeMode:
+        return system if self is Appearance.SYSTEM else ThemeMode(self.value)
+
+
+def _nothing(key: str) -> str | None:
+    del key
+    return None
+
+
+def _forget(key: str, value: str) -> None:
+    del key, value
+
+
+@dataclass(slots=True)
+class UiSettings:
+    """One profile's window settings; without callbacks nothing outlives the window."""
+
+    load: Callable[[str], str | None] = _nothing
+    save: Callable[[str, str], None] = _forget
+    _known: dict[str, str] = field(default_factory=dict, init=False)
+
+    def get(self, key: str) -> str | None:
+        if key not in self._known:
+            stored = self.load(key)
+            if stored is None:
+                return None
+            self._known[key] = stored
+        return self._known[key]
+
+    def put(self, key: str, value: str) -> None:
+        if self.get(key) != value:
+            self._known[key] = value
+            self.save(key, value)
+
+    @property
+    def appearance(self) -> Appearance:
+        stored = self.get("appearance")
+        known = {choice.value for choice in Appearance}
+        return Appearance(stored) if stored in known else Appearance.SYSTEM
+
+    @appearance.setter
+    def appearance(self, choice: Appearance) -> None:
+        self.put("appearance", choice.value)
+
+    @property
+    def text_percent(self) -> int:
+        stored = self.get("text_percent") or ""
+        return clamp_percent(int(stored)) if stored.isdecimal() else _DEFAULT_TEXT_PERCENT
+
+    @text_percent.setter
+    def text_percent(self, percent: int) -> None:
+        self.put("text_percent", str(clamp_percent(percent)))
+
+    @property
+    def show_message_text(self) -> bool:
+        """Whether a desktop notification may carry what was written."""
+        return self.get("show_message_text") != "no"
+
+    @show_message_text.setter
+    def show_message_text(self, shown: bool) -> None:
+        self.put("show_message_text", "yes" if shown else "no")
