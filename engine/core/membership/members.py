@@ -70,11 +70,11 @@ class Membership:
         return self._records.get(participant_id)
 
     def require_acceptable(self, sender_id: ParticipantId, join: Join | None = None) -> None:
-        """May a message of this sender touch the channel?
+        """Let a message of this sender touch the channel, or refuse it.
 
-        Yes if the sender ever joined, or if the message carries the sender's own valid ``join``.
-        Raises RemoteProtocolError ``not_a_member``, ``foreign_join`` or ``too_many_members``, or
-        what verifying raises.
+        Acceptable if the sender ever joined, or if the message carries the sender's own valid
+        ``join``.  Raises RemoteProtocolError ``not_a_member``, ``foreign_join`` or
+        ``too_many_members``, or what verifying raises.
         """
         if sender_id in self._records:
             return
