@@ -116,8 +116,7 @@ def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def _must_run(root: Path, *command: str | Path) -> None:
     done = subprocess.run(command, cwd=root, env=clean_environment(os.environ), check=False)
     if done.returncode:
-        name = " ".join(str(part) for part in command[1:4])
-        raise SetupError(f"`{name}` failed with exit code {done.returncode}; see above")
+        raise SetupError(f"python {command[1]} {command[2]} failed; see above")
 
 
 def _fill(root: Path, lock: str) -> None:
