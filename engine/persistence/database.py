@@ -50,11 +50,7 @@ def open_database(path: Path, key: bytes) -> Database:
     try:
         with translated(f"open {path}"):
             check_version(connection)
-            mode: tuple[str] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            if mode[0] != "wal":
-                raise StorageError(f"Cannot open {path}: its disk has no write-ahead logging.")
-            for pragma in _DURABILITY_PRAGMAS:
-                connection.execute(pragma)
+            _make_durable(connection, path)
             db = Database(connection, execute_plugins=False)
             migrate(db)
     except BaseException:
@@ -93,6 +89,14 @@ def damaged_pages(db: Database) -> list[str]:
                 row for row in db.conn.execute("PRAGMA quick_check").fetchall() if row[0] != "ok"
             ]
     return [text for (text,) in found]
+
+
+def _make_durable(connection: sqlite3.Connection, path: Path) -> None:
+    mode: tuple[str] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode[0] != "wal":
+        raise StorageError(f"Cannot open {path}: its disk has no write-ahead logging.")
+    for pragma in _DURABILITY_PRAGMAS:
+        connection.execute(pragma)
 
 
 def _connect(address: str, key: bytes, *, uri: bool) -> sqlite3.Connection:

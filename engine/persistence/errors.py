@@ -6,10 +6,10 @@ sqlite3.Error`` catches, so the translation lives in one place.  A text names pa
 it never holds a key, a statement or a message.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from sqlcipher3 import dbapi2
 
@@ -60,31 +60,32 @@ class _ResultCode(IntEnum):
     NOTADB = 26
 
 
+_Failure: TypeAlias = tuple[type[StorageError], str]
+
+_FAILURES: Final[Mapping[int, _Failure]] = {
+    _ResultCode.FULL: (DiskFullError, "the disk is full; nothing was saved"),
+    _ResultCode.NOTADB: (
+        DatabaseUnreadableError,
+        "it cannot be decrypted: either its key is another one, or the file was damaged",
+    ),
+    _ResultCode.CORRUPT: (DatabaseUnreadableError, "the database is damaged"),
+    _ResultCode.BUSY: (StorageError, "another process keeps the database locked"),
+    _ResultCode.LOCKED: (StorageError, "another process keeps the database locked"),
+    _ResultCode.PERM: (StorageError, "the database may only be read"),
+    _ResultCode.READONLY: (StorageError, "the database may only be read"),
+    _ResultCode.CANTOPEN: (StorageError, "the database file cannot be opened"),
+    _ResultCode.IOERR: (StorageError, "the disk reported an error"),
+    _ResultCode.CONSTRAINT: (StorageError, "it contradicts what is stored already"),
+}
+
+
 def storage_error(action: str, error: dbapi2.Error) -> StorageError:
-    """The driver's ``error`` as ours; ``action`` completes "cannot …"."""
+    """The driver's ``error`` as ours; ``action`` completes "Cannot …"."""
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK
-    match code:
-        case _ResultCode.FULL:
-            return DiskFullError(f"Cannot {action}: the disk is full. Nothing was saved.")
-        case _ResultCode.NOTADB:
-            return DatabaseUnreadableError(
-                f"Cannot {action}: the database cannot be decrypted. "
-                "Either its key is another one, or the file was damaged."
-            )
-        case _ResultCode.CORRUPT:
-            return DatabaseUnreadableError(f"Cannot {action}: the database is damaged.")
-        case _ResultCode.BUSY | _ResultCode.LOCKED:
-            return StorageError(f"Cannot {action}: another process keeps the database locked.")
-        case _ResultCode.PERM | _ResultCode.READONLY:
-            return StorageError(f"Cannot {action}: the database may only be read.")
-        case _ResultCode.CANTOPEN:
-            return StorageError(f"Cannot {action}: the database file cannot be opened.")
-        case _ResultCode.IOERR:
-            return StorageError(f"Cannot {action}: the disk reported an error.")
-        case _ResultCode.CONSTRAINT:
-            return StorageError(f"Cannot {action}: it contradicts what is stored already.")
-        case _:
-            return StorageError(f"Cannot {action}: the database refused ({type(error).__name__}).")
+    kind, reason = _FAILURES.get(
+        code, (StorageError, f"the database refused ({type(error).__name__})")
+    )
+    return kind(f"Cannot {action}: {reason}.")
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def translated(action: str) -> Generator[None]:
         yield
     except dbapi2.Error as error:
         raise storage_error(action, error) from error
-    except (OverflowError, UnicodeEncodeError) as error:
+    except (OverflowError, UnicodeEncodeError):
         # Raised by the driver before SQLite sees the value: an integer over 64 bits, a lone
         # surrogate.  The cause is cut off, for its text would quote the value.
         raise StorageError(f"Cannot {action}: a value does not fit the database.") from None

@@ -76,9 +76,7 @@ def obtain_database_key(
     return DatabaseKey(key=_make_key_file(directory), place=KeyPlace.KEY_FILE)
 
 
-def _key_of_existing_database(
-    directory: ProfileDirectory, *, force_key_file: bool
-) -> DatabaseKey:
+def _key_of_existing_database(directory: ProfileDirectory, *, force_key_file: bool) -> DatabaseKey:
     account = _read_account(directory)
     if account is None:
         raise KeyUnavailableError(
@@ -113,8 +111,10 @@ def _key_of_existing_database(
 
 
 def _make_key_in_keyring(directory: ProfileDirectory) -> bytes | None:
-    """None if there is no usable keyring.  The account's name is written first, the key second,
-    and only a key that can be read back counts: some keyrings accept everything and keep nothing.
+    """None if there is no usable keyring.
+
+    The account's name is written first, the key second, and only a key that can be read back
+    counts: some keyrings accept everything and keep nothing.
     """
     try:
         account = _read_account(directory) or _make_account(directory)
@@ -136,7 +136,7 @@ def _make_key_in_keyring(directory: ProfileDirectory) -> bytes | None:
 def _read_keyring(account: str) -> bytes | None:
     try:
         secret = keyring.get_password(KEYRING_SERVICE, account)
-    except Exception as error:  # noqa: BLE001 - backends let out whatever their desktop raises
+    except Exception as error:  # backends let out whatever their desktop raises
         raise _keyring_failed(error) from error
     if secret is None:
         return None
@@ -155,9 +155,7 @@ def _write_keyring(account: str, key: bytes) -> None:
 
 def _keyring_failed(error: Exception) -> _KeyringFailedError:
     locked = isinstance(error, KeyringLocked)
-    return _KeyringFailedError(
-        "it is locked" if locked else type(error).__name__, locked=locked
-    )
+    return _KeyringFailedError("it is locked" if locked else type(error).__name__, locked=locked)
 
 
 def _read_account(directory: ProfileDirectory) -> str | None:
@@ -176,7 +174,9 @@ def _make_account(directory: ProfileDirectory) -> str:
     try:
         write_private_file(directory.keyring_account, account + "\n")
     except OSError as error:
-        raise StorageError(f"Cannot write {directory.keyring_account}: {error.strerror}.") from error
+        raise StorageError(
+            f"Cannot write {directory.keyring_account}: {error.strerror}."
+        ) from error
     return account
 
 

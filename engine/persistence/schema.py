@@ -86,7 +86,6 @@ _CHANNEL_TABLES: Final = (
       UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
-    "CREATE INDEX outgoing_due ON outgoing (conversation_key, next_send_ms)",
     f"""
     CREATE TABLE incoming (
       incoming_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,

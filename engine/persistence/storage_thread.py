@@ -58,8 +58,6 @@ class StorageThread:
         self._closed = True
         try:
             # One thread works in order, so when this returns everything before it is done.
-            await asyncio.shield(
-                asyncio.wrap_future(self._executor.submit(last or (lambda: None)))
-            )
+            await asyncio.shield(asyncio.wrap_future(self._executor.submit(last or (lambda: None))))
         finally:
             self._executor.shutdown(wait=False)

@@ -1,0 +1,217 @@
+"""Reading an SDS channel back: the exact ``ChannelState`` that its writes left behind.
+
+The log ascends by (Lamport timestamp, message id by byte); the buffers keep the order in which
+their entries were first put, as the machine's own do.  Counterpart of ``channel_tables``.
+"""
+
+import json
+import sqlite3
+from typing import Final, TypeAlias
+
+from engine.core.errors import StorageError
+from engine.core.sds.types import (
+    ChannelState,
+    HistoryEntry,
+    HolderEntry,
+    IncomingEntry,
+    LogEntry,
+    Message,
+    MissingEntry,
+    MissingState,
+    OutgoingEntry,
+    OutgoingState,
+)
+from engine.core.types import (
+    AuthorSequence,
+    ChannelId,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+
+HolderRow: TypeAlias = tuple[str, str, str, int]
+_IncomingRow: TypeAlias = tuple[
+    str, str, str, int | None, str, bytes | None, str, bytes | None, bytes, bytes | None,
+    int | None, bytes | None, int, int,
+]  # fmt: skip
+
+# Held by everybody = by all current members but one, the author.  No members: nothing is left out.
+_OPEN_HOLDERS: Final = """
+WITH
+  current_member (participant_id) AS MATERIALIZED (
+    SELECT participant_id FROM member WHERE conversation_key = :conversation AND left_ms IS NULL
+  ),
+  settled (message_id) AS MATERIALIZED (
+    SELECT message_id FROM holder
+    WHERE conversation_key = :conversation AND source <> 'bloom'
+      AND participant_id IN current_member
+    GROUP BY message_id
+    HAVING count(*) >= (SELECT count(*) FROM current_member) - 1
+  )
+SELECT message_id, participant_id, source, since_ms FROM holder
+WHERE conversation_key = :conversation AND message_id NOT IN settled
+ORDER BY holder_key
+"""
+
+
+def read_channel_state(connection: sqlite3.Connection, conversation: int) -> ChannelState:
+    clock: tuple[int] = connection.execute(
+        "SELECT lamport_timestamp FROM channel WHERE conversation_key = ?", (conversation,)
+    ).fetchone()
+    return ChannelState(
+        lamport_timestamp=clock[0],
+        log=_read_log(connection, conversation),
+        outgoing=_read_outgoing(connection, conversation),
+        incoming=_read_incoming(connection, conversation),
+        missing=_read_missing(connection, conversation),
+        holders=tuple(
+            holder_of_row(row)
+            for row in connection.execute(_OPEN_HOLDERS, {"conversation": conversation})
+        ),
+    )
+
+
+def read_raw(connection: sqlite3.Connection, conversation: int, message_id: str) -> bytes | None:
+    row: tuple[bytes] | None = connection.execute(
+        "SELECT raw FROM log_entry JOIN log_raw USING (log_key) "
+        "WHERE conversation_key = ? AND message_id = ?",
+        (conversation, message_id),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def read_holders(
+    connection: sqlite3.Connection, conversation: int, message_id: str
+) -> list[HolderEntry]:
+    cursor = connection.execute(
+        "SELECT message_id, participant_id, source, since_ms FROM holder "
+        "WHERE conversation_key = ? AND message_id = ? ORDER BY holder_key",
+        (conversation, message_id),
+    )
+    return [holder_of_row(row) for row in cursor]
+
+
+def holder_of_row(row: HolderRow) -> HolderEntry:
+    message_id, participant_id, source, since_ms = row
+    return HolderEntry(
+        message_id=MessageId(message_id),
+        participant_id=ParticipantId(participant_id),
+        source=HolderSource(source),
+        since_ms=UnixMs(since_ms),
+    )
+
+
+def _read_log(connection: sqlite3.Connection, conversation: int) -> tuple[LogEntry, ...]:
+    cursor = connection.execute(
+        "SELECT lamport_timestamp, message_id, sender_id, retrieval_hint, instance_id, sequence "
+        "FROM log_entry WHERE conversation_key = ? ORDER BY lamport_timestamp, message_id",
+        (conversation,),
+    )
+    return tuple(
+        LogEntry(
+            position=Position(lamport_timestamp=lamport, message_id=message_id),
+            sender_id=sender_id,
+            retrieval_hint=hint,
+            author=_author(instance_id, sequence),
+        )
+        for lamport, message_id, sender_id, hint, instance_id, sequence in cursor
+    )
+
+
+def _read_outgoing(connection: sqlite3.Connection, conversation: int) -> tuple[OutgoingEntry, ...]:
+    cursor = connection.execute(
+        "SELECT message_id, raw, state, attempts, next_send_ms, accepted, created_ms "
+        "FROM outgoing WHERE conversation_key = ? ORDER BY outgoing_key",
+        (conversation,),
+    )
+    return tuple(
+        OutgoingEntry(
+            message_id=message_id,
+            raw=raw,
+            state=OutgoingState(state),
+            attempts=attempts,
+            next_send_ms=next_send_ms,
+            accepted=bool(accepted),
+            created_ms=created_ms,
+        )
+        for message_id, raw, state, attempts, next_send_ms, accepted, created_ms in cursor
+    )
+
+
+def _read_incoming(connection: sqlite3.Connection, conversation: int) -> tuple[IncomingEntry, ...]:
+    cursor = connection.execute(
+        "SELECT message_id, sender_id, channel_id, lamport_timestamp, causal_history, "
+        "bloom_filter, repair_request, content, raw, instance_id, sequence, retrieval_hint, "
+        "received_ms, shown FROM incoming WHERE conversation_key = ? ORDER BY incoming_key",
+        (conversation,),
+    )
+    return tuple(_incoming_of_row(row) for row in cursor)
+
+
+def _incoming_of_row(row: _IncomingRow) -> IncomingEntry:
+    (
+        message_id, sender_id, channel_id, lamport, causal_history, bloom_filter, repair_request,
+        content, raw, instance_id, sequence, hint, received_ms, shown,
+    ) = row  # fmt: skip
+    return IncomingEntry(
+        message=Message(
+            sender_id=ParticipantId(sender_id),
+            message_id=MessageId(message_id),
+            channel_id=ChannelId(channel_id),
+            lamport_timestamp=lamport,
+            causal_history=_history(causal_history),
+            bloom_filter=bloom_filter,
+            repair_request=_history(repair_request),
+            content=content,
+        ),
+        raw=raw,
+        author=_author(instance_id, sequence),
+        retrieval_hint=hint,
+        received_ms=UnixMs(received_ms),
+        shown=bool(shown),
+    )
+
+
+def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[MissingEntry, ...]:
+    cursor = connection.execute(
+        "SELECT message_id, retrieval_hint, sender_id, state, since_ms, online_ms, request_at_ms, "
+        "requests FROM missing WHERE conversation_key = ? ORDER BY missing_key",
+        (conversation,),
+    )
+    return tuple(
+        MissingEntry(
+            entry=HistoryEntry(message_id=message_id, retrieval_hint=hint, sender_id=sender_id),
+            state=MissingState(state),
+            since_ms=since_ms,
+            online_ms=online_ms,
+            request_at_ms=request_at_ms,
+            requests=requests,
+        )
+        for (message_id, hint, sender_id, state, since_ms, online_ms, request_at_ms, requests) in (
+            cursor
+        )
+    )
+
+
+def _author(instance_id: bytes | None, sequence: int | None) -> AuthorSequence | None:
+    if instance_id is None or sequence is None:
+        return None
+    return AuthorSequence(instance_id=InstanceId(instance_id), sequence=sequence)
+
+
+def _history(text: str) -> tuple[HistoryEntry, ...]:
+    try:
+        items: list[tuple[str, str | None, str | None]] = json.loads(text)
+        return tuple(
+            HistoryEntry(
+                message_id=MessageId(message_id),
+                retrieval_hint=None if hint is None else bytes.fromhex(hint),
+                sender_id=None if sender_id is None else ParticipantId(sender_id),
+            )
+            for message_id, hint, sender_id in items
+        )
+    except (ValueError, TypeError) as error:
+        raise StorageError("A causal history in the database is unreadable.") from error

@@ -1,0 +1,213 @@
+"""An SDS channel's state as rows: log, both buffers, what is missing, who holds what, the clock.
+
+Each ``Write`` of the state machine is one statement; ``channel_reads`` gives back exactly what they
+left.  Bloom filters of the channel are not stored: the machine recomputes them from the log.  Runs
+inside the store's transaction.
+"""
+
+import json
+import sqlite3
+from typing import Final, assert_never
+
+from engine.core.sds.types import (
+    AppendToLog,
+    HistoryEntry,
+    IncomingEntry,
+    LogEntry,
+    MissingEntry,
+    OutgoingEntry,
+    PutHolder,
+    PutIncoming,
+    PutMissing,
+    PutOutgoing,
+    RemoveIncoming,
+    RemoveMissing,
+    RemoveOutgoing,
+    SaveClock,
+    SaveRetrievalHint,
+    Write,
+)
+from engine.core.types import AuthorSequence
+
+_INSERT_LOG_ENTRY: Final = """
+INSERT INTO log_entry (conversation_key, lamport_timestamp, message_id, sender_id, retrieval_hint,
+                       instance_id, sequence)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+# "ON CONFLICT DO UPDATE" keeps the row's key, and with it the entry's place in the buffer.
+_PUT_OUTGOING: Final = """
+INSERT INTO outgoing (conversation_key, message_id, raw, state, attempts, next_send_ms, accepted,
+                      created_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id) DO UPDATE SET
+  raw = excluded.raw, state = excluded.state, attempts = excluded.attempts,
+  next_send_ms = excluded.next_send_ms, accepted = excluded.accepted,
+  created_ms = excluded.created_ms
+"""
+_PUT_INCOMING: Final = """
+INSERT INTO incoming (conversation_key, message_id, sender_id, channel_id, lamport_timestamp,
+                      causal_history, bloom_filter, repair_request, content, raw, instance_id,
+                      sequence, retrieval_hint, received_ms, shown)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id) DO UPDATE SET
+  sender_id = excluded.sender_id, channel_id = excluded.channel_id,
+  lamport_timestamp = excluded.lamport_timestamp, causal_history = excluded.causal_history,
+  bloom_filter = excluded.bloom_filter, repair_request = excluded.repair_request,
+  content = excluded.content, raw = excluded.raw, instance_id = excluded.instance_id,
+  sequence = excluded.sequence, retrieval_hint = excluded.retrieval_hint,
+  received_ms = excluded.received_ms, shown = excluded.shown
+"""
+_PUT_MISSING: Final = """
+INSERT INTO missing (conversation_key, message_id, retrieval_hint, sender_id, state, since_ms,
+                     online_ms, request_at_ms, requests)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id) DO UPDATE SET
+  retrieval_hint = excluded.retrieval_hint, sender_id = excluded.sender_id, state = excluded.state,
+  since_ms = excluded.since_ms, online_ms = excluded.online_ms,
+  request_at_ms = excluded.request_at_ms, requests = excluded.requests
+"""
+# Certain beats maybe, the first certain source stays, and the earliest time stays.
+_PUT_HOLDER: Final = """
+INSERT INTO holder (conversation_key, message_id, participant_id, source, since_ms)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id, participant_id) DO UPDATE SET
+  source = CASE WHEN source = 'bloom' THEN excluded.source ELSE source END,
+  since_ms = min(since_ms, excluded.since_ms)
+"""
+
+
+def apply_channel_write(connection: sqlite3.Connection, conversation: int, write: Write) -> None:
+    execute = connection.execute
+    match write:
+        case SaveClock(lamport_timestamp=lamport):
+            execute(
+                "UPDATE channel SET lamport_timestamp = ? WHERE conversation_key = ?",
+                (lamport, conversation),
+            )
+        case AppendToLog():
+            _append_to_log(connection, conversation, write.entry, write.raw)
+        case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
+            execute(
+                "UPDATE log_entry SET retrieval_hint = ? "
+                "WHERE conversation_key = ? AND message_id = ?",
+                (hint, conversation, message_id),
+            )
+        case PutOutgoing():
+            _put_outgoing(connection, conversation, write.entry)
+        case PutIncoming():
+            _put_incoming(connection, conversation, write.entry)
+        case PutMissing():
+            _put_missing(connection, conversation, write.entry)
+        case PutHolder(entry=held):
+            execute(
+                _PUT_HOLDER,
+                (conversation, held.message_id, held.participant_id, held.source, held.since_ms),
+            )
+        case RemoveOutgoing() | RemoveIncoming() | RemoveMissing():
+            execute(_removal(write), (conversation, write.message_id))
+        case _:
+            assert_never(write)
+
+
+def _removal(write: RemoveOutgoing | RemoveIncoming | RemoveMissing) -> str:
+    match write:
+        case RemoveOutgoing():
+            return "DELETE FROM outgoing WHERE conversation_key = ? AND message_id = ?"
+        case RemoveIncoming():
+            return "DELETE FROM incoming WHERE conversation_key = ? AND message_id = ?"
+        case RemoveMissing():
+            return "DELETE FROM missing WHERE conversation_key = ? AND message_id = ?"
+        case _:
+            assert_never(write)
+
+
+def _append_to_log(
+    connection: sqlite3.Connection, conversation: int, entry: LogEntry, raw: bytes
+) -> None:
+    cursor = connection.execute(
+        _INSERT_LOG_ENTRY,
+        (
+            conversation,
+            entry.position.lamport_timestamp,
+            entry.position.message_id,
+            entry.sender_id,
+            entry.retrieval_hint,
+            *_author_columns(entry.author),
+        ),
+    )
+    connection.execute("INSERT INTO log_raw VALUES (?, ?)", (cursor.lastrowid, raw))
+
+
+def _put_outgoing(connection: sqlite3.Connection, conversation: int, entry: OutgoingEntry) -> None:
+    connection.execute(
+        _PUT_OUTGOING,
+        (
+            conversation,
+            entry.message_id,
+            entry.raw,
+            entry.state,
+            entry.attempts,
+            entry.next_send_ms,
+            entry.accepted,
+            entry.created_ms,
+        ),
+    )
+
+
+def _put_incoming(connection: sqlite3.Connection, conversation: int, entry: IncomingEntry) -> None:
+    message = entry.message
+    connection.execute(
+        _PUT_INCOMING,
+        (
+            conversation,
+            message.message_id,
+            message.sender_id,
+            message.channel_id,
+            message.lamport_timestamp,
+            _history_text(message.causal_history),
+            message.bloom_filter,
+            _history_text(message.repair_request),
+            message.content,
+            entry.raw,
+            *_author_columns(entry.author),
+            entry.retrieval_hint,
+            entry.received_ms,
+            entry.shown,
+        ),
+    )
+
+
+def _put_missing(connection: sqlite3.Connection, conversation: int, entry: MissingEntry) -> None:
+    connection.execute(
+        _PUT_MISSING,
+        (
+            conversation,
+            entry.entry.message_id,
+            entry.entry.retrieval_hint,
+            entry.entry.sender_id,
+            entry.state,
+            entry.since_ms,
+            entry.online_ms,
+            entry.request_at_ms,
+            entry.requests,
+        ),
+    )
+
+
+def _author_columns(author: AuthorSequence | None) -> tuple[bytes | None, int | None]:
+    return (author.instance_id, author.sequence) if author else (None, None)
+
+
+def _history_text(entries: tuple[HistoryEntry, ...]) -> str:
+    """JSON: [[id, hint in hex or null, sender or null], …]."""
+    return json.dumps(
+        [
+            (
+                entry.message_id,
+                None if entry.retrieval_hint is None else entry.retrieval_hint.hex(),
+                entry.sender_id,
+            )
+            for entry in entries
+        ],
+        separators=(",", ":"),
+    )

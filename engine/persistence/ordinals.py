@@ -1,0 +1,119 @@
+"""How many visible rows stand before a place, without counting a million of them.
+
+The scrollbar needs ordinals.  A timeline's placed, visible rows are partitioned into blocks of at
+most ``BLOCK_ROWS`` consecutive rows; ``ordinal_block`` keeps each block's first position and its
+size.  A rank is the sum of the sizes before a block plus a count, over a covering index, inside
+it: about a thousand narrow rows each for a million messages.  A block that overflows is split; at
+the end of the timeline, where nearly everything is added, a new one is begun instead, so that
+blocks are full.
+
+Waiting rows are few (their number is bounded by the protocol) and are counted directly.  Callers
+change a block in the same transaction as the message, the message first.
+"""
+
+import sqlite3
+from typing import Final
+
+from engine.core.types import Position
+
+BLOCK_ROWS: Final = 1_024
+
+_BLOCK_OF: Final = """
+SELECT first_lamport, first_message_id, visible FROM ordinal_block
+WHERE conversation_key = ? AND (first_lamport, first_message_id) <= (?, ?)
+ORDER BY first_lamport DESC, first_message_id DESC LIMIT 1
+"""
+_SET_VISIBLE: Final = """
+UPDATE ordinal_block SET visible = ?
+WHERE conversation_key = ? AND first_lamport = ? AND first_message_id = ?
+"""
+_ANY_PLACED_AFTER: Final = """
+SELECT 1 FROM message
+WHERE conversation_key = ? AND waiting = 0 AND hidden = 0
+  AND (lamport_timestamp, message_id) > (?, ?) LIMIT 1
+"""
+_NTH_OF_BLOCK: Final = """
+SELECT lamport_timestamp, message_id FROM message
+WHERE conversation_key = ? AND waiting = 0 AND hidden = 0
+  AND (lamport_timestamp, message_id) >= (?, ?)
+ORDER BY waiting, lamport_timestamp, message_id LIMIT 1 OFFSET ?
+"""
+_BEFORE_BLOCK: Final = """
+SELECT coalesce(sum(visible), 0) FROM ordinal_block
+WHERE conversation_key = ? AND (first_lamport, first_message_id) < (?, ?)
+"""
+_IN_BLOCK_BEFORE: Final = """
+SELECT count(*) FROM message
+WHERE conversation_key = ? AND waiting = 0 AND hidden = 0
+  AND (lamport_timestamp, message_id) >= (?, ?) AND (lamport_timestamp, message_id) < (?, ?)
+"""
+
+_BEFORE_ALL: Final = (-1, "")
+"""Where the first block begins: no Lamport timestamp is negative."""
+
+
+def count_in(connection: sqlite3.Connection, conversation: int, position: Position) -> None:
+    """A placed row has become visible at ``position``."""
+    first_lamport, first_id, visible = _block_of(connection, conversation, position)
+    visible += 1
+    connection.execute(_SET_VISIBLE, (visible, conversation, first_lamport, first_id))
+    if visible > BLOCK_ROWS:
+        _split(connection, conversation, (first_lamport, first_id, visible), position)
+
+
+def count_out(connection: sqlite3.Connection, conversation: int, position: Position) -> None:
+    """A placed, visible row at ``position`` has been hidden or taken away."""
+    first_lamport, first_id, visible = _block_of(connection, conversation, position)
+    connection.execute(_SET_VISIBLE, (visible - 1, conversation, first_lamport, first_id))
+
+
+def placed_before(connection: sqlite3.Connection, conversation: int, position: Position) -> int:
+    """How many placed, visible rows stand strictly before ``position``."""
+    lamport, message_id = position.lamport_timestamp, position.message_id
+    block: tuple[int, str, int] | None = connection.execute(
+        _BLOCK_OF, (conversation, lamport, message_id)
+    ).fetchone()
+    if block is None:
+        return 0
+    first_lamport, first_id, _ = block
+    before_block: tuple[int] = connection.execute(
+        _BEFORE_BLOCK, (conversation, first_lamport, first_id)
+    ).fetchone()
+    in_block: tuple[int] = connection.execute(
+        _IN_BLOCK_BEFORE, (conversation, first_lamport, first_id, lamport, message_id)
+    ).fetchone()
+    return before_block[0] + in_block[0]
+
+
+def _block_of(
+    connection: sqlite3.Connection, conversation: int, position: Position
+) -> tuple[int, str, int]:
+    row: tuple[int, str, int] | None = connection.execute(
+        _BLOCK_OF, (conversation, position.lamport_timestamp, position.message_id)
+    ).fetchone()
+    if row is not None:
+        return row
+    connection.execute(
+        "INSERT INTO ordinal_block VALUES (?, ?, ?, 0)", (conversation, *_BEFORE_ALL)
+    )
+    return (*_BEFORE_ALL, 0)
+
+
+def _split(
+    connection: sqlite3.Connection,
+    conversation: int,
+    block: tuple[int, str, int],
+    newest: Position,
+) -> None:
+    first_lamport, first_id, visible = block
+    later = connection.execute(
+        _ANY_PLACED_AFTER, (conversation, newest.lamport_timestamp, newest.message_id)
+    ).fetchone()
+    kept = visible - 1 if later is None else visible // 2
+    split_at: tuple[int, str] = connection.execute(
+        _NTH_OF_BLOCK, (conversation, first_lamport, first_id, kept)
+    ).fetchone()
+    connection.execute(_SET_VISIBLE, (kept, conversation, first_lamport, first_id))
+    connection.execute(
+        "INSERT INTO ordinal_block VALUES (?, ?, ?, ?)", (conversation, *split_at, visible - kept)
+    )

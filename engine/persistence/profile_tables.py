@@ -1,0 +1,279 @@
+"""The rows that are not a conversation's traffic: identity, groups, members, values, counters.
+
+Runs inside the store's transaction; small tables, read whole.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Final
+
+from engine.core.errors import StorageError
+from engine.core.ports import (
+    GroupRecord,
+    MemberRecord,
+    OwnSequence,
+    ProfileRecord,
+    PutGroup,
+    PutNodeAddress,
+)
+from engine.core.types import (
+    ConversationId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+from engine.persistence.rules import MAX_NODE_ADDRESSES, initial_clock
+
+_PUT_MEMBER: Final = """
+INSERT INTO member (conversation_key, participant_id, public_key, encryption_key, name, is_admin,
+                    joined_ms, left_ms, join_statement)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
+  public_key = excluded.public_key, encryption_key = excluded.encryption_key, name = excluded.name,
+  is_admin = excluded.is_admin, joined_ms = excluded.joined_ms, left_ms = excluded.left_ms,
+  join_statement = excluded.join_statement
+"""
+_GROUPS: Final = """
+SELECT conversation_id, name, epoch_id, epoch_key, admin_public_key, created_ms, muted, draft,
+       read_lamport, read_message_id
+FROM conversation JOIN timeline USING (conversation_key) ORDER BY conversation_key
+"""
+
+
+def save_profile(connection: sqlite3.Connection, profile: ProfileRecord) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO profile VALUES (1, ?, ?, ?, ?, ?, ?)",
+        (
+            profile.name,
+            profile.signing_key,
+            profile.encryption_key,
+            profile.network_key,
+            profile.instance_id,
+            profile.created_ms,
+        ),
+    )
+
+
+def read_profile(connection: sqlite3.Connection) -> ProfileRecord | None:
+    row: tuple[str, bytes, bytes, bytes, bytes, int] | None = connection.execute(
+        "SELECT name, signing_key, encryption_key, network_key, instance_id, created_ms "
+        "FROM profile"
+    ).fetchone()
+    if row is None:
+        return None
+    name, signing_key, encryption_key, network_key, instance_id, created_ms = row
+    return ProfileRecord(
+        name=name,
+        signing_key=signing_key,
+        encryption_key=encryption_key,
+        network_key=network_key,
+        instance_id=InstanceId(instance_id),
+        created_ms=UnixMs(created_ms),
+    )
+
+
+# --- groups -------------------------------------------------------------------------------------
+
+
+def conversation_key(connection: sqlite3.Connection, conversation_id: str) -> int | None:
+    row: tuple[int] | None = connection.execute(
+        "SELECT conversation_key FROM conversation WHERE conversation_id = ?", (conversation_id,)
+    ).fetchone()
+    return row[0] if row else None
+
+
+def require_conversation(connection: sqlite3.Connection, conversation_id: str) -> int:
+    key = conversation_key(connection, conversation_id)
+    if key is None:
+        raise StorageError("This conversation is not in the profile.")
+    return key
+
+
+def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
+    group = write.group
+    facts = (group.name, group.epoch_id, group.epoch_key, group.admin_public_key, group.created_ms)
+    key = conversation_key(connection, group.conversation_id)
+    if key is not None:
+        connection.execute(
+            "UPDATE conversation SET name = ?, epoch_id = ?, epoch_key = ?, admin_public_key = ?, "
+            "created_ms = ? WHERE conversation_key = ?",
+            (*facts, key),
+        )
+        return
+    cursor = connection.execute(
+        "INSERT INTO conversation (conversation_id, name, epoch_id, epoch_key, admin_public_key, "
+        "created_ms, muted, draft) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (group.conversation_id, *facts, group.muted, group.draft),
+    )
+    key = cursor.lastrowid
+    mark = group.read_up_to
+    connection.execute("INSERT INTO channel VALUES (?, ?)", (key, initial_clock(write)))
+    connection.execute(
+        "INSERT INTO timeline VALUES (?, ?, ?, 0, 0, 0)",
+        (key, mark and mark.lamport_timestamp, mark and mark.message_id),
+    )
+
+
+def remove_group(connection: sqlite3.Connection, conversation_id: ConversationId) -> None:
+    """Everything that belongs to it goes with it (ON DELETE CASCADE)."""
+    connection.execute("DELETE FROM conversation WHERE conversation_id = ?", (conversation_id,))
+
+
+def save_draft(connection: sqlite3.Connection, key: int, text: str) -> None:
+    connection.execute("UPDATE conversation SET draft = ? WHERE conversation_key = ?", (text, key))
+
+
+def save_muted(connection: sqlite3.Connection, key: int, *, muted: bool) -> None:
+    connection.execute("UPDATE conversation SET muted = ? WHERE conversation_key = ?", (muted, key))
+
+
+def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
+    return [
+        GroupRecord(
+            conversation_id=ConversationId(conversation_id),
+            name=name,
+            epoch_id=epoch_id,
+            epoch_key=epoch_key,
+            admin_public_key=admin_public_key,
+            created_ms=UnixMs(created_ms),
+            muted=bool(muted),
+            draft=draft,
+            read_up_to=None
+            if read_lamport is None
+            else Position(lamport_timestamp=read_lamport, message_id=read_message_id),
+        )
+        for (
+            conversation_id,
+            name,
+            epoch_id,
+            epoch_key,
+            admin_public_key,
+            created_ms,
+            muted,
+            draft,
+            read_lamport,
+            read_message_id,
+        ) in connection.execute(_GROUPS)
+    ]
+
+
+def put_member(connection: sqlite3.Connection, key: int, member: MemberRecord) -> None:
+    connection.execute(
+        _PUT_MEMBER,
+        (
+            key,
+            member.participant_id,
+            member.public_key,
+            member.encryption_key,
+            member.name,
+            member.is_admin,
+            member.joined_ms,
+            member.left_ms,
+            member.join_statement,
+        ),
+    )
+
+
+def read_members(
+    connection: sqlite3.Connection, conversation_id: ConversationId
+) -> list[MemberRecord]:
+    cursor = connection.execute(
+        "SELECT participant_id, public_key, encryption_key, member.name, is_admin, joined_ms, "
+        "left_ms, join_statement FROM member JOIN conversation USING (conversation_key) "
+        "WHERE conversation_id = ? ORDER BY member_key",
+        (conversation_id,),
+    )
+    return [
+        MemberRecord(
+            conversation_id=conversation_id,
+            participant_id=ParticipantId(participant_id),
+            public_key=public_key,
+            encryption_key=encryption_key,
+            name=name,
+            is_admin=bool(is_admin),
+            joined_ms=UnixMs(joined_ms),
+            left_ms=left_ms,
+            join_statement=join_statement,
+        )
+        for (
+            participant_id,
+            public_key,
+            encryption_key,
+            name,
+            is_admin,
+            joined_ms,
+            left_ms,
+            join_statement,
+        ) in cursor
+    ]
+
+
+# --- small things -------------------------------------------------------------------------------
+
+
+def save_own_sequence(connection: sqlite3.Connection, key: int, own: OwnSequence) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO own_sequence VALUES (?, ?, ?, ?)",
+        (key, own.instance_id, own.sequence, own.previous_id),
+    )
+
+
+def read_own_sequence(
+    connection: sqlite3.Connection, key: int, instance_id: InstanceId
+) -> OwnSequence | None:
+    row: tuple[int, str] | None = connection.execute(
+        "SELECT sequence, previous_id FROM own_sequence "
+        "WHERE conversation_key = ? AND instance_id = ?",
+        (key, instance_id),
+    ).fetchone()
+    if row is None:
+        return None
+    sequence, previous_id = row
+    return OwnSequence(
+        instance_id=instance_id, sequence=sequence, previous_id=MessageId(previous_id)
+    )
+
+
+def put_node_address(connection: sqlite3.Connection, write: PutNodeAddress) -> None:
+    connection.execute(
+        "INSERT INTO node_address VALUES (?, ?) "
+        "ON CONFLICT (multiaddr) DO UPDATE SET seen_ms = max(seen_ms, excluded.seen_ms)",
+        (write.multiaddr, write.seen_ms),
+    )
+    connection.execute(
+        "DELETE FROM node_address WHERE multiaddr NOT IN "
+        "(SELECT multiaddr FROM node_address ORDER BY seen_ms DESC, multiaddr LIMIT ?)",
+        (MAX_NODE_ADDRESSES,),
+    )
+
+
+def read_node_addresses(connection: sqlite3.Connection) -> list[str]:
+    cursor = connection.execute(
+        "SELECT multiaddr FROM node_address ORDER BY seen_ms DESC, multiaddr"
+    )
+    return [multiaddr for (multiaddr,) in cursor]
+
+
+def add_counters(connection: sqlite3.Connection, amounts: Mapping[str, int]) -> None:
+    connection.executemany(
+        "INSERT INTO counter VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET amount = amount + excluded.amount",
+        amounts.items(),
+    )
+
+
+def read_counters(connection: sqlite3.Connection) -> dict[str, int]:
+    return dict(connection.execute("SELECT name, amount FROM counter ORDER BY name").fetchall())
+
+
+def save_value(connection: sqlite3.Connection, key: str, value: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO value VALUES (?, ?)", (key, value))
+
+
+def read_value(connection: sqlite3.Connection, key: str) -> str | None:
+    row: tuple[str] | None = connection.execute(
+        "SELECT value FROM value WHERE key = ?", (key,)
+    ).fetchone()
+    return row[0] if row else None

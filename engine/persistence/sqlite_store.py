@@ -1,0 +1,219 @@
+"""``ProfileStore`` on a SQLCipher database: the port's writes and reads, one by one.
+
+``apply`` is one transaction; it returns after the commit was synced.  Statements go straight to the
+connection, prepared once and cached by their text: the path from Enter to "saved" has no room for
+more.  Every method runs on the thread that opened the database, and lets out nothing but
+``StorageError`` (and ``LocalProtocolError`` for a call that makes no sense).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self, assert_never
+
+from sqlite_utils import Database
+
+from engine.core.ports import (
+    AddCounters,
+    ApplyChannel,
+    ConversationSummary,
+    GroupRecord,
+    HideMessage,
+    MemberRecord,
+    OwnSequence,
+    ProfileRecord,
+    PutDelivery,
+    PutGroup,
+    PutMember,
+    PutMessage,
+    PutNodeAddress,
+    RemoveGroup,
+    SaveDraft,
+    SaveMuted,
+    SaveOwnSequence,
+    SaveProfile,
+    SaveReadMark,
+    SaveValue,
+    StoredMessage,
+    StoredPage,
+    StoreWrite,
+)
+from engine.core.sds.types import ChannelState, HolderEntry
+from engine.core.types import ConversationId, InstanceId, MessageId, Position
+from engine.persistence import channel_reads, profile_tables, timeline_tables
+from engine.persistence.channel_tables import apply_channel_write
+from engine.persistence.database import open_database
+from engine.persistence.errors import translated
+from engine.persistence.rules import EMPTY_PAGE, EMPTY_SUMMARY, DataWrite, conversation_of
+from engine.persistence.timeline_reads import TimelineReader
+
+
+class SqliteProfileStore:
+    """Owns ``db``, as ``open_database`` or ``open_readonly`` made it."""
+
+    @classmethod
+    def open(cls, path: Path, key: bytes) -> Self:
+        """Open or create the database at ``path``; raises as ``open_database`` does."""
+        return cls(open_database(path, key))
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._connection = db.conn
+
+    def apply(self, writes: Sequence[StoreWrite], /) -> None:
+        with translated("save"), self._db.atomic():
+            for write in writes:
+                self._apply_one(write)
+
+    def close(self) -> None:
+        with translated("close the database"):
+            self._db.close()
+
+    # --- writes ---------------------------------------------------------------------------------
+
+    def _apply_one(self, write: StoreWrite) -> None:
+        connection = self._connection
+        match write:
+            case SaveProfile(profile=profile):
+                profile_tables.save_profile(connection, profile)
+            case PutGroup():
+                profile_tables.put_group(connection, write)
+            case RemoveGroup(conversation_id=conversation_id):
+                profile_tables.remove_group(connection, conversation_id)
+            case PutNodeAddress():
+                profile_tables.put_node_address(connection, write)
+            case SaveValue(key=key, value=value):
+                profile_tables.save_value(connection, key, value)
+            case AddCounters(amounts=amounts):
+                profile_tables.add_counters(connection, amounts)
+            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage():
+                self._apply_of_user(write)
+            case PutMember() | ApplyChannel() | PutMessage() | PutDelivery() | SaveOwnSequence():
+                self._apply_data(write)
+            case _:
+                assert_never(write)
+
+    def _apply_of_user(self, write: SaveReadMark | SaveDraft | SaveMuted | HideMessage) -> None:
+        connection = self._connection
+        key = profile_tables.conversation_key(connection, write.conversation_id)
+        if key is None:
+            return
+        match write:
+            case SaveReadMark(up_to=up_to):
+                timeline_tables.save_read_mark(connection, key, up_to)
+            case SaveDraft(text=text):
+                profile_tables.save_draft(connection, key, text)
+            case SaveMuted(muted=muted):
+                profile_tables.save_muted(connection, key, muted=muted)
+            case HideMessage(message_id=message_id):
+                timeline_tables.hide_message(connection, key, message_id)
+            case _:
+                assert_never(write)
+
+    def _apply_data(self, write: DataWrite) -> None:
+        connection = self._connection
+        key = profile_tables.require_conversation(connection, conversation_of(write))
+        match write:
+            case ApplyChannel(writes=channel_writes):
+                for channel_write in channel_writes:
+                    apply_channel_write(connection, key, channel_write)
+            case PutMessage(message=message):
+                timeline_tables.put_message(connection, key, message)
+            case PutDelivery(message_id=message_id, delivery=delivery):
+                timeline_tables.put_delivery(connection, key, message_id, delivery)
+            case SaveOwnSequence(own_sequence=own_sequence):
+                profile_tables.save_own_sequence(connection, key, own_sequence)
+            case PutMember(member=member):
+                profile_tables.put_member(connection, key, member)
+            case _:
+                assert_never(write)
+
+    # --- reads ----------------------------------------------------------------------------------
+
+    def profile(self) -> ProfileRecord | None:
+        with translated("read the profile"):
+            return profile_tables.read_profile(self._connection)
+
+    def groups(self) -> list[GroupRecord]:
+        with translated("read the groups"):
+            return profile_tables.read_groups(self._connection)
+
+    def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
+        with translated("read the members"):
+            return profile_tables.read_members(self._connection, conversation_id)
+
+    def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
+        with translated("read the channel"):
+            key = profile_tables.require_conversation(self._connection, conversation_id)
+            return channel_reads.read_channel_state(self._connection, key)
+
+    def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
+        with translated("read a message"):
+            key = profile_tables.conversation_key(self._connection, conversation_id)
+            return (
+                None if key is None else channel_reads.read_raw(self._connection, key, message_id)
+            )
+
+    def own_sequence(
+        self, conversation_id: ConversationId, instance_id: InstanceId, /
+    ) -> OwnSequence | None:
+        with translated("read the sequence"):
+            key = profile_tables.conversation_key(self._connection, conversation_id)
+            if key is None:
+                return None
+            return profile_tables.read_own_sequence(self._connection, key, instance_id)
+
+    def message(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> StoredMessage | None:
+        with translated("read a message"):
+            timeline = self._timeline(conversation_id)
+            return None if timeline is None else timeline.message(message_id)
+
+    def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
+        with translated("read messages"):
+            timeline = self._timeline(conversation_id)
+            return EMPTY_PAGE if timeline is None else timeline.latest_page(limit)
+
+    def page_before(
+        self, conversation_id: ConversationId, position: Position, /, *, limit: int
+    ) -> StoredPage:
+        with translated("read messages"):
+            timeline = self._timeline(conversation_id)
+            return EMPTY_PAGE if timeline is None else timeline.page_before(position, limit)
+
+    def page_after(
+        self, conversation_id: ConversationId, position: Position, /, *, limit: int
+    ) -> StoredPage:
+        with translated("read messages"):
+            timeline = self._timeline(conversation_id)
+            return EMPTY_PAGE if timeline is None else timeline.page_after(position, limit)
+
+    def summary(self, conversation_id: ConversationId, /) -> ConversationSummary:
+        with translated("read the summary"):
+            timeline = self._timeline(conversation_id)
+            return EMPTY_SUMMARY if timeline is None else timeline.summary()
+
+    def holders(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[HolderEntry]:
+        with translated("read the holders"):
+            key = profile_tables.conversation_key(self._connection, conversation_id)
+            if key is None:
+                return []
+            return channel_reads.read_holders(self._connection, key, message_id)
+
+    def node_addresses(self) -> list[str]:
+        with translated("read the addresses"):
+            return profile_tables.read_node_addresses(self._connection)
+
+    def value(self, key: str, /) -> str | None:
+        with translated("read a value"):
+            return profile_tables.read_value(self._connection, key)
+
+    def counters(self) -> Mapping[str, int]:
+        with translated("read the counters"):
+            return profile_tables.read_counters(self._connection)
+
+    def _timeline(self, conversation_id: ConversationId) -> TimelineReader | None:
+        key = profile_tables.conversation_key(self._connection, conversation_id)
+        return None if key is None else TimelineReader(self._connection, key, conversation_id)

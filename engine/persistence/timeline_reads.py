@@ -1,0 +1,226 @@
+"""Reading a timeline: pages by keyset, never by OFFSET, with ordinals from the blocks.
+
+Rows are ordered by (waiting, Lamport timestamp, message id): waiting rows stand last.  A position
+that a caller pages from is a waiting row's place if a waiting row has exactly this position, else
+its place in the log, whether a row is there or not.
+"""
+
+import json
+import sqlite3
+from typing import Final, TypeAlias
+
+from engine.core.errors import StorageError
+from engine.core.ports import (
+    ConversationSummary,
+    DeliveryRecord,
+    MessageRecord,
+    SpanRecord,
+    StoredMessage,
+    StoredPage,
+)
+from engine.core.sds.types import HolderEntry
+from engine.core.types import (
+    ConversationId,
+    DeliveryState,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+from engine.persistence.channel_reads import HolderRow, holder_of_row
+from engine.persistence.ordinals import placed_before
+from engine.persistence.rules import page, page_limit
+
+_Row: TypeAlias = tuple[
+    str, int, int, int, int, str, str, int, int, str, str, str | None, int | None, str | None
+]
+_Place: TypeAlias = tuple[int, int, str]
+"""(waiting, lamport, message id): the order of rows."""
+
+_COLUMNS: Final = """
+SELECT m.message_id, m.lamport_timestamp, m.waiting, m.is_own, m.late, m.kind, m.sender_id,
+       m.sent_ms, m.received_ms, m.text, m.spans, d.state, d.attempts, d.failure
+FROM message AS m LEFT JOIN delivery AS d
+  ON m.is_own = 1 AND d.conversation_key = m.conversation_key AND d.message_id = m.message_id
+"""
+_NEWEST_FIRST: Final = (
+    "ORDER BY m.waiting DESC, m.lamport_timestamp DESC, m.message_id DESC LIMIT ?"
+)
+_OLDEST_FIRST: Final = "ORDER BY m.waiting, m.lamport_timestamp, m.message_id LIMIT ?"
+_PLACE: Final = "(m.waiting, m.lamport_timestamp, m.message_id)"
+
+ONE_MESSAGE: Final = (
+    f"{_COLUMNS} WHERE m.conversation_key = ? AND m.message_id = ? AND m.hidden = 0"
+)
+LATEST_ROWS: Final = f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 {_NEWEST_FIRST}"
+ROWS_BEFORE: Final = (
+    f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 AND {_PLACE} < (?, ?, ?) "
+    f"{_NEWEST_FIRST}"
+)
+ROWS_AFTER: Final = (
+    f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 AND {_PLACE} > (?, ?, ?) "
+    f"{_OLDEST_FIRST}"
+)
+_HOLDERS: Final = """
+SELECT h.message_id, h.participant_id, h.source, h.since_ms
+FROM json_each(?) AS wanted CROSS JOIN holder AS h
+  ON h.conversation_key = ? AND h.message_id = wanted.value
+ORDER BY h.holder_key
+"""
+FIRST_UNREAD: Final = """
+SELECT lamport_timestamp, message_id FROM message
+WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kind = 'text'
+  AND (lamport_timestamp, message_id) > (?, ?)
+ORDER BY waiting, lamport_timestamp, message_id LIMIT 1
+"""
+_UNSETTLED: Final = """
+SELECT d.state, count(*) FROM delivery AS d CROSS JOIN message AS m
+  ON m.conversation_key = d.conversation_key AND m.message_id = d.message_id
+WHERE d.conversation_key = ? AND d.state IN ('saved', 'failed') AND m.is_own = 1 AND m.hidden = 0
+GROUP BY d.state
+"""
+
+
+class TimelineReader:
+    """Reads one conversation; made anew for every call."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, conversation: int, conversation_id: ConversationId
+    ) -> None:
+        self._connection = connection
+        self._conversation = conversation
+        self._conversation_id = conversation_id
+
+    def message(self, message_id: MessageId) -> StoredMessage | None:
+        rows = self._rows(ONE_MESSAGE, message_id)
+        return rows[0] if rows else None
+
+    def latest_page(self, limit: int) -> StoredPage:
+        rows = self._rows(LATEST_ROWS, page_limit(limit))[::-1]
+        total = self._total()
+        return page(rows, older_count=total - len(rows), total=total)
+
+    def page_before(self, position: Position, limit: int) -> StoredPage:
+        place, _ = self._place_of(position)
+        rows = self._rows(ROWS_BEFORE, *place, page_limit(limit))[::-1]
+        return page(rows, older_count=self._before(place) - len(rows), total=self._total())
+
+    def page_after(self, position: Position, limit: int) -> StoredPage:
+        place, is_row = self._place_of(position)
+        rows = self._rows(ROWS_AFTER, *place, page_limit(limit))
+        return page(rows, older_count=self._before(place) + is_row, total=self._total())
+
+    def summary(self) -> ConversationSummary:
+        unsettled: dict[str, int] = dict(
+            self._connection.execute(_UNSETTLED, (self._conversation,)).fetchall()
+        )
+        newest = self._rows(LATEST_ROWS, 1)
+        unread, first_unread = self._unread()
+        return ConversationSummary(
+            unread=unread,
+            first_unread=first_unread,
+            last_message=newest[0] if newest else None,
+            waiting_to_send=unsettled.get(DeliveryState.SAVED, 0),
+            failed=unsettled.get(DeliveryState.FAILED, 0),
+        )
+
+    def _unread(self) -> tuple[int, Position | None]:
+        unread, lamport, message_id = self._connection.execute(
+            "SELECT unread, read_lamport, read_message_id FROM timeline WHERE conversation_key = ?",
+            (self._conversation,),
+        ).fetchone()
+        mark = (-1, "") if lamport is None else (lamport, message_id)
+        for waiting in (0, 1) if unread else ():
+            row: tuple[int, str] | None = self._connection.execute(
+                FIRST_UNREAD, (self._conversation, waiting, *mark)
+            ).fetchone()
+            if row is not None:
+                return unread, Position(lamport_timestamp=row[0], message_id=MessageId(row[1]))
+        return unread, None
+
+    # --- ordinals -------------------------------------------------------------------------------
+
+    def _total(self) -> int:
+        row: tuple[int] = self._connection.execute(
+            "SELECT placed + waiting FROM timeline WHERE conversation_key = ?",
+            (self._conversation,),
+        ).fetchone()
+        return row[0]
+
+    def _before(self, place: _Place) -> int:
+        """How many visible rows stand strictly before ``place``."""
+        waiting, lamport, message_id = place
+        if not waiting:
+            position = Position(lamport_timestamp=lamport, message_id=MessageId(message_id))
+            return placed_before(self._connection, self._conversation, position)
+        row: tuple[int] = self._connection.execute(
+            "SELECT (SELECT placed FROM timeline WHERE conversation_key = :conversation) + "
+            "(SELECT count(*) FROM message WHERE conversation_key = :conversation AND waiting = 1 "
+            "AND hidden = 0 AND (lamport_timestamp, message_id) < (:lamport, :message_id))",
+            {"conversation": self._conversation, "lamport": lamport, "message_id": message_id},
+        ).fetchone()
+        return row[0]
+
+    def _place_of(self, position: Position) -> tuple[_Place, bool]:
+        """Where ``position`` stands among the rows, and whether a visible row is there."""
+        row: tuple[int, int] | None = self._connection.execute(
+            "SELECT waiting, hidden FROM message "
+            "WHERE conversation_key = ? AND message_id = ? AND lamport_timestamp = ?",
+            (self._conversation, position.message_id, position.lamport_timestamp),
+        ).fetchone()
+        waiting, hidden = row or (0, 1)
+        return (waiting, position.lamport_timestamp, position.message_id), not hidden
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _rows(self, sql: str, *parameters: int | str) -> tuple[StoredMessage, ...]:
+        rows: list[_Row] = self._connection.execute(
+            sql, (self._conversation, *parameters)
+        ).fetchall()
+        holders = self._holders_of([row[0] for row in rows])
+        return tuple(self._stored(row, tuple(holders.get(row[0], ()))) for row in rows)
+
+    def _holders_of(self, message_ids: list[str]) -> dict[str, list[HolderEntry]]:
+        found: dict[str, list[HolderEntry]] = {}
+        rows: list[HolderRow] = self._connection.execute(
+            _HOLDERS, (json.dumps(message_ids), self._conversation)
+        ).fetchall()
+        for row in rows:
+            found.setdefault(row[0], []).append(holder_of_row(row))
+        return found
+
+    def _stored(self, row: _Row, holders: tuple[HolderEntry, ...]) -> StoredMessage:
+        (
+            message_id, lamport, waiting, is_own, late, kind, sender_id, sent_ms, received_ms,
+            text, spans, state, attempts, failure,
+        ) = row  # fmt: skip
+        record = MessageRecord(
+            conversation_id=self._conversation_id,
+            position=Position(lamport_timestamp=lamport, message_id=MessageId(message_id)),
+            sender_id=ParticipantId(sender_id),
+            is_own=bool(is_own),
+            kind=kind,
+            text=text,
+            spans=_spans(spans) if spans else (),
+            sent_ms=UnixMs(sent_ms),
+            received_ms=UnixMs(received_ms),
+            waiting=bool(waiting),
+            late=bool(late),
+        )
+        delivery = (
+            None
+            if state is None
+            else DeliveryRecord(state=DeliveryState(state), attempts=attempts or 0, failure=failure)
+        )
+        return StoredMessage(record=record, delivery=delivery, holders=holders)
+
+
+def _spans(text: str) -> tuple[SpanRecord, ...]:
+    try:
+        items: list[tuple[str, int, int, str]] = json.loads(text)
+        return tuple(
+            SpanRecord(kind=kind, start=start, length=length, target=target)
+            for kind, start, length, target in items
+        )
+    except (ValueError, TypeError) as error:
+        raise StorageError("The spans of a message in the database are unreadable.") from error

@@ -1,0 +1,181 @@
+"""Writing a timeline: message rows, what the sender is shown, the read mark, and the counts.
+
+Counts that every list row shows (visible rows, waiting rows, unread) are kept in ``timeline`` and
+changed in the transaction that changes a row, so that reading them costs nothing.  Unread = visible
+text rows of others after the read mark, by position: a message that arrives late, before the mark,
+counts as read.
+"""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from typing import Final
+
+from engine.core.ports import DeliveryRecord, MessageRecord, SpanRecord
+from engine.core.types import MessageId, Position
+from engine.persistence.ordinals import count_in, count_out
+from engine.persistence.rules import TEXT_KIND
+
+_PUT_MESSAGE: Final = """
+INSERT INTO message (conversation_key, message_id, lamport_timestamp, waiting, hidden, is_own, late,
+                     kind, sender_id, sent_ms, received_ms, text, spans)
+VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id) DO UPDATE SET
+  lamport_timestamp = excluded.lamport_timestamp, waiting = excluded.waiting,
+  is_own = excluded.is_own, late = excluded.late, kind = excluded.kind,
+  sender_id = excluded.sender_id, sent_ms = excluded.sent_ms, received_ms = excluded.received_ms,
+  text = excluded.text, spans = excluded.spans
+"""
+_COUNTED: Final = """
+SELECT lamport_timestamp, waiting, hidden, is_own, kind FROM message
+WHERE conversation_key = ? AND message_id = ?
+"""
+_ADD_TO_COUNTS: Final = """
+UPDATE timeline SET placed = placed + ?, waiting = waiting + ?, unread = unread + ?
+WHERE conversation_key = ?
+"""
+_UNREAD_UP_TO: Final = """
+SELECT count(*) FROM message
+WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kind = 'text'
+  AND (lamport_timestamp, message_id) > (?, ?) AND (lamport_timestamp, message_id) <= (?, ?)
+"""
+_PUT_DELIVERY: Final = """
+INSERT INTO delivery VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id) DO UPDATE SET
+  state = excluded.state, attempts = excluded.attempts, failure = excluded.failure
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What of a message row matters to the counts."""
+
+    position: Position
+    waiting: bool
+    hidden: bool
+    is_own: bool
+    kind: str
+
+    def is_unread(self, mark: Position | None) -> bool:
+        return (
+            not self.hidden
+            and not self.is_own
+            and self.kind == TEXT_KIND
+            and (mark is None or self.position > mark)
+        )
+
+
+def put_message(connection: sqlite3.Connection, conversation: int, record: MessageRecord) -> None:
+    position = record.position
+    old = _counted_row(connection, conversation, position.message_id)
+    connection.execute(
+        _PUT_MESSAGE,
+        (
+            conversation,
+            position.message_id,
+            position.lamport_timestamp,
+            record.waiting,
+            record.is_own,
+            record.late,
+            record.kind,
+            record.sender_id,
+            record.sent_ms,
+            record.received_ms,
+            record.text,
+            spans_text(record.spans),
+        ),
+    )
+    new = _Row(position, record.waiting, old is not None and old.hidden, record.is_own, record.kind)
+    if new != old:
+        _recount(connection, conversation, old, new)
+
+
+def hide_message(connection: sqlite3.Connection, conversation: int, message_id: MessageId) -> None:
+    old = _counted_row(connection, conversation, message_id)
+    if old is None or old.hidden:
+        return
+    connection.execute(
+        "UPDATE message SET hidden = 1 WHERE conversation_key = ? AND message_id = ?",
+        (conversation, message_id),
+    )
+    _recount(connection, conversation, old, None)
+
+
+def put_delivery(
+    connection: sqlite3.Connection,
+    conversation: int,
+    message_id: MessageId,
+    delivery: DeliveryRecord,
+) -> None:
+    connection.execute(
+        _PUT_DELIVERY,
+        (conversation, message_id, delivery.state, delivery.attempts, delivery.failure),
+    )
+
+
+def save_read_mark(connection: sqlite3.Connection, conversation: int, up_to: Position) -> None:
+    old = read_mark(connection, conversation)
+    if old is not None and old >= up_to:
+        return
+    after = (-1, "") if old is None else (old.lamport_timestamp, old.message_id)
+    passed = 0
+    for waiting in (0, 1):
+        row: tuple[int] = connection.execute(
+            _UNREAD_UP_TO,
+            (conversation, waiting, *after, up_to.lamport_timestamp, up_to.message_id),
+        ).fetchone()
+        passed += row[0]
+    connection.execute(
+        "UPDATE timeline SET read_lamport = ?, read_message_id = ?, unread = unread - ? "
+        "WHERE conversation_key = ?",
+        (up_to.lamport_timestamp, up_to.message_id, passed, conversation),
+    )
+
+
+def read_mark(connection: sqlite3.Connection, conversation: int) -> Position | None:
+    lamport, message_id = connection.execute(
+        "SELECT read_lamport, read_message_id FROM timeline WHERE conversation_key = ?",
+        (conversation,),
+    ).fetchone()
+    if lamport is None:
+        return None
+    return Position(lamport_timestamp=lamport, message_id=message_id)
+
+
+def spans_text(spans: tuple[SpanRecord, ...]) -> str:
+    """JSON: [[kind, start, length, target], …]; empty, as nearly always, for none."""
+    if not spans:
+        return ""
+    return json.dumps([(span.kind, span.start, span.length, span.target) for span in spans])
+
+
+def _counted_row(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId
+) -> _Row | None:
+    row: tuple[int, int, int, int, str] | None = connection.execute(
+        _COUNTED, (conversation, message_id)
+    ).fetchone()
+    if row is None:
+        return None
+    lamport, waiting, hidden, is_own, kind = row
+    position = Position(lamport_timestamp=lamport, message_id=message_id)
+    return _Row(position, bool(waiting), bool(hidden), bool(is_own), kind)
+
+
+def _recount(
+    connection: sqlite3.Connection, conversation: int, old: _Row | None, new: _Row | None
+) -> None:
+    """Take ``old`` out of the counts and ``new`` in; either may be absent or hidden."""
+    mark = read_mark(connection, conversation)
+    placed = waiting = unread = 0
+    for row, sign in ((old, -1), (new, +1)):
+        if row is None or row.hidden:
+            continue
+        waiting += sign * row.waiting
+        placed += sign * (not row.waiting)
+        unread += sign * row.is_unread(mark)
+        if not row.waiting:
+            count = count_in if sign > 0 else count_out
+            count(connection, conversation, row.position)
+    if placed or waiting or unread:
+        connection.execute(_ADD_TO_COUNTS, (placed, waiting, unread, conversation))
