@@ -1,0 +1,135 @@
+"""A bad network on top of any transport: loses, delays, doubles and reorders what arrives.
+
+Faults are applied to each **incoming** copy and to nothing else.  When every participant wears this
+layer, each copy passes it exactly once, at its receiver, and one receiver's loss is independent of
+another's, as on a real network; were outgoing copies disturbed too, a loss of 0.3 would be 0.51.
+Publishing passes through untouched, and so does its receipt: a sender never learns what was lost
+further on.
+
+What each fault did is counted under ``faults.``.  The policy is ``engine.core.faults``; waiting is
+done with the injected ``call_later``, so virtual time works as well.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from engine.core.counters import Counters
+from engine.core.types import ContentTopic, WakuHash
+from engine.core.waku import WakuMessage
+from engine.network.handlers import TopicHandlers
+from engine.network.transport import (
+    MessageHandler,
+    PeerAddressHandler,
+    Receipt,
+    StatusHandler,
+    Transport,
+    TransportStatus,
+)
+
+MAX_PENDING = 10_000
+"""Copies that wait at once; more are lost and counted."""
+
+
+class Cancellable(Protocol):
+    def cancel(self) -> None: ...
+
+
+CallLater: TypeAlias = Callable[[float, Callable[[], None]], Cancellable]
+"""``call_later(delay_s, callback)``, as an asyncio loop has it."""
+
+
+class Plan(Protocol):
+    """``engine.core.faults.FaultPlan``."""
+
+    def delays_ms(self) -> tuple[int, ...]: ...
+
+
+class FaultyTransport:
+    """Wraps ``inner``; several subscriptions to one topic share each copy's fate."""
+
+    def __init__(
+        self, inner: Transport, plan: Plan, *, call_later: CallLater | None = None
+    ) -> None:
+        self._inner = inner
+        self._plan = plan
+        self._call_later = call_later
+        self._counters = Counters()
+        self._subscriptions = TopicHandlers()
+        self._unsubscribe_inner: dict[ContentTopic, Callable[[], None]] = {}
+        self._pending: dict[object, Cancellable] = {}
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def stop(self) -> None:
+        """Copies that still wait are lost: nothing is delivered after this."""
+        for timer in self._pending.values():
+            timer.cancel()
+        if self._pending:
+            self._counters.add("faults.lost_at_stop", len(self._pending))
+            self._pending.clear()
+        await self._inner.stop()
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        return await self._inner.publish(message)
+
+    def subscribe(
+        self, content_topic: ContentTopic, handler: MessageHandler, /
+    ) -> Callable[[], None]:
+        if content_topic not in self._subscriptions:
+            self._unsubscribe_inner[content_topic] = self._inner.subscribe(
+                content_topic, self._arrived
+            )
+        remove = self._subscriptions.add(content_topic, handler)
+
+        def unsubscribe() -> None:
+            remove()
+            if content_topic not in self._subscriptions:
+                if (undo := self._unsubscribe_inner.pop(content_topic, None)) is not None:
+                    undo()
+
+        return unsubscribe
+
+    def status(self) -> TransportStatus:
+        return self._inner.status()
+
+    def on_status(self, handler: StatusHandler, /) -> Callable[[], None]:
+        return self._inner.on_status(handler)
+
+    def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
+        return self._inner.on_peer_address(handler)
+
+    def add_peers(self, multiaddrs: Sequence[str], /) -> None:
+        self._inner.add_peers(multiaddrs)
+
+    def addresses(self) -> Sequence[str]:
+        return self._inner.addresses()
+
+    def counters(self) -> Mapping[str, int]:
+        return dict(sorted({**self._inner.counters(), **self._counters.snapshot()}.items()))
+
+    def _arrived(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        delays_ms = self._plan.delays_ms()
+        if not delays_ms:
+            self._counters.add("faults.lost")
+        if len(delays_ms) > 1:
+            self._counters.add("faults.doubled")
+        for delay_ms in delays_ms:
+            if delay_ms <= 0:
+                self._subscriptions.deliver(message, waku_hash)
+            elif len(self._pending) >= MAX_PENDING:
+                self._counters.add("faults.lost_too_many_waiting")
+            else:
+                self._counters.add("faults.delayed")
+                self._deliver_later(message, waku_hash, delay_ms)
+
+    def _deliver_later(self, message: WakuMessage, waku_hash: WakuHash, delay_ms: int) -> None:
+        token = object()
+
+        def due() -> None:
+            self._pending.pop(token, None)
+            self._subscriptions.deliver(message, waku_hash)
+
+        call_later = self._call_later or asyncio.get_running_loop().call_later
+        self._pending[token] = call_later(delay_ms / 1_000, due)

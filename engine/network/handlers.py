@@ -1,0 +1,62 @@
+"""Who wants to be called: lists of handlers that every transport adapter shares.
+
+Each registration stands for itself, so the same function may be registered twice, and undoing one
+twice does no harm.  A handler may register or undo others while it is called.
+"""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from engine.core.types import ContentTopic, WakuHash
+from engine.core.waku import WakuMessage
+from engine.network.transport import MessageHandler
+
+T = TypeVar("T")
+
+
+class Listeners(Generic[T]):
+    """Handlers of one kind of news, called in the order of registration."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[object, Callable[[T], None]] = {}
+
+    def add(self, handler: Callable[[T], None]) -> Callable[[], None]:
+        """Returns how to undo it."""
+        token = object()
+        self._handlers[token] = handler
+
+        def remove() -> None:
+            self._handlers.pop(token, None)
+
+        return remove
+
+    def call(self, news: T) -> None:
+        for handler in list(self._handlers.values()):
+            handler(news)
+
+
+class TopicHandlers:
+    """Message handlers by content topic."""
+
+    def __init__(self) -> None:
+        self._handlers: dict[ContentTopic, dict[object, MessageHandler]] = {}
+
+    def __contains__(self, content_topic: ContentTopic) -> bool:
+        return content_topic in self._handlers
+
+    def add(self, content_topic: ContentTopic, handler: MessageHandler) -> Callable[[], None]:
+        """Returns how to undo it."""
+        token = object()
+        self._handlers.setdefault(content_topic, {})[token] = handler
+
+        def remove() -> None:
+            handlers = self._handlers.get(content_topic, {})
+            handlers.pop(token, None)
+            if not handlers:
+                self._handlers.pop(content_topic, None)
+
+        return remove
+
+    def deliver(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        for handler in list(self._handlers.get(message.content_topic, {}).values()):
+            handler(message, waku_hash)

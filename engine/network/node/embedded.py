@@ -1,0 +1,210 @@
+"""The embedded node: a ``Transport`` that relays.
+
+One host, one relay, the shards of what is subscribed.  The port: the user's, or else the one used
+last time, or else any free one; only a taken port that the user chose is an error, for others can
+learn the new address from invitations and from each other.  Further roles and protocols (filter,
+lightpush, store) are further parts composed here; the port above stays the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random, SystemRandom
+
+from engine.codec.waku import encode_waku_message
+from engine.core.counters import Counters
+from engine.core.errors import ConfigError, LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.network.handlers import Listeners, TopicHandlers
+from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.libp2p.ports import Host, RemotePeer
+from engine.network.node.settings import NodeSettings
+from engine.network.node.status import connection_level
+from engine.network.transport import (
+    MessageHandler,
+    PeerAddressHandler,
+    Receipt,
+    StatusHandler,
+    TransportStatus,
+)
+from engine.network.waku.gossip_types import MessageDelivered
+from engine.network.waku.message_hash import message_hash
+from engine.network.waku.relay import WakuRelay
+from engine.network.waku.relay_session import RELAY_PROTOCOL
+
+HostFactory = Callable[[str], Host]
+"""Makes a host that will listen on a multiaddr; called once per attempt."""
+
+MAX_KNOWN_PEERS = 50
+
+
+class EmbeddedNode:
+    """See ``engine.network.transport.Transport`` for what each method promises."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        make_host: HostFactory,
+        *,
+        random: Random | None = None,
+    ) -> None:
+        self._settings = settings
+        self._make_host = make_host
+        self._random = random or SystemRandom()
+        self._counters = Counters()
+        self._subscriptions = TopicHandlers()
+        self._status_listeners = Listeners[TransportStatus]()
+        self._address_listeners = Listeners[str]()
+        self._known_peers: dict[str, None] = {}
+        self._topics: set[PubsubTopic] = {
+            settings.sharding.pubsub_topic(topic) for topic in settings.relayed_content_topics
+        }
+        self._host: Host | None = None
+        self._relay: WakuRelay | None = None
+        self._last_status = self.status()
+
+    # --- life -----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        if self._host is not None:
+            raise LocalProtocolError("the node has been started already")
+        await self._listen()
+        if self._known_peers and self._host is not None:
+            self._host.keep_connected(tuple(self._known_peers))
+        self._tell_status()
+
+    async def _listen(self) -> None:
+        settings = self._settings
+        if settings.port is not None:
+            await self._listen_on(settings.port)
+            return
+        if settings.remembered_port:
+            try:
+                await self._listen_on(settings.remembered_port)
+            except TransportError:
+                self._counters.add("node.remembered_port_taken")
+            else:
+                return
+        await self._listen_on(0)
+
+    async def _listen_on(self, port: int) -> None:
+        host = self._make_host(self._settings.listen_multiaddr(port))
+        relay = WakuRelay(
+            host,
+            settings=self._settings.relay,
+            random=self._random,
+            counters=self._counters,
+            observer=self,
+        )
+        relay.start()
+        host.on_peer_connected(self._peer_connected)
+        for topic in sorted(self._topics):
+            relay.join(topic)
+        try:
+            await host.start()
+        except BaseException:
+            await relay.stop()
+            await host.stop()
+            raise
+        self._host, self._relay = host, relay
+
+    async def stop(self) -> None:
+        host, relay = self._host, self._relay
+        self._host = self._relay = None
+        if relay is not None:
+            await relay.stop()
+        if host is not None:
+            await host.stop()
+        self._tell_status()
+
+    # --- messages -------------------------------------------------------------------------------
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        try:
+            data = encode_waku_message(message)
+            topic = self._settings.sharding.pubsub_topic(message.content_topic)
+        except (LocalProtocolError, RemoteProtocolError) as error:
+            raise TransportError(f"this message cannot be published: {error}") from error
+        peers = 0 if self._relay is None else await self._relay.publish(topic, data)
+        self._counters.add("node.published" if peers else "node.published_to_nobody")
+        return Receipt(waku_hash=message_hash(topic, message), peers=peers)
+
+    def subscribe(
+        self, content_topic: ContentTopic, handler: MessageHandler, /
+    ) -> Callable[[], None]:
+        try:
+            topic = self._settings.sharding.pubsub_topic(content_topic)
+        except RemoteProtocolError as error:
+            raise LocalProtocolError(f"no content topic: {content_topic}") from error
+        if topic not in self._topics:
+            self._topics.add(topic)
+            if self._relay is not None:
+                self._relay.join(topic)
+        return self._subscriptions.add(content_topic, handler)
+
+    def message_delivered(self, delivered: MessageDelivered, /) -> None:
+        """The relay has a message for us."""
+        if delivered.message.content_topic in self._subscriptions:
+            waku_hash = message_hash(delivered.topic, delivered.message)
+            self._subscriptions.deliver(delivered.message, waku_hash)
+
+    # --- peers and status -----------------------------------------------------------------------
+
+    def add_peers(self, multiaddrs: Sequence[str], /) -> None:
+        fresh: list[str] = []
+        for text in multiaddrs:
+            try:
+                address = parse_multiaddr(text)
+            except ConfigError:
+                self._counters.add("node.peer_address_unusable")
+                continue
+            if address.peer_id is None:
+                self._counters.add("node.peer_address_without_peer")
+            elif len(self._known_peers) >= MAX_KNOWN_PEERS:
+                self._counters.add("node.too_many_peer_addresses")
+            elif text not in self._known_peers:
+                self._known_peers[text] = None
+                fresh.append(text)
+        if fresh and self._host is not None:
+            self._host.keep_connected(fresh)
+
+    def addresses(self) -> Sequence[str]:
+        return () if self._host is None else self._host.addresses()
+
+    def status(self) -> TransportStatus:
+        peers = meshed = 0
+        if self._relay is not None:
+            for topic in self._topics:
+                peers = max(peers, len(self._relay.topic_peers(topic)))
+                meshed = max(meshed, len(self._relay.mesh_peers(topic)))
+        running = self._host is not None
+        level, reason = connection_level(running=running, peers=peers, meshed=meshed)
+        bytes_in, bytes_out = (0, 0) if self._host is None else self._host.traffic()
+        return TransportStatus(
+            level=level, peers=peers, reason=reason, bytes_in=bytes_in, bytes_out=bytes_out
+        )
+
+    def on_status(self, handler: StatusHandler, /) -> Callable[[], None]:
+        return self._status_listeners.add(handler)
+
+    def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
+        return self._address_listeners.add(handler)
+
+    def counters(self) -> Mapping[str, int]:
+        host = {} if self._host is None else self._host.counters()
+        return dict(sorted({**host, **self._counters.snapshot()}.items()))
+
+    def membership_changed(self) -> None:
+        """The relay has other peers than before."""
+        self._tell_status()
+
+    def _tell_status(self) -> None:
+        """Bytes alone are no news."""
+        status, last = self.status(), self._last_status
+        self._last_status = status
+        if (status.level, status.peers, status.reason) != (last.level, last.peers, last.reason):
+            self._status_listeners.call(status)
+
+    def _peer_connected(self, peer: RemotePeer) -> None:
+        if RELAY_PROTOCOL in peer.protocols:
+            for address in peer.listen_addresses:
+                self._address_listeners.call(address)

@@ -1,0 +1,40 @@
+"""What an embedded node is told: who it is, where it listens, which shard it relays."""
+
+from dataclasses import dataclass, field
+
+from engine.core.errors import ConfigError
+from engine.core.types import ContentTopic
+from engine.network.waku.gossip_types import HUB
+from engine.network.waku.relay import RelaySettings
+from engine.network.waku.topics import Sharding
+
+MAX_PORT = 65_535
+_ANY_OF_OURS = ContentTopic("/causerie/1/any/proto")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """``port`` is what the user set; None leaves it to the system, ``remembered_port`` first.
+
+    The relay is a hub by default: the members of a young group all hang on the node whose address
+    their invitation holds.
+    """
+
+    network_key: bytes = field(repr=False)
+    """Raw Ed25519 private key, 32 bytes: the libp2p identity, not the participant's."""
+    listen_host: str = "127.0.0.1"
+    port: int | None = None
+    remembered_port: int | None = None
+    sharding: Sharding = field(default_factory=Sharding)
+    relay: RelaySettings = field(default_factory=lambda: RelaySettings(gossipsub=HUB))
+    relayed_content_topics: tuple[ContentTopic, ...] = (_ANY_OF_OURS,)
+    """The shards of these are relayed from the start; others once somebody subscribes."""
+
+    def __post_init__(self) -> None:
+        for port in (self.port, self.remembered_port):
+            if port is not None and not 0 <= port <= MAX_PORT:
+                raise ConfigError(f"port {port}: allowed are 0 to {MAX_PORT}")
+
+    def listen_multiaddr(self, port: int) -> str:
+        kind = "ip6" if ":" in self.listen_host else "ip4"
+        return f"/{kind}/{self.listen_host}/tcp/{port}"

@@ -1,0 +1,21 @@
+"""The deterministic message hash of 14/WAKU2-MESSAGE: the name of a Waku message everywhere.
+
+It covers the pubsub topic and every field that says something, and leaves out ``version`` and
+``ephemeral``.  An absent timestamp hashes like 0.
+"""
+
+import hashlib
+
+from engine.core.types import PubsubTopic, WakuHash
+from engine.core.waku import WakuMessage
+
+_MASK_64 = 2**64 - 1
+
+
+def message_hash(pubsub_topic: PubsubTopic, message: WakuMessage) -> WakuHash:
+    digest = hashlib.sha256(pubsub_topic.encode())
+    digest.update(message.payload)
+    digest.update(message.content_topic.encode())
+    digest.update(message.meta or b"")
+    digest.update(((message.timestamp_ns or 0) & _MASK_64).to_bytes(8, "big"))
+    return WakuHash(digest.digest())

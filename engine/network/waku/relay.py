@@ -1,0 +1,304 @@
+"""11/WAKU2-RELAY over a libp2p host: the driver of the gossipsub router.
+
+Gives the router its clock, timer and streams.  Towards each peer one stream of ours carries RPCs
+behind their length (``relay_session``); what a peer says arrives on a stream that it opened.
+
+Pressure runs backwards: who adds messages to a queue beyond its soft limit waits, a reader as well
+as a publisher, so a burst slows its source down instead of being lost.  Nobody waits longer than
+``patience_s`` for one peer: it counts as slow until it has caught up, and beyond its hard limit
+messages to it are dropped and counted.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from engine.codec.gossipsub import MAX_RPC_BYTES, PublishedMessage, Rpc, decode_rpc, encode_rpc
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.types import PubsubTopic
+from engine.network.libp2p.ports import Host, PeerId, RemotePeer, Stream
+from engine.network.waku.framing import FrameDecoder, encode_frame
+from engine.network.waku.gossip_types import (
+    PEER,
+    DeadlineReached,
+    GossipsubSettings,
+    Input,
+    Join,
+    Leave,
+    MalformedReceived,
+    MessageDelivered,
+    PeerGone,
+    PeerReady,
+    Publish,
+    RpcReceived,
+    SendControl,
+    SendMessage,
+    Transition,
+)
+from engine.network.waku.gossipsub import GossipRouter
+from engine.network.waku.relay_session import RELAY_PROTOCOL, RelaySession, SessionSettings
+from engine.network.waku.validation import validate_relayed
+
+_READ_BYTES = 64 * 1024
+_FRAMES_PER_SLICE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelaySettings:
+    gossipsub: GossipsubSettings = PEER
+    session: SessionSettings = field(default_factory=SessionSettings)
+    patience_s: float = 0.5
+
+
+class RelayObserver(Protocol):
+    """Called on the loop; must neither block nor raise."""
+
+    def message_delivered(self, delivered: MessageDelivered, /) -> None:
+        """A valid message of a joined topic, once."""
+
+    def membership_changed(self) -> None:
+        """Ask for the peers again."""
+
+
+class WakuRelay:
+    """One node's relay.  Made new for every start."""
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        settings: RelaySettings,
+        random: Random,
+        counters: Counters,
+        observer: RelayObserver,
+    ) -> None:
+        self._host = host
+        self._settings = settings
+        self._counters = counters
+        self._observer = observer
+        self._router = GossipRouter(
+            settings=settings.gossipsub,
+            validate=validate_relayed,
+            random=random,
+            counters=counters,
+        )
+        self._sessions: dict[PeerId, RelaySession] = {}
+        self._tasks: dict[RelaySession, asyncio.Task[None]] = {}
+        self._inbound: dict[PeerId, Stream] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._running = False
+
+    def start(self) -> None:
+        """Before the host starts, so that no peer is missed."""
+        self._running = True
+        self._host.set_stream_handler(RELAY_PROTOCOL, self._serve)
+        self._host.on_peer_connected(self._peer_connected)
+        self._host.on_peer_disconnected(self._peer_disconnected)
+
+    async def stop(self) -> None:
+        """Before the host stops.  Says no goodbye: a PRUNE would keep us out after a restart."""
+        self._running = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for stream in list(self._inbound.values()):
+            await stream.reset()
+        self._sessions.clear()
+
+    def join(self, topic: PubsubTopic) -> None:
+        self._step(Join(topic=topic))
+
+    def leave(self, topic: PubsubTopic) -> None:
+        self._step(Leave(topic=topic))
+
+    async def publish(self, topic: PubsubTopic, data: bytes) -> int:
+        """How many peers the message was handed to: whose open stream will carry it."""
+        if not self._running:
+            return 0
+        transition, handed = self._step(Publish(topic=topic, data=data))
+        await self._wait_for_room(_recipients(transition))
+        return handed
+
+    def topic_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
+        return self._router.topic_peers(topic)
+
+    def mesh_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
+        return self._router.mesh_peers(topic)
+
+    # --- peers ----------------------------------------------------------------------------------
+
+    def _peer_connected(self, peer: RemotePeer) -> None:
+        if RELAY_PROTOCOL in peer.protocols:
+            self._open_session(peer.peer_id)
+
+    def _peer_disconnected(self, peer_id: PeerId) -> None:
+        if (session := self._sessions.get(peer_id)) is not None:
+            self._end(session)  # At once: the peer may be back before the task has ended.
+
+    def _open_session(self, peer_id: PeerId) -> None:
+        if not self._running or peer_id in self._sessions:
+            return
+        session = RelaySession(
+            self._host,
+            peer_id,
+            settings=self._settings.session,
+            counters=self._counters,
+            on_opening=lambda: self._greet(peer_id),
+        )
+        self._sessions[peer_id] = session
+        self._greet(peer_id)
+        task = asyncio.create_task(session.run(), name=f"relay to {peer_id}")
+        self._tasks[session] = task
+        task.add_done_callback(lambda _task: self._session_ended(session))
+
+    def _greet(self, peer_id: PeerId) -> None:
+        self._step(PeerReady(peer_id=peer_id))
+
+    def _session_ended(self, session: RelaySession) -> None:
+        del self._tasks[session]
+        if self._running and self._sessions.get(session.peer_id) is session:
+            self._end(session)
+
+    def _end(self, session: RelaySession) -> None:
+        del self._sessions[session.peer_id]
+        if (task := self._tasks.get(session)) is not None:
+            task.cancel()
+        if dropped := session.queue.clear():
+            self._counters.add("relay.dropped_peer_gone", dropped)
+        self._step(PeerGone(peer_id=session.peer_id))
+
+    # --- what peers say -------------------------------------------------------------------------
+
+    async def _serve(self, stream: Stream) -> None:
+        """Read one inbound stream to its end; a newer one of the same peer takes its place."""
+        peer_id = stream.peer_id
+        if not self._running:
+            await stream.reset()
+            return
+        older = self._inbound.pop(peer_id, None)
+        self._inbound[peer_id] = stream
+        if older is not None:
+            await older.reset()
+        self._open_session(peer_id)
+        try:
+            await self._read(stream)
+        except TransportError:
+            pass  # The session notices on its own stream whether the peer is gone.
+        except RemoteProtocolError as error:
+            self._step(MalformedReceived(peer_id=peer_id, reason=error.reason))
+        finally:
+            if self._inbound.get(peer_id) is stream:
+                del self._inbound[peer_id]
+            await stream.reset()
+
+    async def _read(self, stream: Stream) -> None:
+        frames = FrameDecoder(MAX_RPC_BYTES)
+        while chunk := await stream.read_some(_READ_BYTES):
+            if not self._running:
+                return
+            for count, frame in enumerate(frames.feed(chunk), start=1):
+                await self._receive(stream.peer_id, frame)
+                if count % _FRAMES_PER_SLICE == 0:
+                    await asyncio.sleep(0)
+            await asyncio.sleep(0)  # A fast peer must not starve the loop.
+
+    async def _receive(self, peer_id: PeerId, frame: bytes) -> None:
+        if self._router.is_graylisted(peer_id):
+            self._counters.add("relay.graylisted")
+            return
+        try:
+            decoded = decode_rpc(frame)
+        except RemoteProtocolError as error:
+            self._step(MalformedReceived(peer_id=peer_id, reason=error.reason))
+            return
+        transition, _ = self._step(
+            RpcReceived(peer_id=peer_id, rpc=decoded.rpc, refused=decoded.refused)
+        )
+        await self._wait_for_room(_recipients(transition))
+
+    # --- the router -----------------------------------------------------------------------------
+
+    def _step(self, input_: Input) -> tuple[Transition, int]:
+        """Feed the router and do what it says; returns how many copies were handed over."""
+        transition = self._router.handle(input_, now_ms=self._now_ms())
+        self._set_timer()
+        handed = 0
+        for send in transition.sends:
+            match send:
+                case SendMessage():
+                    handed += self._send_message(send)
+                case SendControl(peer_id=peer_id, rpc=rpc):
+                    self._send_control(peer_id, rpc)
+        for delivered in transition.delivered:
+            self._observer.message_delivered(delivered)
+        if transition.membership_changed:
+            self._observer.membership_changed()
+        return transition, handed
+
+    def _send_message(self, send: SendMessage) -> int:
+        published = PublishedMessage(topic=send.topic, data=send.data)
+        frame = encode_frame(encode_rpc(Rpc(publish=(published,))))
+        handed = 0
+        for peer_id in send.peer_ids:
+            session = self._sessions.get(peer_id)
+            if session is None:
+                continue
+            if session.queue.add_message(frame):
+                handed += session.is_open
+            else:
+                self._counters.add("relay.dropped_queue_full")
+        return handed
+
+    def _send_control(self, peer_id: PeerId, rpc: Rpc) -> None:
+        session = self._sessions.get(peer_id)
+        if session is not None and not session.queue.add_control(encode_frame(encode_rpc(rpc))):
+            self._counters.add("relay.dropped_control_full")
+
+    async def _wait_for_room(self, peer_ids: Iterable[PeerId]) -> None:
+        full = [
+            session
+            for peer_id in peer_ids
+            if (session := self._sessions.get(peer_id)) is not None
+            and not session.slow
+            and not session.queue.has_room
+        ]
+        if not full:
+            return
+        try:
+            async with asyncio.timeout(self._settings.patience_s):
+                for session in full:
+                    await session.queue.wait_for_room()
+        except TimeoutError:
+            for session in full:
+                if not session.queue.has_room:
+                    session.slow = True
+                    self._counters.add("relay.peer_slow")
+
+    def _now_ms(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1_000)
+
+    def _set_timer(self) -> None:
+        """One timer for the router's deadline; the millisecond more makes up for rounding."""
+        if self._timer is None and (deadline_ms := self._router.next_deadline()) is not None:
+            when_s = (deadline_ms + 1) / 1_000
+            self._timer = asyncio.get_running_loop().call_at(when_s, self._deadline_reached)
+
+    def _deadline_reached(self) -> None:
+        self._timer = None
+        self._step(DeadlineReached())
+
+
+def _recipients(transition: Transition) -> set[PeerId]:
+    return {
+        peer_id
+        for send in transition.sends
+        if isinstance(send, SendMessage)
+        for peer_id in send.peer_ids
+    }

@@ -1,0 +1,110 @@
+"""The outbound half of one relay peer: a queue, one stream, and the task that writes.
+
+The stream is opened again when it breaks while the connection lasts, a few times and with growing
+pauses; then the session ends.  A peer that takes nothing for ``write_timeout_s`` is given a new
+stream as well.  Nothing is expected back on the stream, but its end is noticed by reading it.  It
+refuses to know what it writes.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.core.counters import Counters
+from engine.core.errors import TransportError
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
+from engine.network.waku.send_queue import Chunk, SendQueue, SendQueueLimits
+
+_READ_BYTES = 1_024
+RELAY_PROTOCOL: Final = ProtocolId("/vac/waku/relay/2.0.0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    max_attempts: int = 4
+    """Streams in a row that broke at once before the session ends."""
+    lasting_s: float = 10.0
+    """A stream that lived so long did not break at once."""
+    first_pause_s: float = 0.1
+    open_timeout_s: float = 10.0
+    write_timeout_s: float = 30.0
+    queue: SendQueueLimits = field(default_factory=SendQueueLimits)
+
+
+class RelaySession:
+    """``on_opening`` is called before each new stream but the first: say hello again."""
+
+    def __init__(
+        self,
+        host: Host,
+        peer_id: PeerId,
+        *,
+        settings: SessionSettings,
+        counters: Counters,
+        on_opening: Callable[[], None],
+    ) -> None:
+        self.peer_id = peer_id
+        self.queue = SendQueue(settings.queue)
+        self.is_open = False
+        """Whether what is queued has a stream to go to."""
+        self.slow = False
+        """Did not take its share in time; nobody waits for it until it has caught up."""
+        self._host = host
+        self._settings = settings
+        self._counters = counters
+        self._on_opening = on_opening
+
+    async def run(self) -> None:
+        """Write until the peer cannot be reached any more.  Never raises for the peer's sake."""
+        failures = 0
+        while failures < self._settings.max_attempts:
+            if failures:
+                await asyncio.sleep(self._settings.first_pause_s * 2 ** (failures - 1))
+                self.queue.start_anew()
+                self._on_opening()
+            began_s = asyncio.get_running_loop().time()
+            await self._write_one_stream()
+            lasted_s = asyncio.get_running_loop().time() - began_s
+            failures = 1 if lasted_s >= self._settings.lasting_s else failures + 1
+
+    async def _write_one_stream(self) -> None:
+        """Open a stream and write until it breaks."""
+        try:
+            async with asyncio.timeout(self._settings.open_timeout_s):
+                stream = await self._host.new_stream(self.peer_id, [RELAY_PROTOCOL])
+        except (TransportError, TimeoutError):
+            self._counters.add("relay.stream_refused")
+            return
+        watcher = asyncio.create_task(self._watch(stream), name=f"relay watch {self.peer_id}")
+        self.is_open = True
+        try:
+            while True:
+                await self._write(stream, await self.queue.take())
+        except TransportError:
+            self._counters.add("relay.stream_broken")
+        except TimeoutError:
+            self._counters.add("relay.stream_stuck")
+        finally:
+            self.is_open = False
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+            await stream.reset()
+
+    async def _write(self, stream: Stream, chunk: Chunk) -> None:
+        try:
+            async with asyncio.timeout(self._settings.write_timeout_s):
+                await stream.write(chunk.control + chunk.messages)
+        except (TransportError, TimeoutError):
+            self.queue.put_back(chunk.messages)
+            raise
+        if self.queue.has_room:
+            self.slow = False
+
+    async def _watch(self, stream: Stream) -> None:
+        """Notice a reset at once; a peer may close or use its half, nothing there is for us."""
+        try:
+            while await stream.read_some(_READ_BYTES):
+                self._counters.add("relay.unexpected_bytes")
+        except TransportError as error:
+            self.queue.fail(str(error))

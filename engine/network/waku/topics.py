@@ -1,0 +1,94 @@
+"""Content topics (23/WAKU2-TOPICS) and shards (51/WAKU2-RELAY-SHARDING).
+
+A content topic says what a message is about and is read by applications; a pubsub topic names the
+shard that relays it.  Static sharding fixes the shard; autosharding derives it from the content
+topic's application and version, so that all of one application lies in one shard.  Whoever needs
+several shards asks ``Sharding`` per content topic; nothing else knows how many there are.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from engine.core.errors import ConfigError, RemoteProtocolError
+from engine.core.types import ContentTopic, PubsubTopic
+
+DEFAULT_CLUSTER_ID = 42
+DEFAULT_SHARD_COUNT = 8
+MAX_INDEX = 2**16 - 1
+
+_CONTENT_TOPIC = re.compile(r"(?:/(\d{1,5}))?/([^/\s]+)/([^/\s]+)/([^/\s]+)/([^/\s]+)", re.ASCII)
+_PUBSUB_TOPIC = re.compile(r"/waku/2/rs/(0|[1-9]\d{0,4})/(0|[1-9]\d{0,4})", re.ASCII)
+_MAX_CHARACTERS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentTopicParts:
+    """``/{application}/{version}/{name}/{encoding}``, perhaps with a generation before it."""
+
+    application: str
+    version: str
+    name: str
+    encoding: str
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    cluster_id: int
+    shard: int
+
+    @property
+    def pubsub_topic(self) -> PubsubTopic:
+        return PubsubTopic(f"/waku/2/rs/{self.cluster_id}/{self.shard}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharding:
+    """Which shard carries a content topic; ``static_shard`` overrides autosharding."""
+
+    cluster_id: int = DEFAULT_CLUSTER_ID
+    shard_count: int = DEFAULT_SHARD_COUNT
+    static_shard: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.cluster_id <= MAX_INDEX:
+            raise ConfigError(f"cluster {self.cluster_id}: allowed are 0 to {MAX_INDEX}")
+        if not 1 <= self.shard_count <= MAX_INDEX + 1:
+            raise ConfigError(f"{self.shard_count} shards: allowed are 1 to {MAX_INDEX + 1}")
+        if self.static_shard is not None and not 0 <= self.static_shard < self.shard_count:
+            raise ConfigError(
+                f"shard {self.static_shard}: allowed are 0 to {self.shard_count - 1} "
+                f"in cluster {self.cluster_id}"
+            )
+
+    def pubsub_topic(self, content_topic: ContentTopic) -> PubsubTopic:
+        """Raises RemoteProtocolError for a content topic without the required shape."""
+        parts = parse_content_topic(content_topic)
+        shard = self.static_shard
+        if shard is None:
+            shard = autoshard(parts, self.shard_count)
+        return Shard(cluster_id=self.cluster_id, shard=shard).pubsub_topic
+
+
+def parse_content_topic(text: str) -> ContentTopicParts:
+    """Raises RemoteProtocolError ``content_topic_malformed``; only generation 0 exists."""
+    match = _CONTENT_TOPIC.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None
+    if match is None or int(match[1] or 0) != 0:
+        raise RemoteProtocolError("content_topic_malformed")
+    return ContentTopicParts(
+        application=match[2], version=match[3], name=match[4], encoding=match[5]
+    )
+
+
+def parse_pubsub_topic(text: str) -> Shard:
+    """Raises RemoteProtocolError ``pubsub_topic_malformed``."""
+    match = _PUBSUB_TOPIC.fullmatch(text)
+    if match is None or max(int(match[1]), int(match[2])) > MAX_INDEX:
+        raise RemoteProtocolError("pubsub_topic_malformed")
+    return Shard(cluster_id=int(match[1]), shard=int(match[2]))
+
+
+def autoshard(parts: ContentTopicParts, shard_count: int) -> int:
+    digest = hashlib.sha256((parts.application + parts.version).encode()).digest()
+    return int.from_bytes(digest[-8:], "big") % shard_count

@@ -1,0 +1,31 @@
+"""What a relay passes on: decodable Waku messages within the limits, with a well-formed topic.
+
+Undecodable or oversized data costs the peer that passed it on.  A content topic of a strange shape
+is only left lying: other implementations relay it, so their nodes are not to blame.
+"""
+
+from engine.codec.waku import decode_waku_message
+from engine.core.errors import RemoteProtocolError
+from engine.core.types import PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.network.waku.gossip_types import Refused
+from engine.network.waku.topics import parse_content_topic
+
+_BLAMELESS = frozenset(
+    {
+        "content_topic_malformed",
+        "content_topic_missing",
+        "content_topic_oversized",
+        "meta_oversized",
+    }
+)
+
+
+def validate_relayed(_topic: PubsubTopic, data: bytes) -> WakuMessage | Refused:
+    """The validator of the relay; never raises."""
+    try:
+        message = decode_waku_message(data)
+        parse_content_topic(message.content_topic)
+    except RemoteProtocolError as error:
+        return Refused(reason=error.reason, penalize=error.reason not in _BLAMELESS)
+    return message
