@@ -40,7 +40,7 @@ def encode_holdings(holdings: Holdings | None) -> bytes:
 
 
 def decode_holdings(encoded: bytes) -> Holdings | None:
-    """None for empty bytes.  Raises RemoteProtocolError ``bad_holdings``."""
+    """None if nothing is held.  Raises RemoteProtocolError ``bad_holdings``."""
     if not encoded:
         return None
     if len(encoded) > MAX_HOLDINGS_BYTES:
@@ -58,7 +58,7 @@ def decode_holdings(encoded: bytes) -> Holdings | None:
             raise RemoteProtocolError("bad_holdings", "authors do not ascend")
         previous = author.instance_id
         holdings[InstanceId(author.instance_id)] = _decode_ranges(author)
-    return holdings
+    return holdings or None
 
 
 def _encode_author(

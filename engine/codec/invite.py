@@ -1,10 +1,11 @@
 """Invitation links: ``causerie:join/`` and base64url of four bytes of checksum and the invite.
 
-The form is ``proto/invite.proto``.  The checksum tells a link that was cut off or changed on its way from one that was never ours, and
-from one of a newer version; it protects against accidents only, since whoever can change a link
-can make another.  Parsing is strict about content and lenient about what mail programs do to it:
-spaces, line breaks, angle brackets.  Every refusal is a sentence for the user.  Nothing here
-touches the network, and addresses are only checked for length and characters.
+The form is ``proto/invite.proto``.  The checksum tells a link that was cut off or changed on its
+way from one that was never ours, and from one of a newer version; it protects against accidents
+only, since whoever can change a link can make another.  Parsing is strict about content and lenient
+about what mail programs do to it: spaces, line breaks, angle brackets.  Every refusal is a sentence
+for the user.  Nothing here touches the network, and addresses are only checked for length and
+characters.
 """
 
 import re

@@ -3,7 +3,8 @@
 Only what says ``https://`` or ``mailto:`` itself, and plain e-mail addresses, become links;
 everything else, ``http:`` included, stays text.  A link must be what it looks like: no user name
 before the host ("https://bank.example@evil.example"), no invisible or direction-changing
-character, and a host beyond ASCII is put into its ``xn--`` form, which is what the user is asked to confirm.
+character, and a host beyond ASCII is put into its ``xn--`` form, which is what the user is asked to
+confirm.
 The search is bounded in text and in number.  Nothing here opens anything.
 """
 

@@ -1,0 +1,257 @@
+"""Content: what is written comes back, and nothing out of bounds gets in or out."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engine.codec.content import (
+    MAX_CONTENT_BYTES,
+    decode_content,
+    decode_ephemeral,
+    encode_content,
+    encode_ephemeral,
+)
+from engine.core.content import (
+    MAX_NAME_CHARACTERS,
+    MAX_SAFE_INTEGER,
+    MAX_TEXT_BYTES,
+    Body,
+    Content,
+    Created,
+    Leave,
+    Text,
+    Typing,
+    Unsupported,
+    clean_name,
+)
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+from proto import content_pb2
+
+SOMEBODY = ParticipantId("0123456789abcdef" * 2)
+well_formed = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)
+message_ids = st.none() | st.builds(MessageId, st.text("abc-_", min_size=1, max_size=22))
+REASONS = ("accepted", "content_", "ephemeral_", "join_")
+bodies = st.one_of(
+    st.builds(
+        Text,
+        text=well_formed,
+        reply_to=message_ids,
+        mentions=st.lists(st.just(SOMEBODY), max_size=3).map(tuple),
+    ),
+    st.builds(Created, name=st.text("ab cé", min_size=1, max_size=9).filter(str.strip)),
+    st.just(Leave()),
+)
+contents = st.builds(
+    Content,
+    author=st.builds(
+        AuthorSequence,
+        instance_id=st.builds(InstanceId, st.binary(min_size=16, max_size=16)),
+        sequence=st.integers(1, MAX_SAFE_INTEGER),
+    ),
+    previous_id=message_ids,
+    nonce=st.binary(min_size=16, max_size=16),
+    sent_ms=st.builds(UnixMs, st.integers(0, MAX_SAFE_INTEGER)),
+    body=bodies,
+)
+
+
+def content(body: Body) -> Content:
+    return Content(
+        author=AuthorSequence(instance_id=InstanceId(bytes(16)), sequence=1),
+        previous_id=None,
+        nonce=bytes(16),
+        sent_ms=UnixMs(1),
+        body=body,
+    )
+
+
+def wire(**changes: object) -> content_pb2.Content:
+    message = content_pb2.Content(
+        instance_id=bytes(16), sequence=1, nonce=bytes(16), text=content_pb2.Text(text="hi")
+    )
+    for name, value in changes.items():
+        setattr(message, name, value)
+    return message
+
+
+def reason_of(decode: Callable[[bytes], object], encoded: bytes) -> str:
+    with pytest.raises(RemoteProtocolError) as refusal:
+        decode(encoded)
+    return refusal.value.reason
+
+
+def refused(decode: Callable[[bytes], object], encoded: bytes) -> str:
+    """The reason, or "accepted": bytes that mean something are no failure."""
+    try:
+        decode(encoded)
+    except RemoteProtocolError as error:
+        return error.reason
+    return "accepted"
+
+
+@given(contents)
+def test_what_is_encoded_is_decoded(original: Content) -> None:
+    decoded = decode_content(encode_content(original))
+    if isinstance(original.body, Created):
+        assert decoded.body == Created(name=clean_name(original.body.name))
+    else:
+        assert decoded == original
+
+
+@given(st.binary(max_size=300))
+@example(b"")
+def test_garbage_is_refused_with_a_reason(garbage: bytes) -> None:
+    assert refused(decode_content, garbage).startswith(REASONS)
+    assert refused(decode_ephemeral, garbage).startswith(REASONS)
+
+
+@given(contents, st.data())
+def test_damaged_content_never_raises_anything_else(original: Content, data: st.DataObject) -> None:
+    encoded = bytearray(encode_content(original))
+    position = data.draw(st.integers(0, len(encoded) - 1))
+    encoded[position : position + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    assert refused(decode_content, bytes(encoded)).startswith(REASONS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "changes"),
+    [
+        ("content_bad_instance_id", {"instance_id": bytes(15)}),
+        ("content_bad_instance_id", {"instance_id": b""}),
+        ("content_bad_nonce", {"nonce": bytes(17)}),
+        ("content_bad_sequence", {"sequence": 0}),
+        ("content_bad_sequence", {"sequence": 2**53}),
+        ("content_bad_time", {"sent_ms": 2**53}),
+        ("content_bad_message_id", {"previous_id": "x" * 129}),
+        ("content_bad_message_id", {"previous_id": "é" * 65}),
+    ],
+)
+def test_fields_out_of_bounds_are_refused(reason: str, changes: dict[str, object]) -> None:
+    assert reason_of(decode_content, wire(**changes).SerializeToString()) == reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        ("content_empty_text", content_pb2.Text()),
+        ("content_text_too_long", content_pb2.Text(text="x" * (MAX_TEXT_BYTES + 1))),
+        ("content_text_too_long", content_pb2.Text(text="é" * (MAX_TEXT_BYTES // 2 + 1))),
+        ("content_too_many_mentions", content_pb2.Text(text="x", mentions=[SOMEBODY] * 65)),
+        ("content_bad_mention", content_pb2.Text(text="x", mentions=["everybody"])),
+        ("content_bad_mention", content_pb2.Text(text="x", mentions=[SOMEBODY.upper()])),
+        ("content_bad_message_id", content_pb2.Text(text="x", reply_to="x" * 129)),
+    ],
+)
+def test_texts_out_of_bounds_are_refused(reason: str, text: content_pb2.Text) -> None:
+    message = wire()
+    message.text.CopyFrom(text)
+    assert reason_of(decode_content, message.SerializeToString()) == reason
+
+
+def test_size_and_utf_8_are_checked_before_anything_else() -> None:
+    assert reason_of(decode_content, bytes(MAX_CONTENT_BYTES + 1)) == "content_oversized"
+    invalid = wire().SerializeToString().replace(b"hi", b"\xff\xff")
+    assert reason_of(decode_content, invalid) == "content_malformed"
+
+
+def test_the_longest_text_fits() -> None:
+    longest = content(Text(text="é" * (MAX_TEXT_BYTES // 2), mentions=(SOMEBODY,) * 64))
+    assert decode_content(encode_content(longest)) == longest
+
+
+def test_content_of_a_newer_version_is_kept_as_unsupported() -> None:
+    for kind, message in (
+        ("reaction", wire()),
+        ("edit", wire()),
+        ("retraction", wire()),
+        ("profile", wire()),
+    ):
+        getattr(message, kind).SetInParent()
+        assert decode_content(message.SerializeToString()).body == Unsupported(kind=kind)
+    bare = wire()
+    bare.ClearField("text")
+    from_the_future = bare.SerializeToString() + b"\xa2\x06\x03abc"  # field 100
+    assert decode_content(from_the_future).body == Unsupported()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Unsupported(),
+        Text(text=""),
+        Text(text="\ud800"),
+        Text(text="x" * (MAX_TEXT_BYTES + 1)),
+        Created(name=" \u202e "),
+        Created(name="x" * (MAX_NAME_CHARACTERS + 1)),
+    ],
+)
+def test_we_never_say_what_nobody_would_accept(body: Body) -> None:
+    with pytest.raises(LocalProtocolError):
+        encode_content(content(body))
+
+
+def test_our_own_numbers_are_checked_too() -> None:
+    for sequence in (0, -1, 2**53, 2**64):
+        author = AuthorSequence(instance_id=InstanceId(bytes(16)), sequence=sequence)
+        original = content(Leave())
+        broken = Content(
+            author=author, previous_id=None, nonce=original.nonce, sent_ms=UnixMs(1), body=Leave()
+        )
+        with pytest.raises(LocalProtocolError):
+            encode_content(broken)
+
+
+def test_names_are_cleaned_on_arrival() -> None:
+    message = wire()
+    message.created.name = "  Team\u202e\u2066 \n\tgnp.exe\u200b\x00 "
+    assert decode_content(message.SerializeToString()).body == Created(name="Team gnp.exe")
+    message.created.name = "\u202e\u200b"
+    assert reason_of(decode_content, message.SerializeToString()) == "content_bad_name"
+    message.created.name = "x" * (MAX_NAME_CHARACTERS + 1)
+    assert reason_of(decode_content, message.SerializeToString()) == "content_bad_name"
+
+
+@given(st.text(max_size=80))
+def test_a_clean_name_is_short_visible_and_stays_as_it_is(name: str) -> None:
+    try:
+        cleaned = clean_name(name)
+    except ValueError:
+        return
+    assert 1 <= len(cleaned) <= MAX_NAME_CHARACTERS
+    assert clean_name(cleaned) == cleaned
+    assert not set(cleaned) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\n\0")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Zoë",
+        "李小龙",
+        "👩\u200d🚀",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "O'Neil, J.",
+    ],
+)
+def test_real_names_stay_as_they_are(name: str) -> None:
+    assert clean_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u200d", "\u3164", "\u200c \u200d", "\U000e0041"])
+def test_names_that_nobody_could_see_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="nothing is left"):
+        clean_name(name)
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_typing_comes_back(active: bool) -> None:
+    assert decode_ephemeral(encode_ephemeral(Typing(active=active))) == Typing(active=active)
+
+
+def test_other_ephemeral_content_may_be_dropped() -> None:
+    assert reason_of(decode_ephemeral, b"") == "ephemeral_unsupported"
+    assert reason_of(decode_ephemeral, b"\xa2\x06\x03abc") == "ephemeral_unsupported"
+    assert reason_of(decode_ephemeral, bytes(1025)) == "ephemeral_oversized"
+    assert reason_of(decode_ephemeral, b"\xff") == "ephemeral_malformed"

@@ -1,0 +1,77 @@
+"""Message ids: everything that makes a message its own is in them, nothing else is."""
+
+from base64 import urlsafe_b64encode
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from engine.codec.content import encode_content
+from engine.codec.message_id import message_id_in, message_id_of
+from engine.core.content import Content, Text
+from engine.core.errors import RemoteProtocolError
+from engine.core.types import AuthorSequence, ChannelId, InstanceId, ParticipantId, UnixMs
+
+GROUP = bytes(range(32))
+ALICE, BOB = ParticipantId("a" * 32), ParticipantId("b" * 32)
+CHANNEL = ChannelId("0")
+OK = Content(
+    author=AuthorSequence(instance_id=InstanceId(bytes(16)), sequence=1),
+    previous_id=None,
+    nonce=bytes(16),
+    sent_ms=UnixMs(1),
+    body=Text(text="ok"),
+)
+
+
+def test_the_id_is_what_is_documented() -> None:
+    content = encode_content(OK)
+
+    def part(kind: bytes, raw: bytes) -> bytes:
+        return kind + len(raw).to_bytes(4, "big") + raw
+
+    hashed = b"".join(
+        [
+            part(b"s", b"causerie/1/message-id"),
+            part(b"b", GROUP),
+            part(b"s", b"0"),
+            part(b"s", ALICE.encode()),
+            part(b"b", bytes(16)),
+            part(b"i", (1).to_bytes(8, "big")),
+            part(b"i", (77).to_bytes(8, "big")),
+            part(b"b", bytes(16)),
+            part(b"b", content),
+        ]
+    )
+    expected = urlsafe_b64encode(sha256(hashed).digest()[:16]).decode().rstrip("=")
+    assert message_id_of(GROUP, ALICE, CHANNEL, 77, content) == expected
+    assert message_id_in(GROUP)(ALICE, CHANNEL, 77, content) == expected
+    assert len(expected) == 22
+
+
+def test_everything_counts() -> None:
+    """Two people who both say "ok", or one who says it twice or in two groups, share no id."""
+    again = replace(OK, nonce=bytes([1] * 16))
+    second = replace(OK, author=replace(OK.author, sequence=2))
+    restored = replace(OK, author=replace(OK.author, instance_id=InstanceId(bytes([1] * 16))))
+    other_text = replace(OK, body=Text(text="no"))
+    ids = [
+        message_id_of(GROUP, ALICE, CHANNEL, 1, encode_content(OK)),
+        message_id_of(bytes(32), ALICE, CHANNEL, 1, encode_content(OK)),
+        message_id_of(GROUP, BOB, CHANNEL, 1, encode_content(OK)),
+        message_id_of(GROUP, ALICE, ChannelId("1"), 1, encode_content(OK)),
+        message_id_of(GROUP, ALICE, CHANNEL, 2, encode_content(OK)),
+        *(
+            message_id_of(GROUP, ALICE, CHANNEL, 1, encode_content(other))
+            for other in (again, second, restored, other_text)
+        ),
+    ]
+    assert len(set(ids)) == len(ids)
+
+
+def test_content_that_cannot_be_read_has_no_id() -> None:
+    with pytest.raises(RemoteProtocolError):
+        message_id_of(GROUP, ALICE, CHANNEL, 1, b"ok")
+    for lamport in (-1, 2**64):
+        with pytest.raises(RemoteProtocolError):
+            message_id_of(GROUP, ALICE, CHANNEL, lamport, encode_content(OK))

@@ -1,0 +1,148 @@
+"""Holdings on the wire: compact, one encoding for one set, bounded in both directions."""
+
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.holdings import (
+    MAX_AUTHORS,
+    MAX_HOLDINGS_BYTES,
+    MAX_RANGES_PER_AUTHOR,
+    decode_holdings,
+    encode_holdings,
+)
+from engine.core.errors import RemoteProtocolError
+from engine.core.sds.types import Holdings, SequenceRange
+from engine.core.types import InstanceId
+from proto import envelope_pb2
+
+AUTHOR = bytes(range(16))
+
+
+def ranges_of(distances: list[tuple[int, int]]) -> tuple[SequenceRange, ...]:
+    ranges: list[SequenceRange] = []
+    last = -1
+    for gap, length in distances:
+        first = last + 2 + gap
+        last = first + length
+        ranges.append(SequenceRange(first=first, last=last))
+    return tuple(ranges)
+
+
+small = st.integers(0, 1000)
+range_lists = st.lists(st.tuples(small, small), min_size=1, max_size=6).map(ranges_of)
+instances = st.builds(InstanceId, st.binary(min_size=16, max_size=16))
+holdings_of_all_kinds = st.dictionaries(instances, range_lists, max_size=5)
+
+
+def encoded(*ranges: int, author: bytes = AUTHOR) -> bytes:
+    return envelope_pb2.Holdings(
+        authors=[envelope_pb2.AuthorHoldings(instance_id=author, ranges=ranges)]
+    ).SerializeToString()
+
+
+def read(encoding: bytes) -> Holdings | None | Literal["bad_holdings"]:
+    """The set, or the only reason for which there may be none."""
+    try:
+        return decode_holdings(encoding)
+    except RemoteProtocolError as error:
+        if error.reason == "bad_holdings":
+            return "bad_holdings"
+        raise
+
+
+@given(holdings_of_all_kinds)
+def test_what_is_encoded_is_decoded(holdings: Holdings) -> None:
+    assert decode_holdings(encode_holdings(holdings)) == (holdings or None)
+
+
+@given(holdings_of_all_kinds)
+def test_one_set_has_one_encoding(holdings: Holdings) -> None:
+    backwards = dict(reversed(holdings.items()))
+    assert encode_holdings(holdings) == encode_holdings(backwards)
+
+
+def test_nothing_held_is_no_bytes() -> None:
+    assert encode_holdings(None) == encode_holdings({}) == b""
+    assert encode_holdings({InstanceId(AUTHOR): ()}) == b""
+    assert decode_holdings(b"") is None
+
+
+def test_it_is_compact() -> None:
+    held: Holdings = {InstanceId(AUTHOR): (SequenceRange(first=1, last=100_000),)}
+    assert len(encode_holdings(held)) <= 26
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        (),
+        (1,),
+        (0, 5),
+        (1, 5, 1, 3),
+        (1, 5, 0, 3),
+        (1, 5, 2),
+        (1, 2**53 - 1),
+        (2**53, 0),
+        (2**64 - 1, 2**64 - 1),
+        (1, 0) + (2, 0) * MAX_RANGES_PER_AUTHOR,
+    ],
+)
+def test_ranges_that_lie_about_their_shape_are_refused(ranges: tuple[int, ...]) -> None:
+    with pytest.raises(RemoteProtocolError) as refusal:
+        decode_holdings(encoded(*ranges))
+    assert refusal.value.reason == "bad_holdings"
+
+
+def test_the_largest_numbers_are_accepted() -> None:
+    last = 2**53 - 1
+    assert decode_holdings(encoded(1, last - 1)) == {
+        InstanceId(AUTHOR): (SequenceRange(first=1, last=last),)
+    }
+
+
+def test_authors_must_ascend_and_be_instances() -> None:
+    first, second = encoded(1, 1, author=bytes(16)), encoded(1, 1)
+    assert decode_holdings(first + second) is not None
+    bad = [second + first, second + second, encoded(1, 1, author=bytes(15)), b"\x08\x01\xff"]
+    for wrong in bad:
+        with pytest.raises(RemoteProtocolError):
+            decode_holdings(wrong)
+
+
+def test_too_much_is_refused_from_others_and_left_out_of_our_own() -> None:
+    def held(count: int) -> Holdings:
+        return {
+            InstanceId(number.to_bytes(16, "big")): (SequenceRange(first=1, last=1),)
+            for number in reversed(range(count))
+        }
+
+    kept = decode_holdings(encode_holdings(held(2 * MAX_AUTHORS)))
+    assert kept is not None
+    assert len(encode_holdings(kept)) <= MAX_HOLDINGS_BYTES
+    assert 500 < len(kept) <= MAX_AUTHORS
+    assert InstanceId((2 * MAX_AUTHORS - 1).to_bytes(16, "big")) in kept
+    with pytest.raises(RemoteProtocolError):
+        decode_holdings(encode_holdings(kept) + bytes(MAX_HOLDINGS_BYTES))
+
+
+def test_of_too_many_ranges_the_newest_are_kept() -> None:
+    many = ranges_of([(0, 0)] * (MAX_RANGES_PER_AUTHOR + 10))
+    kept = decode_holdings(encode_holdings({InstanceId(AUTHOR): many}))
+    assert kept == {InstanceId(AUTHOR): many[-MAX_RANGES_PER_AUTHOR:]}
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_refused_or_reads_as_a_set(garbage: bytes) -> None:
+    holdings = read(garbage)
+    if holdings != "bad_holdings":
+        assert decode_holdings(encode_holdings(holdings)) == holdings
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=12))
+def test_any_distances_are_refused_or_read_as_a_set(distances: list[int]) -> None:
+    holdings = read(encoded(*distances))
+    if holdings != "bad_holdings":
+        assert encode_holdings(holdings) == encoded(*distances)

@@ -1,0 +1,409 @@
+"""The sealed envelope under attack: outsiders, other groups, other epochs, lying members."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.codec.envelope import (
+    SignedPart,
+    decode_envelope,
+    decode_header,
+    decode_signed_part,
+    encode_envelope,
+    encode_header,
+    encode_signed_part,
+)
+from engine.codec.holdings import MAX_AUTHORS, MAX_HOLDINGS_BYTES
+from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
+from engine.core.sds.types import Holdings, SequenceRange
+from engine.core.types import InstanceId, ParticipantId, UnixMs
+from engine.crypto.identity import Identity, RandomBytes
+from engine.crypto.sealed import (
+    MAX_ENVELOPE_BYTES,
+    MAX_SIGNED_PART_BYTES,
+    SealedGroup,
+    content_topic_of,
+    new_group,
+)
+from proto import envelope_pb2, sds_pb2
+
+SdsBytes = Callable[[ParticipantId], bytes]
+NOW = UnixMs(1_700_000_000_000)
+LATER = UnixMs(1_700_000_060_000)
+HOLDINGS: Holdings = {InstanceId(bytes(range(16))): (SequenceRange(first=1, last=7),)}
+MORE_HOLDINGS: Holdings = {InstanceId(bytes(range(16))): (SequenceRange(first=1, last=9),)}
+
+
+def reason_of(group: SealedGroup, payload: bytes) -> str:
+    with pytest.raises(RemoteProtocolError) as refusal:
+        group.open(payload)
+    return refusal.value.reason
+
+
+def forge(group: SealedGroup, part: SignedPart) -> bytes:
+    """What a member, who has the epoch key, can make of any signed part."""
+    return group.seal(encode_signed_part(part), random_bytes=os.urandom)
+
+
+# --- what must work -----------------------------------------------------------------------------
+
+
+def test_a_sealed_message_opens_to_what_was_signed(
+    alice: Identity, group: SealedGroup, sds_bytes: SdsBytes, random_bytes: RandomBytes
+) -> None:
+    sds = sds_bytes(alice.participant_id)
+    signed = group.sign(alice, sds, HOLDINGS, NOW)
+    opened = group.open(group.seal(signed, random_bytes=random_bytes))
+    assert opened.sender_id == alice.participant_id
+    assert opened.sender_public_key == alice.public_key
+    assert opened.sds_bytes == sds
+    assert opened.holdings == HOLDINGS
+    assert opened.signed_ms == NOW
+    assert opened.raw == signed
+    assert opened.repaired_by is None
+    assert opened.outer_holdings is None
+    assert opened.outer_signed_ms is None
+
+
+def test_a_retransmission_has_the_same_signed_part_under_another_seal(
+    alice: Identity, group: SealedGroup, sds_bytes: SdsBytes, random_bytes: RandomBytes
+) -> None:
+    signed = group.sign(alice, sds_bytes(alice.participant_id), None, NOW)
+    payloads = [group.seal(signed, random_bytes=random_bytes) for _ in range(3)]
+    assert len(set(payloads)) == 3
+    ciphertexts = [decode_envelope(payload)[1] for payload in payloads]
+    assert len({ciphertext[:16] for ciphertext in ciphertexts}) == 3
+    assert {group.open(payload).raw for payload in payloads} == {signed}
+
+
+def test_a_repair_proves_both_the_sender_and_the_responder(
+    alice: Identity, bob: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    signed = group.sign(alice, sds_bytes(alice.participant_id), HOLDINGS, NOW)
+    wrapped = group.wrap_repair(bob, signed, MORE_HOLDINGS, LATER)
+    opened = group.open(group.seal(wrapped, random_bytes=os.urandom))
+    assert opened == replace(
+        group.read(signed),
+        repaired_by=bob.participant_id,
+        outer_holdings=MORE_HOLDINGS,
+        outer_signed_ms=LATER,
+    )
+    assert opened.sender_id == alice.participant_id
+    assert opened.raw == signed
+
+
+def test_the_largest_message_with_the_largest_holdings_can_still_be_repaired(
+    alice: Identity, bob: Identity, group: SealedGroup
+) -> None:
+    def signed_part(content_bytes: int) -> bytes:
+        sds = sds_pb2.Message(
+            sender_id=alice.participant_id, lamport_timestamp=1, content=bytes(content_bytes)
+        ).SerializeToString()
+        return group.sign(alice, sds, None, NOW)
+
+    room = MAX_SIGNED_PART_BYTES - len(signed_part(100_000))
+    largest = signed_part(100_000 + room)
+    assert len(largest) == MAX_SIGNED_PART_BYTES
+    with pytest.raises(LocalProtocolError, match="too large"):
+        signed_part(100_001 + room)
+    everything: Holdings = {
+        InstanceId(number.to_bytes(16, "big")): (SequenceRange(first=1, last=2**53 - 1),)
+        for number in range(1, MAX_AUTHORS)
+    }
+    wrapped = group.wrap_repair(bob, largest, everything, LATER)
+    assert len(wrapped) > len(largest) + 0.9 * MAX_HOLDINGS_BYTES
+    payload = group.seal(wrapped, random_bytes=os.urandom)
+    assert len(payload) <= MAX_ENVELOPE_BYTES
+    assert group.open(payload).raw == largest
+    with pytest.raises(LocalProtocolError, match="too large"):
+        group.seal(bytes(MAX_ENVELOPE_BYTES), random_bytes=os.urandom)
+
+
+def test_nobody_signs_in_somebody_elses_name_by_mistake(
+    alice: Identity, bob: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    with pytest.raises(LocalProtocolError):
+        group.sign(alice, sds_bytes(bob.participant_id), None, NOW)
+
+
+def test_a_repair_of_a_repair_or_of_nothing_is_never_made(
+    alice: Identity, bob: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    signed = group.sign(alice, sds_bytes(alice.participant_id), None, NOW)
+    wrapped = group.wrap_repair(bob, signed, None, LATER)
+    for original in (wrapped, b"", b"garbage"):
+        with pytest.raises(LocalProtocolError):
+            group.wrap_repair(alice, original, None, LATER)
+
+
+def test_groups_are_new_and_their_topics_tell_nothing(random_bytes: RandomBytes) -> None:
+    first, second = new_group(random_bytes), new_group(random_bytes)
+    assert first.group_id != second.group_id
+    assert first.epoch_key != second.epoch_key
+    topics = {content_topic_of(first.epoch_key), content_topic_of(second.epoch_key)}
+    assert len(topics) == 2
+    for topic in topics:
+        application, version, name, encoding = topic.removeprefix("/").split("/")
+        assert (application, version, encoding) == ("causerie", "1", "proto")
+        assert len(name) == 32
+        assert name not in first.epoch_key.hex() + second.epoch_key.hex()
+
+
+def test_secrets_and_text_appear_in_no_representation(
+    alice: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    opened = group.read(group.sign(alice, sds_bytes(alice.participant_id), None, NOW))
+    assert "Bonjour" not in repr(opened)
+    assert repr(group.epoch_key) not in repr(group)
+
+
+@pytest.mark.parametrize(("group_id", "epoch_id", "key"), [(31, 8, 32), (32, 7, 32), (32, 8, 31)])
+def test_a_group_with_a_wrong_length_does_not_exist(group_id: int, epoch_id: int, key: int) -> None:
+    with pytest.raises(LocalProtocolError):
+        SealedGroup(group_id=bytes(group_id), epoch_id=bytes(epoch_id), epoch_key=bytes(key))
+
+
+# --- outsiders ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def payload(alice: Identity, group: SealedGroup, sds_bytes: SdsBytes) -> bytes:
+    signed = group.sign(alice, sds_bytes(alice.participant_id), HOLDINGS, NOW)
+    return group.seal(signed, random_bytes=os.urandom)
+
+
+def test_every_single_changed_bit_is_refused(group: SealedGroup, payload: bytes) -> None:
+    group.open(payload)
+    for position in range(len(payload)):
+        for bit in range(8):
+            changed = bytearray(payload)
+            changed[position] ^= 1 << bit
+            reason_of(group, bytes(changed))
+
+
+def test_every_single_changed_bit_of_a_signed_part_is_refused(
+    alice: Identity, bob: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    """A member could change what is inside the seal: the signatures still tell."""
+    signed = group.sign(alice, sds_bytes(alice.participant_id), HOLDINGS, NOW)
+    wrapped = group.wrap_repair(bob, signed, MORE_HOLDINGS, LATER)
+    for original in (signed, wrapped):
+        for position in range(len(original)):
+            changed = bytearray(original)
+            changed[position] ^= 1 << (position % 8)
+            with pytest.raises(RemoteProtocolError):
+                group.read(bytes(changed))
+
+
+def test_every_truncation_and_extension_is_refused(group: SealedGroup, payload: bytes) -> None:
+    for length in range(len(payload)):
+        reason_of(group, payload[:length])
+    assert reason_of(group, payload + b"\0") == "malformed"
+
+
+def test_each_layer_refuses_with_its_own_reason(group: SealedGroup, payload: bytes) -> None:
+    encoded, ciphertext = decode_envelope(payload)
+    header = decode_header(encoded)
+
+    def with_header(**changes: bytes) -> bytes:
+        return encode_envelope(encode_header(replace(header, **changes)), ciphertext)
+
+    newer = envelope_pb2.EnvelopeHeader.FromString(encoded)
+    newer.version = 2
+    reasons = {
+        "oversized": bytes(150 * 1024 + 1),
+        "malformed": b"\xff" * 100,
+        "unsupported_version": encode_envelope(newer.SerializeToString(), ciphertext),
+        "wrong_group": with_header(group_tag=bytes(8)),
+        "unknown_epoch": with_header(epoch_id=bytes(8)),
+        "bad_commitment": with_header(commitment=bytes(32)),
+        "bad_seal": encode_envelope(encoded, ciphertext[:-1] + bytes([ciphertext[-1] ^ 1])),
+    }
+    assert {reason: reason_of(group, sent) for reason, sent in reasons.items()} == {
+        reason: reason for reason in reasons
+    }
+    assert reason_of(group, with_header(salt=bytes(24))) == "bad_commitment"
+
+
+def test_the_header_is_authenticated_even_where_its_meaning_stays(
+    group: SealedGroup, payload: bytes
+) -> None:
+    encoded, ciphertext = decode_envelope(payload)
+    reordered = encoded[2:] + encoded[:2]  # the version field last: the same header to protobuf
+    assert decode_header(reordered) == decode_header(encoded)
+    assert reason_of(group, encode_envelope(reordered, ciphertext)) == "bad_seal"
+
+
+def test_other_groups_and_epochs_open_nothing(group: SealedGroup, payload: bytes) -> None:
+    other_key = replace(group, epoch_key=bytes(32))
+    other_epoch = replace(group, epoch_id=bytes(8))
+    other_group = replace(group, group_id=bytes(32))
+    assert reason_of(other_key, payload) == "bad_commitment"
+    assert reason_of(other_epoch, payload) == "unknown_epoch"
+    assert reason_of(other_group, payload) == "wrong_group"
+
+
+def test_one_key_in_two_epochs_or_groups_still_seals_differently(
+    group: SealedGroup, payload: bytes
+) -> None:
+    """Relabelling an envelope for a sibling that shares the epoch key does not open it."""
+    encoded, ciphertext = decode_envelope(payload)
+    header = decode_header(encoded)
+    sibling = replace(group, group_id=bytes(32))
+    relabelled = encode_header(replace(header, group_tag=sibling.group_tag))
+    assert reason_of(sibling, encode_envelope(relabelled, ciphertext)) == "bad_commitment"
+    later = replace(group, epoch_id=bytes(8))
+    relabelled = encode_header(replace(header, epoch_id=later.epoch_id))
+    assert reason_of(later, encode_envelope(relabelled, ciphertext)) == "bad_commitment"
+
+
+# --- members who lie ----------------------------------------------------------------------------
+
+
+def test_a_member_cannot_speak_as_somebody_else(
+    alice: Identity, bob: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    """Bob signs honestly, with his key, an SDS message that bears Alice's sender_id."""
+    theirs = replace(bob)
+    theirs.__dict__["participant_id"] = alice.participant_id
+    signed = group.sign(theirs, sds_bytes(alice.participant_id), None, NOW)
+    payload = group.seal(signed, random_bytes=os.urandom)
+    with pytest.raises(CryptoError) as refusal:
+        group.open(payload)
+    assert refusal.value.reason == "forged_sender"
+    repair = group.seal(group.wrap_repair(bob, signed, None, NOW), random_bytes=os.urandom)
+    assert reason_of(group, repair) == "forged_sender"
+
+
+def test_the_last_of_several_sender_ids_counts_for_the_check_too(
+    alice: Identity, bob: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    second = sds_pb2.Message(sender_id=alice.participant_id).SerializeToString()
+    both = sds_bytes(bob.participant_id) + second
+    assert sds_pb2.Message.FromString(both).sender_id == alice.participant_id
+    with pytest.raises(LocalProtocolError):
+        group.sign(bob, both, None, NOW)
+    theirs = replace(bob)
+    theirs.__dict__["participant_id"] = alice.participant_id
+    payload = group.seal(group.sign(theirs, both, None, NOW), random_bytes=os.urandom)
+    assert reason_of(group, payload) == "forged_sender"
+
+
+def test_a_member_cannot_change_anything_that_somebody_signed(
+    alice: Identity, bob: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    signed = group.sign(alice, sds_bytes(alice.participant_id), HOLDINGS, NOW)
+    part = decode_signed_part(signed)
+    other = decode_signed_part(group.sign(alice, part.sds_message, MORE_HOLDINGS, NOW))
+    changed = [
+        replace(part, sender_public_key=bob.public_key),
+        replace(part, signed_ms=LATER),
+        replace(part, holdings=b""),
+        replace(part, holdings=other.holdings),
+        replace(part, sds_message=part.sds_message + b"\xa2\x01\x02hi"),
+        replace(part, signature=other.signature),
+        replace(part, signature=bytes(64)),
+    ]
+    for lie in changed:
+        assert reason_of(group, forge(group, lie)) == "bad_signature"
+    assert group.open(forge(group, part)).raw == signed
+
+
+def test_signed_in_another_group_or_epoch_is_refused_under_this_seal(
+    alice: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    """A member of both carries a signed part over, and seals it properly."""
+    sds = sds_bytes(alice.participant_id)
+    elsewhere = replace(group, group_id=bytes(32)).sign(alice, sds, None, NOW)
+    assert reason_of(group, group.seal(elsewhere, random_bytes=os.urandom)) == "bad_signature"
+    earlier = replace(group, epoch_id=bytes(8)).sign(alice, sds, None, NOW)
+    assert reason_of(group, group.seal(earlier, random_bytes=os.urandom)) == "unknown_epoch"
+    relabelled = replace(decode_signed_part(earlier), epoch_id=group.epoch_id)
+    assert reason_of(group, forge(group, relabelled)) == "bad_signature"
+
+
+def test_a_repair_cannot_hide_a_forgery_or_another_repair(
+    alice: Identity, bob: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    signed = group.sign(alice, sds_bytes(alice.participant_id), None, NOW)
+    part = decode_signed_part(signed)
+    tampered = encode_signed_part(replace(part, signed_ms=LATER))
+    wrapped = group.wrap_repair(bob, tampered, None, LATER)
+    assert reason_of(group, group.seal(wrapped, random_bytes=os.urandom)) == "bad_signature"
+
+    once = decode_signed_part(group.wrap_repair(bob, signed, None, LATER))
+    not_bobs = replace(once, sender_public_key=alice.public_key)
+    assert reason_of(group, forge(group, not_bobs)) == "bad_signature"
+    twice = signed_repair_of(group, bob, encode_signed_part(once))
+    assert reason_of(group, forge(group, twice)) == "nested_repair"
+    # A signature under a message does not pass for one under a repair of the same bytes.
+    as_message = replace(once, sds_message=once.original, original=b"")
+    assert reason_of(group, forge(group, as_message)) == "bad_signature"
+    both = replace(once, sds_message=part.sds_message)
+    assert reason_of(group, forge(group, both)) == "malformed"
+    assert reason_of(group, forge(group, replace(once, original=b""))) == "malformed"
+
+
+def signed_repair_of(group: SealedGroup, identity: Identity, original: bytes) -> SignedPart:
+    """A correctly signed repair of anything, which ``wrap_repair`` refuses to make."""
+    return decode_signed_part(group._signed(identity, "causerie/1/repair", original, None, LATER))
+
+
+def test_a_small_order_key_speaks_for_nobody(group: SealedGroup, sds_bytes: SdsBytes) -> None:
+    identity_element = (1).to_bytes(32, "little")
+    part = SignedPart(
+        sender_public_key=identity_element,
+        epoch_id=group.epoch_id,
+        signed_ms=NOW,
+        signature=identity_element + bytes(32),
+        sds_message=sds_bytes(ParticipantId("0" * 32)),
+    )
+    assert reason_of(group, forge(group, part)) == "small_order_key"
+
+
+def test_bad_holdings_under_a_good_signature_are_refused(
+    alice: Identity, group: SealedGroup, sds_bytes: SdsBytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.crypto.sealed.encode_holdings", lambda _: b"\xff\xff")
+    signed = group.sign(alice, sds_bytes(alice.participant_id), None, NOW)
+    assert reason_of(group, group.seal(signed, random_bytes=os.urandom)) == "bad_holdings"
+
+
+def test_sds_bytes_that_are_none_are_refused(alice: Identity, group: SealedGroup) -> None:
+    part = decode_signed_part(group._signed(alice, "causerie/1/message", b"\xff", None, NOW))
+    assert reason_of(group, forge(group, part)) == "malformed"
+
+
+# --- garbage ------------------------------------------------------------------------------------
+
+FIXED = SealedGroup(group_id=bytes(range(32)), epoch_id=bytes(range(8)), epoch_key=b"k" * 32)
+
+
+@given(st.binary(max_size=400))
+def test_garbage_is_refused(garbage: bytes) -> None:
+    for attempt in (garbage, encode_envelope(garbage, garbage)):
+        with pytest.raises(RemoteProtocolError):
+            FIXED.open(attempt)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.builds(
+        envelope_pb2.SignedPart,
+        sender_public_key=st.binary(max_size=33) | st.binary(min_size=32, max_size=32),
+        sds_message=st.binary(max_size=50),
+        holdings=st.binary(max_size=50),
+        signed_ms=st.integers(0, 2**64 - 1),
+        signature=st.binary(max_size=65) | st.binary(min_size=64, max_size=64),
+        original=st.binary(max_size=50),
+        epoch_id=st.just(bytes(range(8))) | st.binary(max_size=9),
+    )
+)
+def test_garbage_from_somebody_with_the_key_is_refused(part: envelope_pb2.SignedPart) -> None:
+    payload = FIXED.seal(part.SerializeToString(), random_bytes=os.urandom)
+    with pytest.raises(RemoteProtocolError):
+        FIXED.open(payload)
