@@ -1,0 +1,73 @@
+"""Where a profile lives on this machine.
+
+A profile is a person on this device: messages and keys in the profile directory, settings in the
+settings directory, both where the platform keeps such things.  ``--profile-dir`` puts everything
+into one directory instead, which may lie on a stick.  Nothing here touches the disk: the engine
+makes the directory, and makes it private.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+from engine.core.errors import ConfigError
+
+APPLICATION: Final = "causerie"
+DEFAULT_PROFILE: Final = "default"
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,40}")
+# Windows takes these for devices, whatever follows the first dot.
+_DEVICES: Final = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilePaths:
+    """``name`` is for people: window titles, logs, complaints."""
+
+    name: str
+    directory: Path
+    settings_directory: Path
+
+    @property
+    def settings_file(self) -> Path:
+        return self.settings_directory / "settings.toml"
+
+    @property
+    def log_directory(self) -> Path:
+        return self.directory / "logs"
+
+
+def check_profile_name(name: str) -> str:
+    """The name itself.  Raises ConfigError: it becomes a directory on any platform."""
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"--profile {name[:60]!r}: a profile's name is 1 to 40 of the characters"
+            " A-Z a-z 0-9 . _ -"
+        )
+    if name.startswith((".", "-")) or name.endswith(".") or _DEVICES.fullmatch(name):
+        raise ConfigError(
+            f"--profile {name}: a profile's name cannot start with . or -, end with . or be a"
+            " device's name"
+        )
+    return name
+
+
+def profile_paths(name: str | None = None, directory: Path | None = None) -> ProfilePaths:
+    """Paths of the profile ``name``, or of the one in ``directory``.  Raises ConfigError."""
+    if directory is not None:
+        if name is not None:
+            raise ConfigError("--profile and --profile-dir: give one of them, not both")
+        place = directory.expanduser().absolute()
+        return ProfilePaths(
+            name=place.name or str(place), directory=place, settings_directory=place
+        )
+    checked = check_profile_name(DEFAULT_PROFILE if name is None else name)
+    return ProfilePaths(
+        name=checked,
+        directory=platformdirs.user_data_path(APPLICATION, appauthor=False) / "profiles" / checked,
+        settings_directory=platformdirs.user_config_path(APPLICATION, appauthor=False)
+        / "profiles"
+        / checked,
+    )

@@ -1,0 +1,294 @@
+"""The user's settings: what there is, what is allowed, and reading them from one TOML file.
+
+This declaration is the only one.  The file that a first start writes, the page docs/settings.md and
+every complaint about a wrong value are made from it.  A setting that is not in the file has its
+default.  Whatever the file holds beyond this, or otherwise than this, is a ConfigError: a misspelt
+key that silently did nothing would be worse.  It names file, line, key and what is allowed.
+
+How the text of the file is written and changed is chat_app/settings_file.py's part.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from chat_app.settings_rules import (
+    Choice,
+    Flag,
+    HostAddress,
+    Multiaddrs,
+    Rule,
+    Whole,
+)
+from engine.core.errors import ConfigError
+
+MAX_FILE_BYTES: Final = 256 * 1024
+
+T = TypeVar("T")
+
+
+def _setting(default: T, rule: Rule, text: str) -> T:
+    """One key: its default, what is allowed, and what it does, in a sentence or two."""
+    made: T = field(default=default, metadata={"rule": rule, "text": text})
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSettings:
+    """How this device meets others."""
+
+    listen_host: str = _setting(
+        "127.0.0.1",
+        HostAddress(),
+        "Address that the built-in node listens on. 127.0.0.1 is reached from this machine only;"
+        " 0.0.0.0 from the whole network.",
+    )
+    port: int = _setting(
+        0,
+        Whole(0, 65_535),
+        "TCP port of the built-in node. 0: the system chooses one, and the profile keeps it.",
+    )
+    peers: tuple[str, ...] = _setting(
+        (),
+        Multiaddrs(max_count=32),
+        "Nodes to connect to at every start, besides those that invitations name.",
+    )
+    cluster: int = _setting(
+        42, Whole(0, 65_535), "Waku cluster. People meet only within the same cluster."
+    )
+    shards: int = _setting(
+        8, Whole(1, 1024), "Number of shards in the cluster. Everybody in it must use the same."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppearanceSettings:
+    """What the window looks like."""
+
+    theme: str = _setting(
+        "system",
+        Choice("system", "light", "dark", "high-contrast"),
+        "Colours. system: as the desktop has it.",
+    )
+    text_size: int = _setting(100, Whole(85, 200), "Size of text and what goes with it, percent.")
+    reduce_motion: bool = _setting(
+        False, Flag(), "Show things where they belong at once, without moving them there."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationSettings:
+    """What the desktop is told when a message arrives."""
+
+    enabled: bool = _setting(True, Flag(), "Tell the desktop about new messages.")
+    preview: bool = _setting(
+        True, Flag(), "Show in a notification what was written, not only by whom."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    """How messages are kept on this device."""
+
+    key: str = _setting(
+        "keyring",
+        Choice("keyring", "file"),
+        "Where a new profile's database key goes. keyring: the system's, or a file where there is"
+        " none. file: a file in the profile, which protects nothing if it is copied along.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """The program's log in the profile. It never holds what people write, nor keys."""
+
+    level: str = _setting(
+        "info",
+        Choice("debug", "info", "warning", "error"),
+        "The least important thing that is still logged.",
+    )
+    max_bytes: int = _setting(
+        1_000_000, Whole(10_000, 100_000_000), "Size at which a new log file is begun."
+    )
+    keep_files: int = _setting(5, Whole(1, 100), "How many older log files are kept.")
+
+
+Section = (
+    NetworkSettings | AppearanceSettings | NotificationSettings | StorageSettings | LogSettings
+)
+S = TypeVar("S", bound=Section)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All of them; a field is a section of the file."""
+
+    network: NetworkSettings = NetworkSettings()
+    appearance: AppearanceSettings = AppearanceSettings()
+    notifications: NotificationSettings = NotificationSettings()
+    storage: StorageSettings = StorageSettings()
+    log: LogSettings = LogSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One setting as declared, for whoever writes files, pages and complaints."""
+
+    section: str
+    name: str
+    default: object
+    rule: Rule
+    text: str
+
+
+def sections_of(settings: Settings) -> Iterator[tuple[str, Section]]:
+    yield "network", settings.network
+    yield "appearance", settings.appearance
+    yield "notifications", settings.notifications
+    yield "storage", settings.storage
+    yield "log", settings.log
+
+
+def keys_of(section: str) -> tuple[Key, ...]:
+    """The keys of a section, in order; empty for an unknown one."""
+    return _KEYS.get(section, ())
+
+
+def _declared(name: str, section: Section) -> Iterator[Key]:
+    for entry in fields(section):
+        rule = entry.metadata["rule"]
+        text = entry.metadata["text"]
+        yield Key(section=name, name=entry.name, default=entry.default, rule=rule, text=text)
+
+
+DEFAULTS: Final = Settings()
+_KEYS: Final = {name: tuple(_declared(name, section)) for name, section in sections_of(DEFAULTS)}
+
+
+def find_key(section: str, name: str) -> Key | None:
+    return next((key for key in keys_of(section) if key.name == name), None)
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def load_settings(path: Path) -> Settings:
+    """The settings in ``path``; the defaults if there is no such file.  Raises ConfigError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return DEFAULTS
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"{path}: is larger than {MAX_FILE_BYTES // 1024} KiB")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: is not UTF-8 text") from error
+    return parse_settings(text, path)
+
+
+def parse_settings(text: str, path: Path) -> Settings:
+    """``path`` is only named in complaints.  Raises ConfigError."""
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: is not TOML: {error}") from error
+    reader = _Reader(text, path)
+    reader.refuse_unknown_sections(document)
+    return Settings(
+        network=reader.section("network", DEFAULTS.network, document),
+        appearance=reader.section("appearance", DEFAULTS.appearance, document),
+        notifications=reader.section("notifications", DEFAULTS.notifications, document),
+        storage=reader.section("storage", DEFAULTS.storage, document),
+        log=reader.section("log", DEFAULTS.log, document),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns a parsed document into settings and knows where in the text each thing stands."""
+
+    text: str
+    path: Path
+
+    def refuse_unknown_sections(self, document: Mapping[str, object]) -> None:
+        for name in document:
+            if name in _KEYS:
+                continue
+            home = _section_with(name)
+            if home and not isinstance(document[name], dict):
+                hint = f"it belongs under [{home}]"
+            else:
+                sections = ", ".join(f"[{known}]" for known in _KEYS)
+                hint = f"{_did_you_mean(name, _KEYS)}there are {sections}"
+            raise self._complaint("", name, f"unknown; {hint}")
+
+    def section(self, name: str, defaults: S, document: Mapping[str, object]) -> S:
+        found = document.get(name, {})
+        if not isinstance(found, dict):
+            raise self._complaint("", name, f"is a section, to be written [{name}]")
+        values: dict[str, Any] = {}  # each was read by the rule that its field was declared with
+        for key_name, value in found.items():
+            key = find_key(name, key_name)
+            if key is None:
+                raise self._complaint(name, key_name, f"unknown; {_hint(name, key_name)}")
+            try:
+                values[key_name] = key.rule.read(value)
+            except ValueError as error:
+                raise self._complaint(name, key_name, str(error)) from error
+        return replace(defaults, **values)
+
+    def _complaint(self, section: str, key: str, problem: str) -> ConfigError:
+        line = line_of(self.text, section, key)
+        place = f"{self.path}:{line}" if line else str(self.path)
+        where = f"[{section}] " if section else ""
+        return ConfigError(f"{place}: {where}{_shown(key)}: {problem}")
+
+
+def _shown(key: str) -> str:
+    """A key is the user's own text, but may be anything: on one line and not endless."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", key) else f"{key[:64]!r}"
+
+
+def _hint(section: str, name: str) -> str:
+    home = _section_with(name)
+    if home:
+        return f"it belongs under [{home}]"
+    names = [key.name for key in keys_of(section)]
+    return f"{_did_you_mean(name, names)}[{section}] has {', '.join(names)}"
+
+
+def _section_with(name: str) -> str | None:
+    return next((section for section in _KEYS if find_key(section, name)), None)
+
+
+def _did_you_mean(name: str, known: Mapping[str, object] | list[str]) -> str:
+    close = difflib.get_close_matches(name[:64], list(known), n=1)
+    return f"did you mean {close[0]}? " if close else ""
+
+
+_HEADER: Final = re.compile(r"\s*\[\s*(?P<name>[A-Za-z0-9_-]+)\s*\]\s*(#.*)?")
+
+
+def line_of(text: str, section: str, key: str) -> int | None:
+    """The line of a key in the usual way of writing it; None for dotted or quoted spellings."""
+    assignment = re.compile(rf"\s*{re.escape(key)}\s*=")
+    header_of_key = re.compile(rf"\s*\[\[?\s*{re.escape(key)}\s*[\].]")
+    current = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = _HEADER.fullmatch(line)
+        if not section and header_of_key.match(line):
+            return number
+        if header:
+            current = header["name"]
+        elif current == section and assignment.match(line):
+            return number
+    return None

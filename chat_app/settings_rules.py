@@ -1,0 +1,126 @@
+"""What a setting may be: each rule says it in words, and reads a value or says what is wrong.
+
+A rule is given what TOML made of the file and trusts nothing about it: TOML's booleans are
+Python's, and Python's are integers, so types are compared exactly.
+"""
+
+import ipaddress
+from typing import Final, Protocol
+
+from engine.core.errors import ConfigError
+from engine.network.libp2p.multiaddr import parse_multiaddr
+
+_SHOWN_CHARACTERS: Final = 60
+_TYPES: Final = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number with a fraction",
+    str: "text in quotes",
+    list: "a list",
+    dict: "a table",
+}
+
+
+def shown(value: object) -> str:
+    """A value from the file, on one line and not endless."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = f'"{value}"' if isinstance(value, str) and value.isprintable() else repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+class Rule(Protocol):
+    @property
+    def allowed(self) -> str:
+        """What is allowed, to follow "must be"."""
+
+    def read(self, value: object) -> object:
+        """The setting's value.  Raises ValueError with the complaint."""
+
+
+def _refuse(value: object, rule: Rule) -> ValueError:
+    kind = _TYPES.get(type(value), "a date or time")
+    return ValueError(f"{shown(value)} ({kind}) is not allowed; must be {rule.allowed}")
+
+
+class Flag:
+    @property
+    def allowed(self) -> str:
+        return "true or false"
+
+    def read(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise _refuse(value, self)
+        return value
+
+
+class Whole:
+    """An integer from ``minimum`` to ``maximum``, both included."""
+
+    def __init__(self, minimum: int, maximum: int) -> None:
+        self._range = range(minimum, maximum + 1)
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self._range[0]} to {self._range[-1]}"
+
+    def read(self, value: object) -> int:
+        if type(value) is not int or value not in self._range:
+            raise _refuse(value, self)
+        return value
+
+
+class Choice:
+    def __init__(self, *values: str) -> None:
+        self.values = values
+
+    @property
+    def allowed(self) -> str:
+        *most, last = (f'"{value}"' for value in self.values)
+        return f"{', '.join(most)} or {last}"
+
+    def read(self, value: object) -> str:
+        if not isinstance(value, str) or value not in self.values:
+            raise _refuse(value, self)
+        return value
+
+
+class HostAddress:
+    """An address to listen on: numbers only, since a name may stand for something else tomorrow."""
+
+    @property
+    def allowed(self) -> str:
+        return 'an IPv4 or IPv6 address in quotes, such as "127.0.0.1"'
+
+    def read(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise _refuse(value, self)
+        try:
+            return str(ipaddress.ip_address(value))
+        except ValueError:
+            raise _refuse(value, self) from None
+
+
+class Multiaddrs:
+    def __init__(self, *, max_count: int) -> None:
+        self._max_count = max_count
+
+    @property
+    def allowed(self) -> str:
+        return (
+            f"a list of at most {self._max_count} multiaddrs,"
+            ' such as ["/ip4/192.0.2.1/tcp/60000/p2p/16Uiu2…"]'
+        )
+
+    def read(self, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or len(value) > self._max_count:
+            raise _refuse(value, self)
+        return tuple(self._one(entry) for entry in value)
+
+    def _one(self, entry: object) -> str:
+        if not isinstance(entry, str):
+            raise _refuse(entry, self)
+        try:
+            return str(parse_multiaddr(entry))
+        except ConfigError as error:
+            raise ValueError(str(error)) from error

@@ -1,0 +1,211 @@
+"""The settings file: whatever stands in it, there are settings or one complaint that helps."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chat_app.settings import (
+    DEFAULTS,
+    MAX_FILE_BYTES,
+    Settings,
+    find_key,
+    keys_of,
+    load_settings,
+    parse_settings,
+    sections_of,
+)
+from engine.core.errors import ConfigError
+
+FILE = Path("settings.toml")
+PEER = "/ip4/192.0.2.1/tcp/60000"
+
+
+def complaint(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse_settings(text, FILE)
+    return str(caught.value)
+
+
+def outcome_of(text: str) -> Settings | str:
+    try:
+        return parse_settings(text, FILE)
+    except ConfigError as error:
+        return str(error)
+
+
+def test_no_file_and_an_empty_file_mean_the_defaults(tmp_path: Path) -> None:
+    assert load_settings(tmp_path / "none.toml") == DEFAULTS == Settings()
+    assert parse_settings("", FILE) == DEFAULTS
+
+
+def test_every_key_is_read_into_its_own_field() -> None:
+    text = f"""
+[network]
+listen_host = "0.0.0.0"
+port = 60001
+peers = ["{PEER}"]
+cluster = 1
+shards = 16
+[appearance]
+theme = "high-contrast"
+text_size = 150
+reduce_motion = true
+[notifications]
+enabled = false
+preview = false
+[storage]
+key = "file"
+[log]
+level = "debug"
+max_bytes = 20000
+keep_files = 1
+"""
+    settings = parse_settings(text, FILE)
+    document = tomllib.loads(text)
+    for name, section in sections_of(settings):
+        for key in keys_of(name):
+            expected = document[name][key.name]
+            found = getattr(section, key.name)
+            assert found == (tuple(expected) if isinstance(expected, list) else expected)
+            assert found != key.default, "the example must differ from the default everywhere"
+
+
+def test_a_misspelt_key_is_named_with_its_line_and_the_likely_one() -> None:
+    text = complaint("[network]\n\nprot = 5\n")
+    assert text.startswith("settings.toml:3: [network] prot: unknown; did you mean port?")
+    assert "listen_host, port, peers, cluster, shards" in text
+
+
+def test_a_misspelt_section_is_named_with_the_likely_one() -> None:
+    text = complaint("# mine\n[netwrok]\nport = 5\n")
+    assert text.startswith("settings.toml:2: netwrok: unknown; did you mean network?")
+
+
+@pytest.mark.parametrize("text", ["port = 5\n", "[log]\nport = 5\n"])
+def test_a_key_in_the_wrong_place_is_sent_home(text: str) -> None:
+    assert "it belongs under [network]" in complaint(text)
+
+
+def test_a_section_written_as_a_value_is_explained() -> None:
+    assert "is a section, to be written [network]" in complaint("network = 5\n")
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "expected"),
+    [
+        ("network", "port = -1", "a whole number from 0 to 65535"),
+        ("network", "port = 65536", "a whole number from 0 to 65535"),
+        ("network", "port = true", "a whole number from 0 to 65535"),
+        ("network", 'port = "80"', '"80" (text in quotes)'),
+        ("network", "port = 80.0", "a number with a fraction"),
+        ("network", "port = 2026-01-01", "a date or time"),
+        ("network", "shards = 0", "a whole number from 1 to 1024"),
+        ("network", 'listen_host = "localhost"', "an IPv4 or IPv6 address"),
+        ("network", "listen_host = 127", "an IPv4 or IPv6 address"),
+        ("network", f'peers = "{PEER}"', "a list of at most 32 multiaddrs"),
+        ("network", "peers = [5]", "a list of at most 32 multiaddrs"),
+        ("network", 'peers = ["192.0.2.1:60000"]', '192.0.2.1:60000": it must start with "/"'),
+        ("network", f"peers = {[PEER] * 33}", "a list of at most 32 multiaddrs"),
+        ("appearance", 'theme = "Dark"', '"system", "light", "dark" or "high-contrast"'),
+        ("appearance", "text_size = 84", "a whole number from 85 to 200"),
+        ("appearance", "text_size = 201", "a whole number from 85 to 200"),
+        ("appearance", "reduce_motion = 1", "true or false"),
+        ("notifications", 'enabled = "yes"', "true or false"),
+        ("storage", 'key = "cloud"', '"keyring" or "file"'),
+        ("log", 'level = "loud"', '"debug", "info", "warning" or "error"'),
+        ("log", "max_bytes = 9999", "a whole number from 10000 to 100000000"),
+        ("log", "keep_files = 0", "a whole number from 1 to 100"),
+    ],
+)
+def test_a_wrong_value_is_named_with_file_line_key_and_what_is_allowed(
+    section: str, line: str, expected: str
+) -> None:
+    text = complaint(f"[{section}]\n{line}\n")
+    key = line.split(" ", 1)[0]
+    assert text.startswith(f"settings.toml:2: [{section}] {key}: ")
+    assert expected in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("minimum_and_maximum", [("port", 0, 65_535), ("shards", 1, 1024)])
+def test_both_ends_of_a_range_are_allowed(minimum_and_maximum: tuple[str, int, int]) -> None:
+    name, *ends = minimum_and_maximum
+    for value in ends:
+        settings = parse_settings(f"[network]\n{name} = {value}\n", FILE)
+        assert getattr(settings.network, name) == value
+
+
+def test_broken_toml_is_said_to_be_so_with_its_line() -> None:
+    assert "is not TOML" in complaint("[network]\nport = \n")
+    assert "line 2" in complaint("[network]\nport = \n")
+
+
+def test_nesting_without_end_is_refused_in_words() -> None:
+    assert "is not TOML" in complaint("x = " + "[" * 20_000)
+
+
+def test_foreign_bytes_are_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_bytes(b"[network]\n# caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"settings\.toml:2: is not UTF-8"):
+        load_settings(path)
+
+
+def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_bytes(b"\xef\xbb\xbf[network]\r\nport = 5\r\n")
+    assert load_settings(path).network.port == 5
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(ConfigError, match="larger than 256 KiB"):
+        load_settings(path)
+
+
+def test_a_directory_in_its_place_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=re.escape(str(tmp_path))):
+        load_settings(tmp_path)
+
+
+def test_a_strange_value_is_cut_and_kept_on_one_line() -> None:
+    text = complaint('[storage]\nkey = "' + "\\n" + "x" * 10_000 + '"\n')
+    assert "\n" not in text
+    assert len(text) < 300
+
+
+@given(st.text())
+def test_any_text_gives_settings_or_one_line(text: str) -> None:
+    outcome = outcome_of(text)
+    assert isinstance(outcome, Settings) or re.match(r"settings\.toml[^\n]*\Z", outcome)
+
+
+toml_scalars = st.one_of(
+    st.booleans().map(lambda value: "true" if value else "false"),
+    st.integers(-(2**63), 2**63 - 1).map(str),
+    st.floats(allow_nan=True).map(str),
+    st.sampled_from(['""', '"file"', "[]", "[[]]", "{}", "1979-05-27", "07:32:00", "''"]),
+)
+
+
+@given(
+    section=st.sampled_from([name for name, _ in sections_of(DEFAULTS)] + ["other"]),
+    key=st.sampled_from(["port", "peers", "theme", "key", "level", "keep_files", "enabled", "odd"]),
+    value=toml_scalars,
+)
+def test_any_value_gives_settings_within_bounds_or_a_complaint_that_names_the_key(
+    section: str, key: str, value: str
+) -> None:
+    outcome = outcome_of(f"[{section}]\n{key} = {value}\n")
+    if isinstance(outcome, str):
+        assert key in outcome or section == "other" or "is not TOML" in outcome
+    else:
+        declared = find_key(section, key)
+        assert declared is not None
+        found = getattr(dict(sections_of(outcome))[section], key)
+        assert type(found) is type(declared.default)
