@@ -1,0 +1,105 @@
+"""libp2p messages: public keys, the Noise handshake payload, identify.
+
+Specs: peer-ids, noise and identify of libp2p.  Bounds are checked here, where bytes become values:
+a message that breaks one is dropped whole with a RemoteProtocolError, except that identify's lists
+are cut at their bound, because real peers announce dozens of addresses that mean nothing to us.
+"""
+
+from google.protobuf.message import DecodeError, Message
+
+from engine.core.errors import RemoteProtocolError
+from engine.network.libp2p.keys import KeyType, PublicKey
+from engine.network.libp2p.messages import IdentifyMessage, NoisePayload
+from proto import libp2p_pb2
+
+MAX_PUBLIC_KEY_BYTES = 2_048
+MAX_LISTEN_ADDRESSES = 32
+MAX_PROTOCOLS = 256
+MAX_PROTOCOL_LENGTH = 256
+MAX_AGENT_LENGTH = 128
+
+
+def encode_public_key(key: PublicKey) -> bytes:
+    message = libp2p_pb2.PublicKey(type=_wire_key_type(key.key_type), data=key.data)
+    return message.SerializeToString(deterministic=True)
+
+
+def decode_public_key(data: bytes) -> PublicKey:
+    """Raises RemoteProtocolError ("public_key_…").
+
+    The spec demands one encoding per key: another one would give the same key a second peer id.
+    """
+    if len(data) > MAX_PUBLIC_KEY_BYTES:
+        raise RemoteProtocolError("public_key_too_long")
+    message = libp2p_pb2.PublicKey()
+    _parse(message, data, "public_key_undecodable")
+    if not (message.HasField("type") and message.HasField("data")):
+        raise RemoteProtocolError("public_key_incomplete")
+    try:
+        key = PublicKey(key_type=KeyType(message.type), data=message.data)
+    except ValueError as error:
+        raise RemoteProtocolError("public_key_unknown_type") from error
+    if encode_public_key(key) != data:
+        raise RemoteProtocolError("public_key_not_canonical")
+    return key
+
+
+def encode_noise_payload(payload: NoisePayload) -> bytes:
+    return libp2p_pb2.NoiseHandshakePayload(
+        identity_key=payload.identity_key, identity_sig=payload.identity_signature
+    ).SerializeToString(deterministic=True)
+
+
+def decode_noise_payload(data: bytes) -> NoisePayload:
+    """Raises RemoteProtocolError ("noise_payload_…").  Extensions are ignored."""
+    message = libp2p_pb2.NoiseHandshakePayload()
+    _parse(message, data, "noise_payload_undecodable")
+    if not (message.HasField("identity_key") and message.HasField("identity_sig")):
+        raise RemoteProtocolError("noise_payload_incomplete")
+    return NoisePayload(identity_key=message.identity_key, identity_signature=message.identity_sig)
+
+
+def encode_identify(identify: IdentifyMessage) -> bytes:
+    message = libp2p_pb2.Identify(
+        public_key=identify.public_key,
+        listen_addrs=identify.listen_addresses,
+        protocols=identify.protocols,
+        observed_addr=identify.observed_address,
+        protocol_version=identify.protocol_version or None,
+        agent_version=identify.agent_version or None,
+    )
+    return message.SerializeToString(deterministic=True)
+
+
+def decode_identify(data: bytes) -> IdentifyMessage:
+    """Raises RemoteProtocolError("identify_undecodable")."""
+    message = libp2p_pb2.Identify()
+    _parse(message, data, "identify_undecodable")
+    protocols = [name for name in message.protocols if 0 < len(name) <= MAX_PROTOCOL_LENGTH]
+    return IdentifyMessage(
+        public_key=message.public_key if message.HasField("public_key") else None,
+        listen_addresses=tuple(message.listen_addrs[:MAX_LISTEN_ADDRESSES]),
+        protocols=tuple(protocols[:MAX_PROTOCOLS]),
+        observed_address=message.observed_addr if message.HasField("observed_addr") else None,
+        protocol_version=message.protocol_version[:MAX_AGENT_LENGTH],
+        agent_version=message.agent_version[:MAX_AGENT_LENGTH],
+    )
+
+
+def _wire_key_type(key_type: KeyType) -> libp2p_pb2.KeyType.ValueType:
+    match key_type:
+        case KeyType.RSA:
+            return libp2p_pb2.RSA
+        case KeyType.ED25519:
+            return libp2p_pb2.ED25519
+        case KeyType.SECP256K1:
+            return libp2p_pb2.SECP256K1
+        case KeyType.ECDSA:
+            return libp2p_pb2.ECDSA
+
+
+def _parse(message: Message, data: bytes, reason: str) -> None:
+    try:
+        message.ParseFromString(data)
+    except DecodeError as error:
+        raise RemoteProtocolError(reason) from error

@@ -1,0 +1,332 @@
+"""One secured, multiplexed connection: bytes in, events to streams, coalesced frames out.
+
+Everything between the socket and a stream's buffer happens in one call, without a task: decrypt,
+split into frames, wake the readers.  What streams write is gathered until the loop comes round and
+then sealed and sent together.  A connection also watches over itself: silence is answered with a
+ping and then with a drop, a peer that takes no bytes is dropped, and so is one without any stream
+for a long time.  Refuses to know protocols, handshakes and other connections.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, assert_never
+
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.network.libp2p.limits import HostLimits
+from engine.network.libp2p.multiaddr import Multiaddr
+from engine.network.libp2p.muxer import (
+    DataReceived,
+    Muxer,
+    MuxerEvent,
+    PeerLeaves,
+    PongReceived,
+    StreamEnded,
+    StreamOpened,
+    StreamRefused,
+    StreamReset,
+    WindowOpened,
+)
+from engine.network.libp2p.pipe import Pipe
+from engine.network.libp2p.ports import PeerId
+from engine.network.libp2p.stream import MuxedStream
+
+_CONGESTED_BYTES = 256 * 1024
+_NORMAL, _PROTOCOL_ERROR = 0, 1
+
+
+class ConnectionOwner(Protocol):
+    """The host, as its connections see it.  Called on the loop; must not raise."""
+
+    def stream_opened(self, connection: "Connection", stream: MuxedStream, /) -> None: ...
+
+    def connection_lost(self, connection: "Connection", reason: str, /) -> None: ...
+
+    def is_kept(self, peer_id: PeerId, /) -> bool:
+        """Whether the peer's connection may stay without a stream."""
+
+
+class Connection:
+    def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
+        self,
+        pipe: Pipe,
+        muxer: Muxer,
+        *,
+        peer_id: PeerId,
+        outbound: bool,
+        owner: ConnectionOwner,
+        limits: HostLimits,
+        counters: Counters,
+    ) -> None:
+        self._pipe = pipe
+        self._muxer = muxer
+        self._peer_id = peer_id
+        self.outbound = outbound
+        self._owner = owner
+        self._limits = limits
+        self._counters = counters
+        self._loop = asyncio.get_running_loop()
+        self._streams: dict[int, MuxedStream] = {}
+        self._unread_bytes = 0
+        self._lost = False
+        self._closing = False
+        self._peer_leaves = False
+        self._flush_scheduled = False
+        self._paused_at: float | None = None
+        self._drain_waiters: list[asyncio.Future[None]] = []
+        self._pings = 0
+        self._ping_sent_at: float | None = None
+        self.established_at = self._loop.time()
+        self._received_at = self._idle_since = self.established_at
+        self._closing_timer: asyncio.TimerHandle | None = None
+        self._watch_timer: asyncio.TimerHandle | None = None
+        self.identified = asyncio.Event()
+        """Set by the host: when it knows the peer, or the connection is lost."""
+        self.handlers = 0
+        """Counted by the host: inbound streams that are being served."""
+
+    def start(self) -> None:
+        """Take over the pipe; events may come from inside this call."""
+        self._pipe.attach(self)
+        if not self._lost:
+            self._watch_later()
+
+    # --- for the host ---------------------------------------------------------------------------
+
+    @property
+    def remote_address(self) -> Multiaddr:
+        return self._pipe.remote_address
+
+    @property
+    def usable(self) -> bool:
+        """Whether new streams may be tried."""
+        return not (self._lost or self._closing or self._peer_leaves)
+
+    @property
+    def lost(self) -> bool:
+        return self._lost
+
+    @property
+    def stream_count(self) -> int:
+        return len(self._streams)
+
+    def open_stream(self) -> MuxedStream:
+        """Raises TransportError."""
+        if not self.usable:
+            raise TransportError(f"the connection to {self._peer_id} is closing")
+        return self._add_stream(self._muxer.open_stream())
+
+    def close(self) -> None:
+        """Say goodbye, send what is queued, close; break off if the peer does not take it."""
+        if self._closing or self._lost:
+            return
+        self._closing = True
+        self._muxer.leave(_NORMAL)
+        self._flush()
+        self._pipe.close()
+        self._close_later(self._pipe.abort)
+
+    def drop(self, reason: str) -> None:
+        """Break off at once; counted under ``reason``."""
+        if self._lost:
+            return
+        self._counters.add(f"libp2p.{reason}")
+        self._pipe.abort()
+        self._lose(reason)
+
+    async def wait_closed(self) -> None:
+        await self._pipe.wait_closed()
+
+    # --- StreamOwner ----------------------------------------------------------------------------
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self._peer_id
+
+    @property
+    def muxer(self) -> Muxer:
+        return self._muxer
+
+    @property
+    def congested(self) -> bool:
+        return self._paused_at is not None or self._muxer.queued_bytes >= _CONGESTED_BYTES
+
+    async def drained(self) -> None:
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._drain_waiters.append(waiter)
+        await waiter
+
+    def flush_soon(self) -> None:
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def bytes_read(self, count: int) -> None:
+        self._unread_bytes -= count
+
+    def forget_stream(self, stream_id: int) -> None:
+        if self._streams.pop(stream_id, None) is not None and not self._streams:
+            self._idle_since = self._loop.time()
+
+    # --- PipeSink -------------------------------------------------------------------------------
+
+    def bytes_received(self, data: bytes) -> None:
+        if self._lost:
+            return
+        self._received_at = self._loop.time()
+        try:
+            events = self._muxer.receive(data)
+        except RemoteProtocolError as error:
+            self._flush()  # the muxer has queued why
+            self._pipe.close()
+            self._close_later(self._pipe.abort)
+            self._counters.add(f"libp2p.{error.reason}")
+            self._lose(error.reason)
+            return
+        for event in events:
+            self._dispatch(event)
+        if self._muxer.queued_bytes:
+            self.flush_soon()
+
+    def pipe_lost(self, error: Exception | None) -> None:
+        if self._closing_timer is not None:
+            self._closing_timer.cancel()
+        if isinstance(error, RemoteProtocolError):
+            self._counters.add(f"libp2p.{error.reason}")
+        self._lose("the peer closed it" if error is None else str(error))
+
+    def writing_paused(self) -> None:
+        self._paused_at = self._loop.time()
+
+    def writing_resumed(self) -> None:
+        self._paused_at = None
+        self._wake_writers()
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _dispatch(self, event: MuxerEvent) -> None:
+        match event:
+            case DataReceived(stream_id, data):
+                self._receive_data(stream_id, data)
+            case WindowOpened(stream_id) | StreamEnded(stream_id) | StreamReset(stream_id):
+                stream = self._streams.get(stream_id)
+                if stream is not None:
+                    self._dispatch_to(stream, event)
+            case StreamOpened(stream_id):
+                self._owner.stream_opened(self, self._add_stream(stream_id))
+            case StreamRefused():
+                self._counters.add("libp2p.inbound_streams_limit")
+            case PongReceived(opaque):
+                if opaque == self._pings:
+                    self._ping_sent_at = None
+            case PeerLeaves():
+                self._peer_leaves = True
+                self._close_later(self._pipe.close)
+            case _:
+                assert_never(event)
+
+    @staticmethod
+    def _dispatch_to(stream: MuxedStream, event: WindowOpened | StreamEnded | StreamReset) -> None:
+        match event:
+            case WindowOpened():
+                stream.window_opened()
+            case StreamEnded():
+                stream.ended()
+            case StreamReset():
+                stream.fail(TransportError("the peer reset the stream"))
+            case _:
+                assert_never(event)
+
+    def _add_stream(self, stream_id: int) -> MuxedStream:
+        stream = MuxedStream(
+            self,
+            stream_id,
+            write_timeout_ms=self._limits.write_timeout_ms,
+            linger_timeout_ms=self._limits.linger_timeout_ms,
+        )
+        self._streams[stream_id] = stream
+        return stream
+
+    def _receive_data(self, stream_id: int, data: bytes) -> None:
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            return
+        self._unread_bytes += len(data)
+        stream.data_received(data)
+        if self._unread_bytes > self._limits.max_unread_bytes:
+            self._counters.add("libp2p.unread_bytes_limit")
+            stream.reset_now("too much is unread on this connection")
+
+    def _flush(self) -> None:
+        self._flush_scheduled = False
+        if self._lost:
+            return
+        output = self._muxer.take_output()
+        if output:
+            self._pipe.write(output)
+        if self._pipe.queued_bytes > self._limits.max_queued_bytes:
+            self.drop("queued_bytes_limit")
+        elif self._paused_at is None:
+            self._wake_writers()
+
+    def _wake_writers(self) -> None:
+        waiters, self._drain_waiters = self._drain_waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _lose(self, reason: str) -> None:
+        if self._lost:
+            return
+        self._lost = True
+        if self._watch_timer is not None:
+            self._watch_timer.cancel()
+        error = TransportError(f"the connection to {self._peer_id} is lost: {reason}")
+        for stream in tuple(self._streams.values()):
+            stream.fail(error)
+        self._wake_writers()
+        self._owner.connection_lost(self, reason)
+
+    # --- watching -------------------------------------------------------------------------------
+
+    def _close_later(self, action: Callable[[], None]) -> None:
+        """The peer has a moment; then ``action`` is done, unless the pipe has closed."""
+        if self._closing_timer is not None:
+            self._closing_timer.cancel()
+        delay = self._limits.close_timeout_ms / 1_000
+        self._closing_timer = self._loop.call_later(delay, action)
+
+    def _watch_later(self) -> None:
+        self._watch_timer = self._loop.call_later(
+            min(self._limits.ping_interval_ms, self._limits.ping_timeout_ms) / 2_000, self._watch
+        )
+
+    def _watch(self) -> None:
+        if self._lost:
+            return
+        reason = self._overdue(self._loop.time())
+        if reason is not None:
+            self.drop(reason)
+            return
+        self._watch_later()
+
+    def _overdue(self, now: float) -> str | None:
+        limits = self._limits
+        if self._paused_at is not None and now - self._paused_at > limits.write_timeout_ms / 1_000:
+            return "peer_takes_no_bytes"
+        silent = now - self._received_at
+        if self._ping_sent_at is None:
+            if silent >= limits.ping_interval_ms / 1_000:
+                self._pings = (self._pings + 1) % 2**32
+                self._muxer.ping(self._pings)
+                self._ping_sent_at = now
+                self.flush_soon()
+        elif self._received_at > self._ping_sent_at:
+            self._ping_sent_at = None
+        elif now - self._ping_sent_at >= limits.ping_timeout_ms / 1_000:
+            return "peer_silent"
+        idle = not self._streams and now - self._idle_since > limits.idle_timeout_ms / 1_000
+        if idle and not self._owner.is_kept(self._peer_id):
+            self._counters.add("libp2p.idle_connection_closed")
+            self.close()
+        return None

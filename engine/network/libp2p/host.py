@@ -1,0 +1,459 @@
+"""The host: ``ports.Host`` over TCP, Noise, yamux, identify and ping.
+
+It owns every socket, connection and task below it, and ``stop`` leaves none behind.  A connection
+counts (``peers``, ``on_peer_connected``, handlers of protocols) once the peer has been identified;
+until then only identify and ping are served.  A peer may have several connections; it is one peer.
+Whatever a peer does wrong ends with a counter and a closed connection.  Refuses to know Waku.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.codec.libp2p import encode_public_key
+from engine.core.counters import Counters
+from engine.core.errors import (
+    ConfigError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    TransportError,
+)
+from engine.network.libp2p.connection import Connection
+from engine.network.libp2p.dialing import KeptPeers
+from engine.network.libp2p.handshake import WrongPeerError
+from engine.network.libp2p.identify import (
+    IDENTIFY,
+    IDENTIFY_PUSH,
+    receive_identify,
+    remote_peer,
+    send_identify,
+    updated_peer,
+)
+from engine.network.libp2p.keys import IdentityKey
+from engine.network.libp2p.limits import HostLimits
+from engine.network.libp2p.messages import IdentifyMessage
+from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
+from engine.network.libp2p.peer_id import peer_id_of_key
+from engine.network.libp2p.peers import PeerTable
+from engine.network.libp2p.ping import PING, PING_BYTES, measure_ping, serve_ping
+from engine.network.libp2p.pipe import Pipe
+from engine.network.libp2p.ports import PeerId, ProtocolId, RemotePeer, Stream, StreamHandler
+from engine.network.libp2p.serving import StreamServer
+from engine.network.libp2p.stream import MuxedStream
+from engine.network.libp2p.tasks import OwnedTasks
+from engine.network.libp2p.tcp import Listener, TcpTransport, Traffic, Transport, own_addresses
+from engine.network.libp2p.upgrade import upgrade
+
+PROTOCOL_VERSION = "causerie/1"
+_EVERYBODY_BEFORE_IDENTIFY = frozenset({IDENTIFY, IDENTIFY_PUSH, PING})
+
+
+class TcpHost:
+    """``listen`` holds multiaddrs; port 0 lets the system choose, an empty list only dials.
+
+    Raises ConfigError for an address that is none.  ``entropy`` makes keys, pings and jitter.
+    """
+
+    def __init__(
+        self,
+        identity_private_key: bytes,
+        listen: Sequence[str],
+        *,
+        agent: str = "causerie",
+        limits: HostLimits | None = None,
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._identity = IdentityKey(identity_private_key)
+        self._encoded_key = encode_public_key(self._identity.public_key)
+        self._peer_id = peer_id_of_key(self._encoded_key)
+        self._listen = [parse_multiaddr(text) for text in listen]
+        self._agent = agent
+        self._limits = limits or HostLimits()
+        self._entropy = entropy
+        self._counters = Counters()
+        self._traffic = Traffic()
+        self._transports: Sequence[Transport] = (TcpTransport(self._traffic),)
+        self._listeners: list[Listener] = []
+        self._running = False
+        self._tasks = OwnedTasks(self._counters)
+        self._connections: set[Connection] = set()
+        self._handshakes = 0
+        self._table = PeerTable(self._peer_id)
+        self._prunings: dict[PeerId, asyncio.TimerHandle] = {}
+        self._dials: dict[str, asyncio.Task[RemotePeer]] = {}
+        self._connected_handlers: list[Callable[[RemotePeer], None]] = []
+        self._disconnected_handlers: list[Callable[[PeerId], None]] = []
+        self._push_scheduled = False
+        self._server = StreamServer(
+            limits=self._limits,
+            counters=self._counters,
+            open_to_strangers=_EVERYBODY_BEFORE_IDENTIFY,
+        )
+        self._server.set_handler(IDENTIFY, self._serve_identify)
+        self._server.set_handler(IDENTIFY_PUSH, self._serve_push)
+        self._server.set_handler(PING, serve_ping)
+        self._kept = KeptPeers(
+            dial=self._connect,
+            spawn=self._tasks.spawn,
+            is_connected=lambda peer_id: self._table.peer(peer_id) is not None,
+            random=lambda: int.from_bytes(self._entropy(4), "big") / 2**32,
+            limits=self._limits,
+            counters=self._counters,
+        )
+
+    # --- life -----------------------------------------------------------------------------------
+
+    @property
+    def peer_id(self) -> PeerId:
+        return self._peer_id
+
+    async def start(self) -> None:
+        """Listen.  Raises TransportError that names address and reason."""
+        self._running = True
+        try:
+            for address in self._listen:
+                transport = self._transport_for(address)
+                self._listeners.append(await transport.listen(address, self._accept))
+        except TransportError:
+            await self.stop()
+            raise
+        self._kept.start()
+
+    async def stop(self) -> None:
+        """Close everything; no task, socket or timer is left when it returns."""
+        self._running = False
+        for listener in self._listeners:
+            listener.close()
+        for pruning in self._prunings.values():
+            pruning.cancel()
+        connections = tuple(self._connections)
+        for connection in connections:
+            connection.close()
+        await self._tasks.cancel_all()
+        await asyncio.gather(*(connection.wait_closed() for connection in connections))
+        for listener in self._listeners:
+            await listener.wait_closed()
+        self._listeners.clear()
+
+    def addresses(self) -> Sequence[str]:
+        found: dict[str, None] = {}
+        for listener in self._listeners:
+            for address in own_addresses(listener.address):
+                found[str(address.with_peer(self._peer_id))] = None
+        return tuple(found)
+
+    def traffic(self) -> tuple[int, int]:
+        return self._traffic.received, self._traffic.sent
+
+    def counters(self) -> Mapping[str, int]:
+        return self._counters.snapshot()
+
+    # --- peers ----------------------------------------------------------------------------------
+
+    def peers(self) -> Sequence[RemotePeer]:
+        return self._table.peers()
+
+    def on_peer_connected(self, handler: Callable[[RemotePeer], None]) -> None:
+        self._connected_handlers.append(handler)
+
+    def on_peer_disconnected(self, handler: Callable[[PeerId], None]) -> None:
+        self._disconnected_handlers.append(handler)
+
+    async def connect(self, multiaddr: str) -> RemotePeer:
+        """Raises ConfigError (the text is no address), TransportError (names the address)."""
+        return await self._connect(parse_multiaddr(multiaddr))
+
+    def keep_connected(self, multiaddrs: Sequence[str]) -> None:
+        """Adds to what is kept; unusable addresses are counted and skipped."""
+        addresses: list[Multiaddr] = []
+        for text in multiaddrs:
+            try:
+                address = parse_multiaddr(text)
+                self._transport_for(address)
+            except (ConfigError, TransportError):
+                self._counters.add("libp2p.kept_address_unusable")
+                continue
+            if address.peer_id != self._peer_id:
+                addresses.append(address)
+        self._kept.add(addresses)
+
+    async def disconnect(self, peer_id: PeerId) -> None:
+        """Close its connections, and keep it connected no longer."""
+        self._kept.remove(peer_id)
+        connections = [each for each in self._connections if each.peer_id == peer_id]
+        for connection in connections:
+            connection.close()
+        await asyncio.gather(*(connection.wait_closed() for connection in connections))
+
+    async def ping(self, peer_id: PeerId) -> float:
+        """Seconds of one round trip on a stream of its own.  Raises TransportError."""
+        stream = await self.new_stream(peer_id, (PING,))
+        now = asyncio.get_running_loop().time
+        try:
+            return await measure_ping(stream, payload=self._entropy(PING_BYTES), now=now)
+        except RemoteProtocolError as error:
+            await stream.reset()
+            self._counters.add(f"libp2p.{error.reason}")
+            raise TransportError(f"{peer_id} answered a ping with something else") from error
+
+    # --- streams --------------------------------------------------------------------------------
+
+    def set_stream_handler(self, protocol: ProtocolId, handler: StreamHandler) -> None:
+        self._server.set_handler(protocol, handler)
+        if self._running and self._connections and not self._push_scheduled:
+            self._push_scheduled = True
+            asyncio.get_running_loop().call_soon(self._push_identify)
+
+    async def new_stream(self, peer_id: PeerId, protocols: Sequence[ProtocolId]) -> Stream:
+        problem = TransportError(f"{peer_id} is not connected")
+        for connection in self._table.connections(peer_id):
+            try:
+                stream = connection.open_stream()
+            except TransportError as error:
+                problem = error
+                continue
+            await self._server.propose(stream, protocols)
+            return stream
+        raise problem
+
+    # --- establishing ---------------------------------------------------------------------------
+
+    def _accept(self, pipe: Pipe) -> None:
+        full = len(self._connections) + self._handshakes >= self._limits.max_connections
+        if full or self._handshakes >= self._limits.max_handshakes:
+            self._counters.add("libp2p.inbound_connections_limit")
+            pipe.abort()
+        elif not self._running:
+            pipe.abort()
+        else:
+            self._handshakes += 1
+            self._tasks.spawn(self._serve_connection(pipe))
+
+    async def _serve_connection(self, pipe: Pipe) -> None:
+        try:
+            await self._establish(pipe, initiator=False, expected_peer=None)
+        except RemoteProtocolError as error:
+            self._counters.add(f"libp2p.{error.reason}")
+        except TransportError:
+            self._counters.add("libp2p.inbound_handshake_lost")
+        finally:
+            self._handshakes -= 1
+
+    async def _connect(self, address: Multiaddr) -> RemotePeer:
+        if address.peer_id is not None:
+            known = self._table.peer(address.peer_id)
+            if known is not None:
+                return known
+        key = str(address)
+        dial = self._dials.get(key)
+        if dial is None:
+            dial = self._dials[key] = self._tasks.spawn(self._dial(address))
+            dial.add_done_callback(lambda _: self._dials.pop(key, None))
+        try:
+            return await asyncio.shield(dial)
+        except asyncio.CancelledError:
+            if dial.cancelled() and not self._running:
+                raise TransportError("this node is stopping") from None
+            raise
+
+    async def _dial(self, address: Multiaddr) -> RemotePeer:
+        try:
+            self._check_dialable(address)
+            pipe = await self._dial_pipe(address)
+        except TransportError:
+            self._counters.add("libp2p.dial_failed")
+            raise
+        try:
+            return await self._establish(pipe, initiator=True, expected_peer=address.peer_id)
+        except WrongPeerError as error:
+            self._counters.add("libp2p.dial_wrong_peer")
+            raise TransportError(f"{address}: {error}") from error
+        except RemoteProtocolError as error:
+            self._counters.add(f"libp2p.{error.reason}")
+            raise TransportError(f"{address}: the peer broke the protocol ({error})") from error
+        except TransportError as error:
+            self._counters.add("libp2p.outbound_handshake_lost")
+            raise TransportError(f"{address}: {error}") from error
+
+    def _check_dialable(self, address: Multiaddr) -> None:
+        if not self._running:
+            raise TransportError("this node is not running")
+        if address.peer_id == self._peer_id:
+            raise TransportError(f"{address} is this node itself")
+        if len(self._connections) + self._handshakes >= self._limits.max_connections:
+            raise TransportError(f"{self._limits.max_connections} connections are open already")
+
+    async def _dial_pipe(self, address: Multiaddr) -> Pipe:
+        transport = self._transport_for(address)
+        try:
+            async with asyncio.timeout(self._limits.dial_timeout_ms / 1_000):
+                return await transport.dial(address)
+        except TimeoutError:
+            waited = f"{self._limits.dial_timeout_ms} ms"
+            raise TransportError(f"cannot connect to {address}: no answer in {waited}") from None
+
+    async def _establish(
+        self, pipe: Pipe, *, initiator: bool, expected_peer: PeerId | None
+    ) -> RemotePeer:
+        """Upgrade and identify.  Raises RemoteProtocolError, TransportError; the pipe is gone."""
+        try:
+            async with asyncio.timeout(self._limits.handshake_timeout_ms / 1_000):
+                return await self._upgrade_and_identify(
+                    pipe, initiator=initiator, expected_peer=expected_peer
+                )
+        except BaseException as error:
+            pipe.abort()
+            await pipe.wait_closed()
+            if isinstance(error, TimeoutError):
+                self._counters.add("libp2p.handshake_timeout")
+                raise TransportError("the handshake took too long") from None
+            raise
+
+    async def _upgrade_and_identify(
+        self, pipe: Pipe, *, initiator: bool, expected_peer: PeerId | None
+    ) -> RemotePeer:
+        upgraded = await upgrade(
+            pipe,
+            initiator=initiator,
+            identity=self._identity,
+            expected_peer=expected_peer,
+            entropy=self._entropy,
+            limits=self._limits,
+        )
+        if upgraded.peer_id == self._peer_id:
+            raise TransportError("the peer is this node itself")
+        connection = Connection(
+            upgraded.pipe,
+            upgraded.muxer,
+            peer_id=upgraded.peer_id,
+            outbound=initiator,
+            owner=self,
+            limits=self._limits,
+            counters=self._counters,
+        )
+        self._connections.add(connection)
+        connection.start()
+        remote = await self._identify(connection)
+        self._identified(connection, remote)
+        return remote
+
+    async def _identify(self, connection: Connection) -> RemotePeer:
+        stream = connection.open_stream()
+        await self._server.propose(stream, (IDENTIFY,))
+        message = await receive_identify(stream)
+        stream.finish()
+        self._check_own_key(connection, message)
+        return remote_peer(
+            message,
+            peer_id=connection.peer_id,
+            seen_at=connection.remote_address,
+            outbound=connection.outbound,
+        )
+
+    @staticmethod
+    def _check_own_key(connection: Connection, message: IdentifyMessage) -> None:
+        key = message.public_key
+        if key is not None and peer_id_of_key(key) != connection.peer_id:
+            raise RemoteProtocolError("identify_foreign_key")
+
+    def _identified(self, connection: Connection, remote: RemotePeer) -> None:
+        if connection.lost:
+            raise TransportError("the connection was lost")
+        peer_id = connection.peer_id
+        if self._table.add(connection, remote):
+            for handler in self._connected_handlers:
+                handler(remote)
+        else:
+            self._counters.add("libp2p.duplicate_connections")
+            surplus = self._table.connections(peer_id)[self._limits.max_connections_per_peer :]
+            for each in surplus:
+                each.drop("connections_per_peer_limit")
+            self._prune_later(peer_id)
+        connection.identified.set()
+
+    def _prune_later(self, peer_id: PeerId) -> None:
+        if peer_id not in self._prunings:
+            delay = self._limits.duplicate_grace_ms / 1_000
+            loop = asyncio.get_running_loop()
+            self._prunings[peer_id] = loop.call_later(delay, self._prune, peer_id)
+
+    def _prune(self, peer_id: PeerId) -> None:
+        """Close what is second best, once nothing is open on it."""
+        del self._prunings[peer_id]
+        second_best = self._table.connections(peer_id)[1:]
+        for connection in second_best:
+            if connection.stream_count == 0:
+                connection.close()
+        if any(connection.usable for connection in second_best):
+            self._prune_later(peer_id)
+
+    def _transport_for(self, address: Multiaddr) -> Transport:
+        for transport in self._transports:
+            if transport.carries(address):
+                return transport
+        raise TransportError(f"{address}: this node has no transport for /{address.layer}")
+
+    # --- ConnectionOwner ------------------------------------------------------------------------
+
+    def stream_opened(self, connection: Connection, stream: MuxedStream) -> None:
+        if self._running:
+            self._tasks.spawn(self._server.serve(connection, stream))
+
+    def connection_lost(self, connection: Connection, reason: str) -> None:
+        del reason  # counted already
+        self._connections.discard(connection)
+        connection.identified.set()
+        peer_id = connection.peer_id
+        if self._table.remove(connection):
+            self._kept.peer_lost(peer_id)
+            for handler in self._disconnected_handlers:
+                handler(peer_id)
+
+    def is_kept(self, peer_id: PeerId) -> bool:
+        return peer_id in self._kept
+
+    # --- identify, as a protocol that is served -------------------------------------------------
+
+    def _own_identify(self, observed: Multiaddr | None) -> IdentifyMessage:
+        addresses = (parse_multiaddr(text).with_peer(None) for text in self.addresses())
+        return IdentifyMessage(
+            public_key=self._encoded_key,
+            listen_addresses=tuple(address.to_bytes() for address in addresses),
+            protocols=tuple(sorted(self._server.protocols())),
+            observed_address=None if observed is None else observed.to_bytes(),
+            protocol_version=PROTOCOL_VERSION,
+            agent_version=self._agent,
+        )
+
+    async def _serve_identify(self, stream: Stream) -> None:
+        connection = self._connection_of(stream)
+        await send_identify(stream, self._own_identify(connection.remote_address))
+
+    async def _serve_push(self, stream: Stream) -> None:
+        connection = self._connection_of(stream)
+        message = await receive_identify(stream)
+        self._check_own_key(connection, message)
+        known = self._table.remote(connection)
+        if known is not None:
+            self._table.update(
+                connection, updated_peer(known, message, seen_at=connection.remote_address)
+            )
+
+    @staticmethod
+    def _connection_of(stream: Stream) -> Connection:
+        if isinstance(stream, MuxedStream) and isinstance(stream.owner, Connection):
+            return stream.owner
+        raise LocalProtocolError("identify is served on this host's own streams only")
+
+    def _push_identify(self) -> None:
+        self._push_scheduled = False
+        for remote in self._table.peers():
+            if IDENTIFY_PUSH in remote.protocols and self._running:
+                self._tasks.spawn(self._push_identify_to(remote.peer_id))
+
+    async def _push_identify_to(self, peer_id: PeerId) -> None:
+        try:
+            stream = await self.new_stream(peer_id, (IDENTIFY_PUSH,))
+            await send_identify(stream, self._own_identify(None))
+        except TransportError:
+            self._counters.add("libp2p.identify_push_failed")

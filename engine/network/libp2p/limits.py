@@ -1,0 +1,42 @@
+"""Bounds and time-outs of a host.  Every bound that is hit is counted and none is unlimited."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLimits:
+    max_connections: int = 256
+    """Established and in handshake, in and out."""
+    max_handshakes: int = 64
+    """Inbound connections that have not finished their handshake."""
+    max_connections_per_peer: int = 4
+    max_inbound_streams: int = 256
+    """Per connection; what comes on top is reset."""
+    max_outbound_streams: int = 1_024
+    max_unread_bytes: int = 8 * 1024 * 1024
+    """Per connection, over all its streams; the stream that passes it is reset."""
+    max_queued_bytes: int = 4 * 1024 * 1024
+    """Bytes for a peer that does not take them; past this the connection is dropped."""
+    max_kept_peers: int = 64
+    max_kept_addresses: int = 8
+    """Per kept peer."""
+    dial_timeout_ms: int = 10_000
+    handshake_timeout_ms: int = 10_000
+    """From the socket to the identified peer."""
+    stream_timeout_ms: int = 10_000
+    """To agree on a protocol for a stream."""
+    write_timeout_ms: int = 15_000
+    """Without any progress: the stream is reset, or the connection dropped."""
+    linger_timeout_ms: int = 10_000
+    """For the peer to close its half after a handler has returned."""
+    close_timeout_ms: int = 1_000
+    ping_interval_ms: int = 8_000
+    """Of silence; then the peer is pinged."""
+    ping_timeout_ms: int = 8_000
+    idle_timeout_ms: int = 300_000
+    """Without any stream.  Kept peers are exempt."""
+    duplicate_grace_ms: int = 2_000
+    """Then a second connection to the same peer is closed, as soon as it has no stream."""
+    retry_first_ms: int = 250
+    retry_cap_near_ms: int = 5_000
+    retry_cap_far_ms: int = 60_000

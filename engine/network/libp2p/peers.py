@@ -1,0 +1,66 @@
+"""The table of peers: which connections each has, and which of them new streams use.
+
+Two nodes that dial each other at the same moment end with two connections; both must choose the
+same one without talking.  Of connections that were made within a few seconds of each other the one
+dialled by the smaller peer id wins; otherwise the newest wins, because the older one may be half
+dead.  A peer counts as connected while it has an identified connection.  Refuses to know sockets.
+"""
+
+from engine.network.libp2p.connection import Connection
+from engine.network.libp2p.peer_id import peer_id_to_bytes
+from engine.network.libp2p.ports import PeerId, RemotePeer
+
+SIMULTANEOUS_S = 5.0
+
+
+class PeerTable:
+    def __init__(self, own_peer_id: PeerId) -> None:
+        self._own_id_bytes = peer_id_to_bytes(own_peer_id)
+        self._identified: dict[PeerId, dict[Connection, RemotePeer]] = {}
+
+    def add(self, connection: Connection, remote: RemotePeer) -> bool:
+        """Whether this is the peer's first connection."""
+        connections = self._identified.setdefault(connection.peer_id, {})
+        connections[connection] = remote
+        return len(connections) == 1
+
+    def remove(self, connection: Connection) -> bool:
+        """Whether this was the peer's last identified connection."""
+        connections = self._identified.get(connection.peer_id, {})
+        if connections.pop(connection, None) is None or connections:
+            return False
+        del self._identified[connection.peer_id]
+        return True
+
+    def update(self, connection: Connection, remote: RemotePeer) -> None:
+        """Only if the connection is still in the table."""
+        connections = self._identified.get(connection.peer_id, {})
+        if connection in connections:
+            connections[connection] = remote
+
+    def remote(self, connection: Connection) -> RemotePeer | None:
+        return self._identified.get(connection.peer_id, {}).get(connection)
+
+    def connections(self, peer_id: PeerId) -> list[Connection]:
+        """Best first."""
+        usable = [each for each in self._identified.get(peer_id, {}) if each.usable]
+        newest_first = sorted(usable, key=lambda each: each.established_at, reverse=True)
+        if not newest_first:
+            return []
+        since = newest_first[0].established_at - SIMULTANEOUS_S
+        # A stable sort: within a class the newest stays first.
+        return sorted(
+            newest_first, key=lambda each: each.established_at < since or not self._favoured(each)
+        )
+
+    def peer(self, peer_id: PeerId) -> RemotePeer | None:
+        connections = self.connections(peer_id)
+        return self.remote(connections[0]) if connections else None
+
+    def peers(self) -> list[RemotePeer]:
+        found = (self.peer(peer_id) for peer_id in self._identified)
+        return [remote for remote in found if remote is not None]
+
+    def _favoured(self, connection: Connection) -> bool:
+        own_is_smaller = self._own_id_bytes < peer_id_to_bytes(connection.peer_id)
+        return connection.outbound == own_is_smaller

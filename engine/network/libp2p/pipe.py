@@ -1,0 +1,161 @@
+"""Pipes: ordered bytes to and from one peer, before anything is multiplexed.
+
+A transport gives a ``Pipe``; the Noise layer is a ``Pipe`` on top of it.  During the upgrade a pipe
+is read with ``read_exactly``; then ``attach`` hands it to a ``PipeSink``, which is called on the
+loop as bytes arrive, without a task in between.  ``write`` never blocks: what is queued is visible, and
+whoever writes must look.  Refuses to know what the bytes mean.
+"""
+
+import asyncio
+from typing import Protocol
+
+from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
+from engine.network.libp2p.multiaddr import Multiaddr
+
+MAX_EARLY_BYTES = 1024 * 1024
+"""What may arrive before the pipe is attached."""
+
+
+class PipeSink(Protocol):
+    """Owner of an attached pipe.  Called on the loop; must not raise."""
+
+    def bytes_received(self, data: bytes, /) -> None: ...
+
+    def pipe_lost(self, error: Exception | None, /) -> None:
+        """Called once at least; None means that the peer closed it."""
+
+    def writing_paused(self) -> None: ...
+
+    def writing_resumed(self) -> None: ...
+
+
+class Pipe(Protocol):
+    @property
+    def remote_address(self) -> Multiaddr: ...
+
+    @property
+    def queued_bytes(self) -> int: ...
+
+    async def read_exactly(self, count: int, /) -> bytes:
+        """Raises TransportError, RemoteProtocolError.  Only before ``attach``."""
+
+    def write(self, data: bytes, /) -> None: ...
+
+    def attach(self, sink: PipeSink, /) -> None: ...
+
+    def close(self) -> None:
+        """Send what is queued, then close."""
+
+    def abort(self) -> None: ...
+
+    async def wait_closed(self) -> None: ...
+
+
+class ReadBuffer:
+    """Bytes that arrived and were not read yet; one reader at a time."""
+
+    __slots__ = ("_data", "_ended", "_error", "_waiter")
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._ended = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def feed(self, data: bytes) -> None:
+        self._data += data
+        self._wake()
+
+    def end(self) -> None:
+        self._ended = True
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """Unread bytes are dropped.  The first error stays."""
+        if self._error is None:
+            self._error = error
+            self._data.clear()
+        self._wake()
+
+    def take(self, limit: int) -> bytes:
+        taken = bytes(self._data[:limit])
+        del self._data[:limit]
+        return taken
+
+    async def read_some(self, limit: int) -> bytes:
+        """b"" at the end.  Raises what ``fail`` was given."""
+        while not self._data:
+            if self._error is not None:
+                raise self._error
+            if self._ended:
+                return b""
+            await self._wait()
+        return self.take(limit)
+
+    async def wait_for(self, count: int) -> None:
+        """Until ``count`` bytes are there.  Raises TransportError if the end comes first."""
+        while len(self._data) < count:
+            if self._error is not None:
+                raise self._error
+            if self._ended:
+                raise TransportError(f"the peer closed after {len(self._data)} of {count} bytes")
+            await self._wait()
+
+    async def _wait(self) -> None:
+        if self._waiter is not None:
+            raise LocalProtocolError("two tasks read the same stream")
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class EarlyBytes:
+    """The half that every pipe shares: buffered until attached, then pushed to the sink."""
+
+    def __init__(self) -> None:
+        self._early = ReadBuffer()
+        self._sink: PipeSink | None = None
+
+    async def read_exactly(self, count: int) -> bytes:
+        await self._early.wait_for(count)
+        return self._early.take(count)
+
+    def attach(self, sink: PipeSink) -> None:
+        self._sink = sink
+        if len(self._early):
+            sink.bytes_received(self._early.take(len(self._early)))
+
+    def deliver(self, data: bytes) -> None:
+        """Raises RemoteProtocolError("early_bytes_limit")."""
+        if self._sink is not None:
+            self._sink.bytes_received(data)
+        elif len(self._early) + len(data) > MAX_EARLY_BYTES:
+            raise RemoteProtocolError("early_bytes_limit")
+        else:
+            self._early.feed(data)
+
+    def lost(self, error: Exception | None) -> None:
+        self._early.fail(error or TransportError("the peer closed the connection"))
+        if self._sink is not None:
+            self._sink.pipe_lost(error)
+
+    def writing_paused(self) -> None:
+        if self._sink is not None:
+            self._sink.writing_paused()
+
+    def writing_resumed(self) -> None:
+        if self._sink is not None:
+            self._sink.writing_resumed()

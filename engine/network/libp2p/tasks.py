@@ -1,0 +1,48 @@
+"""The tasks of a host: none outlives it, and none dies unheard.
+
+A ChatError that ends a task was for whoever awaits it; any other exception is a bug here or in a
+protocol's handler, and is logged with its traceback.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import TypeVar
+
+from engine.core.counters import Counters
+from engine.core.errors import ChatError
+
+_LOGGER = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class OwnedTasks:
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def spawn(self, work: Coroutine[object, object, _T]) -> asyncio.Task[_T]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    async def cancel_all(self) -> None:
+        """Returns when all have ended, those too that were started meanwhile."""
+        while self._tasks:
+            tasks = tuple(self._tasks)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+
+    def _done(self, task: asyncio.Task[_T]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and not isinstance(error, ChatError):
+            self._counters.add("libp2p.task_failed")
+            _LOGGER.error("a network task failed", exc_info=error)

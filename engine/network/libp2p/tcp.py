@@ -1,0 +1,205 @@
+"""TCP: the transport under everything.  Listens and dials; each connection is a ``Pipe``.
+
+Addresses are multiaddrs; errors name the address and the operating system's reason.  A transport
+for another layer (WebSocket) is another class with ``listen`` and ``dial``.  Knows no libp2p.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.network.libp2p.multiaddr import HostKind, Layer, Multiaddr, multiaddr_of_socket
+from engine.network.libp2p.pipe import EarlyBytes, Pipe
+
+_FAMILIES = {
+    HostKind.IP4: socket.AF_INET,
+    HostKind.DNS4: socket.AF_INET,
+    HostKind.IP6: socket.AF_INET6,
+    HostKind.DNS6: socket.AF_INET6,
+    HostKind.DNS: socket.AF_UNSPEC,
+}
+_WRITE_HIGH_WATER = 256 * 1024
+_BACKLOG = 256
+# Documentation addresses (RFC 5737, RFC 3849): routed like any far host, and nobody's.
+_FAR_IP4, _FAR_IP6 = "192.0.2.1", "2001:db8::1"
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Bytes on all connections, ever."""
+
+    received: int = 0
+    sent: int = 0
+
+
+class Listener(Protocol):
+    @property
+    def address(self) -> Multiaddr:
+        """Where it listens, with the port that was chosen."""
+
+    def close(self) -> None: ...
+
+    async def wait_closed(self) -> None: ...
+
+
+class Transport(Protocol):
+    def carries(self, address: Multiaddr, /) -> bool: ...
+
+    async def listen(self, address: Multiaddr, accept: Callable[[Pipe], None], /) -> Listener:
+        """Raises TransportError."""
+
+    async def dial(self, address: Multiaddr, /) -> Pipe:
+        """Raises TransportError."""
+
+
+class TcpPipe(EarlyBytes, asyncio.Protocol):
+    """One TCP connection."""
+
+    def __init__(self, traffic: Traffic, accept: Callable[[Pipe], None] | None = None) -> None:
+        super().__init__()
+        self._traffic = traffic
+        self._accept = accept
+        self._transport: asyncio.Transport | None = None
+        self._remote_address: Multiaddr | None = None
+        self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    # --- asyncio.Protocol -----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
+        peer = self._transport.get_extra_info("peername")
+        connection = self._transport.get_extra_info("socket")
+        if peer is None or connection is None:  # gone before it was accepted
+            self._transport.abort()
+            return
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._remote_address = multiaddr_of_socket(peer[0], peer[1])
+        if self._accept is not None:
+            self._accept(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._traffic.received += len(data)
+        try:
+            self.deliver(data)
+        except RemoteProtocolError as error:
+            self.abort()
+            self.lost(error)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        error = None if exc is None else TransportError(f"connection lost: {exc}")
+        self.lost(error)
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    def pause_writing(self) -> None:
+        self.writing_paused()
+
+    def resume_writing(self) -> None:
+        self.writing_resumed()
+
+    # --- Pipe -----------------------------------------------------------------------------------
+
+    @property
+    def remote_address(self) -> Multiaddr:
+        if self._remote_address is None:
+            raise TransportError("the connection was lost before it was established")
+        return self._remote_address
+
+    @property
+    def queued_bytes(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._traffic.sent += len(data)
+            self._transport.write(data)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def wait_closed(self) -> None:
+        await asyncio.shield(self._closed)
+
+
+@dataclass(frozen=True, slots=True)
+class TcpListener:
+    address: Multiaddr
+    server: asyncio.Server
+
+    def close(self) -> None:
+        self.server.close()
+
+    async def wait_closed(self) -> None:
+        await self.server.wait_closed()
+
+
+class TcpTransport:
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic = traffic
+
+    def carries(self, address: Multiaddr) -> bool:
+        return address.layer is Layer.RAW
+
+    async def listen(self, address: Multiaddr, accept: Callable[[Pipe], None]) -> TcpListener:
+        loop = asyncio.get_running_loop()
+        try:
+            server = await loop.create_server(
+                lambda: TcpPipe(self._traffic, accept),
+                address.host,
+                address.port,
+                family=_FAMILIES[address.host_kind],
+                backlog=_BACKLOG,
+            )
+        except OSError as error:
+            raise TransportError(f"cannot listen on {address}: {_reason(error)}") from error
+        host, port = server.sockets[0].getsockname()[:2]
+        return TcpListener(multiaddr_of_socket(host, port), server)
+
+    async def dial(self, address: Multiaddr) -> Pipe:
+        loop = asyncio.get_running_loop()
+        try:
+            _, pipe = await loop.create_connection(
+                lambda: TcpPipe(self._traffic),
+                address.host,
+                address.port,
+                family=_FAMILIES[address.host_kind],
+            )
+        except OSError as error:
+            raise TransportError(f"cannot connect to {address}: {_reason(error)}") from error
+        return pipe
+
+
+def _reason(error: OSError) -> str:
+    """The system's words, without asyncio's own around them."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
+
+
+def own_addresses(listening: Multiaddr) -> list[Multiaddr]:
+    """Where others can reach a listener: itself, or loopback and the outward address if on all."""
+    if not listening.is_unspecified:
+        return [listening]
+    family, loopback, far = (
+        (socket.AF_INET, "127.0.0.1", _FAR_IP4)
+        if listening.host_kind is HostKind.IP4
+        else (socket.AF_INET6, "::1", _FAR_IP6)
+    )
+    addresses = [multiaddr_of_socket(loopback, listening.port)]
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((far, 9))  # sends nothing: it only asks the routing table
+        except OSError:
+            return addresses  # no network
+        addresses.append(multiaddr_of_socket(probe.getsockname()[0], listening.port))
+    return [replace(address, layer=listening.layer) for address in addresses]
