@@ -305,3 +305,25 @@ class KeyCap(Text):
         painter.drawRoundedRect(box, 5, 5)
         painter.end()
         super().paintEvent(event)
+
+
+class Pill(Text):
+    """A short mark behind a name: "you", "admin", "maybe"."""
+
+    def __init__(self, text: str, *, ink: ColourRole, fill: ColourRole) -> None:
+        super().__init__(text, face="micro", colour=ink, strong=True)
+        self._fill: ColourRole = fill
+        self.setContentsMargins(7, 1, 7, 1)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        outlined = theme.is_high_contrast
+        painter.setPen(QPen(theme.line, 1) if outlined else QPen(Qt.PenStyle.NoPen))
+        painter.setBrush(colour_of(theme, self._fill))
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(box, 7, 7)
+        painter.end()
+        super().paintEvent(event)

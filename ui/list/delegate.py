@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.events import ConversationView
 from ui.avatar import draw_avatar
+from ui.badge import badge_text, draw_badge
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
 from ui.icons import draw_icon
 from ui.list.model import CONVERSATION_ROLE, ConversationModel
@@ -22,28 +23,7 @@ from ui.words import is_group, list_time, one_line
 
 _ROW, _AVATAR, _RAIL_AVATAR, _RAIL_ROW = 60, 42, 40, 54
 _STACK_TIME_FROM_PERCENT = 150
-_MOST_UNREAD = 999
 _Index = QModelIndex | QPersistentModelIndex
-
-
-def badge_text(number: int) -> str:
-    return str(number) if number <= _MOST_UNREAD else f"{_MOST_UNREAD}+"
-
-
-def draw_badge(painter: QPainter, right_middle: QPointF, text: str, *, muted: bool) -> float:
-    """A filled pill that ends at ``right_middle``; returns its width."""
-    theme = current_theme()
-    font = QFont(theme.type.micro.strong())
-    height = float(theme.metrics.scaled(20))
-    width = max(height, QFontMetricsF(font).horizontalAdvance(text) + theme.metrics.scaled(12))
-    box = QRectF(right_middle.x() - width, right_middle.y() - height / 2, width, height)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.badgeMute if muted else theme.accent)
-    painter.drawRoundedRect(box, height / 2, height / 2)
-    painter.setFont(font)
-    painter.setPen(theme.onMute if muted else theme.onAccent)
-    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
-    return width
 
 
 class ConversationDelegate(QStyledItemDelegate):

@@ -1,0 +1,28 @@
+"""The pill that carries a count of unread messages."""
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter
+
+from ui.theme import current_theme
+
+_MOST_UNREAD = 999
+
+
+def badge_text(number: int) -> str:
+    return str(number) if number <= _MOST_UNREAD else f"{_MOST_UNREAD}+"
+
+
+def draw_badge(painter: QPainter, right_middle: QPointF, text: str, *, muted: bool) -> float:
+    """A filled pill that ends at ``right_middle``; returns its width."""
+    theme = current_theme()
+    font = QFont(theme.type.micro.strong())
+    height = float(theme.metrics.scaled(20))
+    width = max(height, QFontMetricsF(font).horizontalAdvance(text) + theme.metrics.scaled(12))
+    box = QRectF(right_middle.x() - width, right_middle.y() - height / 2, width, height)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.badgeMute if muted else theme.accent)
+    painter.drawRoundedRect(box, height / 2, height / 2)
+    painter.setFont(font)
+    painter.setPen(theme.onMute if muted else theme.onAccent)
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    return width

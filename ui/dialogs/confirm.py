@@ -1,0 +1,109 @@
+"""Questions with consequences: leave, delete, open a link, quit.  The safe answer has the focus."""
+
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from engine.events import ConversationView
+from ui.controls import ButtonKind, Text
+from ui.dialogs.sheet import Sheet
+from ui.words import count, one_line
+
+_OPENABLE = frozenset({"https", "mailto"})
+_LONGEST_URL = 4096
+
+
+class Confirm(Sheet):
+    def __init__(
+        self,
+        title: str,
+        words: str,
+        *,
+        yes: str,
+        kind: ButtonKind = "primary",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(title, words, parent=parent)
+        self.cancel = self.add_button("Cancel", left=True, kind="ghost")
+        self.confirm = self.add_button(yes, kind=kind)
+        self.cancel.clicked.connect(self.reject)
+        self.confirm.clicked.connect(self.accept)
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+
+
+def leave_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
+    name = one_line(conversation.name, 60)
+    words = (
+        "The others are told if they can be reached. Its messages are removed from this device"
+        " and you need a new invitation to come back."
+    )
+    if conversation.waiting_to_send or conversation.failed:
+        unsent = conversation.waiting_to_send + conversation.failed
+        words += f" {count(unsent, 'message')} of yours never got out and will be lost."
+    return Confirm(f"Leave {name}?", words, yes="Leave group", kind="danger", parent=parent)
+
+
+def delete_confirm(parent: QWidget, *, unsent: bool) -> Confirm:
+    words = (
+        "It was not sent. It is removed from this device and nobody will get it."
+        if unsent
+        else "It is removed from this device only. The others keep it."
+    )
+    title = "Discard this message?" if unsent else "Delete for you?"
+    yes = "Discard" if unsent else "Delete"
+    return Confirm(title, words, yes=yes, kind="danger", parent=parent)
+
+
+def quit_confirm(waiting: int, parent: QWidget) -> Confirm:
+    return Confirm(
+        "Quit while messages wait?",
+        f"{count(waiting, 'message')} could not be sent yet."
+        " Nothing is lost: sending goes on when you start Causerie again.",
+        yes="Quit",
+        parent=parent,
+    )
+
+
+def openable(target: str) -> QUrl | None:
+    """The address, if it is one that may be opened: https and mailto only."""
+    if len(target) > _LONGEST_URL:
+        return None
+    url = QUrl(target, QUrl.ParsingMode.StrictMode)
+    if not url.isValid() or url.scheme().lower() not in _OPENABLE:
+        return None
+    return url if url.scheme().lower() == "mailto" or url.host() else None
+
+
+class OpenLinkConfirm(Confirm):
+    """Shows the address in its encoded form, in which look-alike letters give themselves away."""
+
+    def __init__(self, url: QUrl, parent: QWidget | None = None) -> None:
+        super().__init__(
+            "Open this address?",
+            "It leaves Causerie and opens in another program, which tells that site your"
+            " network address.",
+            yes="Open",
+            parent=parent,
+        )
+        encoded = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
+        self.address = QLineEdit(encoded)
+        self.address.setReadOnly(True)
+        self.address.setAccessibleName("Full address")
+        self.address.setCursorPosition(0)
+        self.body.addWidget(self.address)
+        host = url.host(QUrl.ComponentFormattingOption.FullyEncoded)
+        if host:
+            site = Text(f"Site: {host}", face="label", colour="ink", strong=True, wrap=True)
+            site.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            self.body.addWidget(site)
+
+
+class RefusedLink(Sheet):
+    def __init__(self, target: str, parent: QWidget | None = None) -> None:
+        super().__init__(
+            "This address is not opened",
+            "Causerie opens web addresses that start with https and mail addresses only.",
+            parent=parent,
+        )
+        self.body.addWidget(Text(one_line(target, 200), face="code", colour="ink2", wrap=True))
+        self.add_close()

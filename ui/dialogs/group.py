@@ -1,0 +1,206 @@
+"""Sheets about one group: making it, inviting to it, and who is in it."""
+
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.api import MAX_NAME_CHARACTERS
+from engine.core.errors import ChatError
+from engine.events import ConversationView, MemberView
+from ui.avatar import Avatar
+from ui.controls import ColourRole, ElidedText, Pill, Text
+from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.tasks import Tasks
+from ui.words import count, one_line, present_members
+
+_SAID_COPIED_MS = 2500
+_LIST_HEIGHT = 360
+
+
+class CreateGroup(Sheet):
+    """Asks for a name; ``create`` may refuse it, and then the reason stands under the field."""
+
+    def __init__(
+        self, create: Callable[[str], Awaitable[None]], tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(
+            "New group",
+            "Give it a name. You can invite people as soon as it is there.",
+            parent=parent,
+        )
+        self._create = create
+        self._tasks = tasks
+        self.name = QLineEdit()
+        self.name.setMaxLength(MAX_NAME_CHARACTERS)
+        self.name.setPlaceholderText("For example Tide Gauge")
+        self.problem = problem_line()
+        self.body.addWidget(field_label("Name of the group", self.name))
+        self.body.addWidget(self.name)
+        self.body.addWidget(self.problem)
+        cancel = self.add_button("Cancel", left=True, kind="ghost")
+        self.confirm = self.add_button("Create group", kind="primary")
+        self.confirm.setDefault(True)
+        cancel.clicked.connect(self.reject)
+        self.confirm.clicked.connect(self._submit)
+        self.name.textChanged.connect(self._judge)
+        self._judge()
+        self.name.setFocus()
+
+    def _judge(self) -> None:
+        say_problem(self.problem, "")
+        self.confirm.setEnabled(bool(self.name.text().strip()))
+
+    def _submit(self) -> None:
+        self.confirm.setEnabled(False)
+        self._tasks.spawn(self._make, purpose="create the group", retry=False)
+
+    async def _make(self) -> None:
+        try:
+            await self._create(self.name.text().strip())
+        except ChatError as error:
+            say_problem(self.problem, str(error))
+            self.confirm.setEnabled(True)
+            self.name.setFocus()
+        else:
+            self.accept()
+
+
+class InviteLink(Sheet):
+    """The invitation as text to copy, with what it gives away said beside it."""
+
+    def __init__(
+        self, conversation: ConversationView, link: str, parent: QWidget | None = None
+    ) -> None:
+        name = one_line(conversation.name, 60)
+        super().__init__(
+            f"Invite to {name}",
+            "Send this link over a channel you trust.",
+            parent=parent,
+        )
+        self.link = QPlainTextEdit(link)
+        self.link.setReadOnly(True)
+        self.link.setProperty("kind", "field")
+        self.link.setTabChangesFocus(True)
+        self.link.setFixedHeight(96)
+        self.body.addWidget(field_label("Invitation link", self.link))
+        self.body.addWidget(self.link)
+        warning = Text(
+            "Anyone with this link can read this group", face="label", colour="warn", strong=True
+        )
+        warning.setWordWrap(True)
+        self.body.addWidget(warning)
+        self.body.addWidget(_fingerprints(conversation))
+        close = self.add_button("Close", left=True, kind="ghost")
+        close.clicked.connect(self.reject)
+        self.copy_button = self.add_button("Copy link", kind="primary")
+        self.copy_button.setDefault(True)
+        self.copy_button.clicked.connect(self._copy)
+        self.copy_button.setFocus()
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.link.toPlainText())
+        self.copy_button.rename("Copied")
+        QTimer.singleShot(_SAID_COPIED_MS, self.copy_button, self._offer_again)
+
+    def _offer_again(self) -> None:
+        self.copy_button.rename("Copy link")
+
+
+def _fingerprints(conversation: ConversationView) -> QWidget:
+    """Of the admins: what the invited person can compare."""
+    box = QWidget()
+    layout = QVBoxLayout(box)
+    layout.setContentsMargins(0, 4, 0, 0)
+    layout.setSpacing(2)
+    for member in conversation.members:
+        if member.is_admin:
+            who = "Your" if member.is_self else f"{one_line(member.name, 40)}'s"
+            layout.addWidget(Text(f"{who} fingerprint, to compare", face="caption", colour="ink3"))
+            layout.addWidget(selectable(member.fingerprint))
+    return box
+
+
+def selectable(text: str) -> Text:
+    """A fingerprint or an address, in fixed-width letters, that can be copied."""
+    shown = Text(one_line(text, 200), face="code", colour="ink", wrap=True)
+    shown.setTextInteractionFlags(
+        Qt.TextInteractionFlag.TextSelectableByMouse
+        | Qt.TextInteractionFlag.TextSelectableByKeyboard
+    )
+    return shown
+
+
+class Members(Sheet):
+    def __init__(self, conversation: ConversationView, parent: QWidget | None = None) -> None:
+        here = present_members(conversation)
+        gone = len(conversation.members) - len(here)
+        words = count(len(here), "member")
+        if gone:
+            words += f", {gone} left"
+        super().__init__(f"Members of {one_line(conversation.name, 60)}", words, parent=parent)
+        content = QWidget()
+        rows = QVBoxLayout(content)
+        rows.setContentsMargins(0, 0, 8, 0)
+        rows.setSpacing(12)
+        for member in [*here, *(m for m in conversation.members if m.has_left)]:
+            rows.addWidget(MemberRow(member))
+        rows.addStretch(1)
+        self.body.addWidget(scrolling(content, "Members"))
+        self.add_close()
+
+
+class MemberRow(QWidget):
+    def __init__(self, member: MemberView) -> None:
+        super().__init__()
+        name = one_line(member.name, 60)
+        avatar = Avatar(36, is_group=False)
+        avatar.show_identity(member.participant_id, name)
+        marks: list[tuple[str, ColourRole, ColourRole]] = []
+        if member.is_self:
+            marks.append(("you", "accentInk", "accentSoft"))
+        if member.is_admin:
+            marks.append(("admin", "ink2", "surface2"))
+        if member.has_left:
+            marks.append(("left", "ink3", "surface2"))
+        said = ", ".join([name, *(mark for mark, _, _ in marks)])
+        self.setAccessibleName(f"{said}, fingerprint {member.fingerprint}")
+        first = QHBoxLayout()
+        first.setSpacing(6)
+        colour: ColourRole = "ink3" if member.has_left else "ink"
+        first.addWidget(ElidedText(name, face="body", colour=colour, strong=True))
+        for mark, ink, fill in marks:
+            first.addWidget(Pill(mark, ink=ink, fill=fill))
+        first.addStretch(1)
+        words = QVBoxLayout()
+        words.setSpacing(1)
+        words.addLayout(first)
+        words.addWidget(selectable(member.fingerprint))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(avatar, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(words, 1)
+
+
+def scrolling(content: QWidget, name: str) -> QScrollArea:
+    """As high as its content, up to a bound."""
+    area = QScrollArea()
+    area.setAccessibleName(name)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.viewport().setAutoFillBackground(False)
+    content.setAutoFillBackground(False)
+    area.setWidget(content)
+    area.setMinimumHeight(min(_LIST_HEIGHT, content.sizeHint().height() + 4))
+    return area

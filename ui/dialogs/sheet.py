@@ -1,0 +1,103 @@
+"""The frame of every dialog: title, words, content, buttons; opened, never executed.
+
+``exec()`` inside a coroutine would stop every task of the program, so a sheet opens and its answer
+is awaited.  Closing it in any way answers no.
+"""
+
+import asyncio
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from ui.controls import Button, ButtonKind, Text
+from ui.theme import current_theme, theme_changed
+
+_WIDTH = 440
+_EDGE = 24
+
+
+class Sheet(QDialog):
+    def __init__(self, title: str, words: str = "", *, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setWindowTitle(title)
+        self.setAccessibleName(title)
+        self._whole = QVBoxLayout(self)
+        self._whole.setContentsMargins(_EDGE, 22, _EDGE, 20)
+        self._whole.setSpacing(0)
+        self.title = Text(title, face="title", strong=True, wrap=True)
+        self._whole.addWidget(self.title)
+        if words:
+            self._whole.addSpacing(6)
+            self._whole.addWidget(Text(words, face="body", colour="ink2", wrap=True))
+        self._whole.addSpacing(16)
+        self.body = QVBoxLayout()
+        self.body.setSpacing(8)
+        self._whole.addLayout(self.body)
+        self._whole.addSpacing(20)
+        self.footer = QHBoxLayout()
+        self.footer.setSpacing(8)
+        self._whole.addLayout(self.footer)
+        theme_changed.connect(self.update)
+        self._fit()
+
+    def add_button(self, text: str, *, kind: ButtonKind = "plain", left: bool = False) -> Button:
+        button = Button(text, kind=kind, size="big")
+        if left:
+            self.footer.insertWidget(0, button)
+            self.footer.insertStretch(1, 1)
+        else:
+            self.footer.addWidget(button)
+        return button
+
+    def add_close(self, text: str = "Close") -> Button:
+        self.footer.addStretch(1)
+        button = self.add_button(text)
+        button.clicked.connect(self.reject)
+        button.setDefault(True)
+        return button
+
+    async def answered(self) -> bool:
+        """Open it and wait; True if it was accepted."""
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def settle(code: int) -> None:
+            if not answer.done():
+                answer.set_result(code == QDialog.DialogCode.Accepted.value)
+
+        self.finished.connect(settle)
+        self.open()
+        return await answer
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        QPainter(self).fillRect(self.rect(), current_theme().surface)
+
+    def _fit(self) -> None:
+        width = current_theme().metrics.scaled(_WIDTH)
+        parent = self.parentWidget()
+        if parent is not None:
+            width = min(width, max(280, parent.window().width() - 24))
+        self.setFixedWidth(width)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+
+
+def field_label(text: str, buddy: QWidget) -> Text:
+    label = Text(text, face="small", colour="ink2", strong=True)
+    label.setBuddy(buddy)
+    buddy.setAccessibleName(text)
+    return label
+
+
+def problem_line() -> Text:
+    """For an error said in place; empty until there is one."""
+    line = Text(face="label", colour="danger", wrap=True)
+    line.hide()
+    return line
+
+
+def say_problem(line: Text, text: str) -> None:
+    line.setText(text)
+    line.setAccessibleName(text)
+    line.setVisible(bool(text))

@@ -1,0 +1,236 @@
+"""Where one writes: grows with the text, sends with Enter, and never loses a word.
+
+A text over the limit stays as it is and says by how much it is over.  Drafts are handed out a
+moment after the last key, and at once when the conversation changes.  Layout and limits are
+counted cheaply, so that a very large paste does not hold up the window.
+"""
+
+from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout
+
+from engine.api import MAX_TEXT_BYTES
+from ui.controls import Area, IconButton, Text
+from ui.theme import current_theme, theme_changed
+from ui.words import one_line
+
+MAX_PASTE_CHARACTERS = 16 * MAX_TEXT_BYTES
+"""More than this is refused as a whole: it stays in the clipboard."""
+_BOX = 38
+_MAX_HEIGHT_SHARE = 0.4
+_DRAFT_AFTER_MS = 400
+_TYPING_AGAIN_AFTER_MS = 3000
+_MOST_BYTES_PER_UNIT = 3
+"""Of UTF-8, for one UTF-16 unit: below limit / 3 units nothing needs counting."""
+_KIB = 1024
+
+
+def bytes_over_limit(text: str) -> int:
+    if len(text) * (_MOST_BYTES_PER_UNIT + 1) <= MAX_TEXT_BYTES:
+        return 0
+    return max(0, len(text.encode("utf-8", "surrogatepass")) - MAX_TEXT_BYTES)
+
+
+class MessageBox(QPlainTextEdit):
+    submitted = Signal()
+    paste_refused = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("kind", "field")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.document().setDocumentMargin(0)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+        if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.submitted.emit()
+            return
+        if is_enter:
+            self.insertPlainText("\n")
+            self.ensureCursorVisible()
+            return
+        super().keyPressEvent(event)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return source.hasText()
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        text = source.text()
+        if len(text) > MAX_PASTE_CHARACTERS:
+            self.paste_refused.emit()
+            return
+        self.insertPlainText(text)
+        self.ensureCursorVisible()
+
+
+class Composer(Area):
+    submitted = Signal(str)
+    draft_changed = Signal(str)
+    typing_changed = Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__("header", edges=("top",))
+        self.box = MessageBox()
+        self.send = IconButton("send", "Send (Enter)", side=_BOX, colour="onAccent")
+        self.send.setProperty("kind", "send")
+        self._foot = Text(face="caption", colour="danger", wrap=True)
+        self._foot.setAccessibleName("About the message")
+        self._over = 0
+        self._blocked = ""
+        self._room = 0
+        self._draft_timer = QTimer(self, singleShot=True, interval=_DRAFT_AFTER_MS)
+        self._typing_timer = QTimer(self, singleShot=True, interval=_TYPING_AGAIN_AFTER_MS)
+        self._lay_out()
+        self.box.textChanged.connect(self._edited)
+        self.box.submitted.connect(self.submit)
+        self.box.paste_refused.connect(self._refuse_paste)
+        self.send.clicked.connect(self.submit)
+        self._draft_timer.timeout.connect(self._tell_draft)
+        theme_changed.connect(self._dress)
+        self._dress()
+        self.block("Choose a conversation first")
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.box, 1)
+        row.addWidget(self.send, 0, Qt.AlignmentFlag.AlignBottom)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(14, 8, 14, 8)
+        whole.setSpacing(4)
+        whole.addLayout(row)
+        whole.addWidget(self._foot)
+        self._foot.hide()
+
+    # --- what the window tells it -----------------------------------------------------------------
+
+    def text(self) -> str:
+        return self.box.toPlainText()
+
+    def block(self, reason: str) -> None:
+        """Nothing can be written now, and why."""
+        self._blocked = reason
+        self.box.setEnabled(False)
+        self.box.setPlaceholderText(reason)
+        self.box.setAccessibleName(f"Message, not available: {reason}")
+        self._judge()
+
+    def open(self, name: str, draft: str) -> None:
+        """Take up another conversation with the draft that was left there."""
+        self._draft_timer.stop()
+        self._blocked = ""
+        shown = one_line(name, 60)
+        self.box.setEnabled(True)
+        self.box.setPlaceholderText(f"Message {shown}")
+        self.box.setAccessibleName(f"Message to {shown}")
+        self.set_text(draft)
+
+    def set_text(self, text: str) -> None:
+        """Without telling of a draft: whoever sets a text knows it already."""
+        self.box.blockSignals(True)
+        self.box.setPlainText(text)
+        self.box.moveCursor(self.box.textCursor().MoveOperation.End)
+        self.box.blockSignals(False)
+        self._judge()
+        self.refit()
+
+    def flush_draft(self) -> None:
+        if self._draft_timer.isActive():
+            self._draft_timer.stop()
+            self._tell_draft()
+
+    def set_room(self, height: int) -> None:
+        """The height of the whole pane, of which it may take a share."""
+        self._room = height
+        self.refit()
+
+    def submit(self) -> None:
+        text = self.text()
+        if self._blocked or not text.strip():
+            return
+        if self._over:
+            self._judge()
+            self.box.setFocus()
+            return
+        self._draft_timer.stop()
+        self.set_text("")
+        self._tell_typing(active=False)
+        self.submitted.emit(text)
+        self.box.setFocus()
+
+    # --- reactions --------------------------------------------------------------------------------
+
+    def _edited(self) -> None:
+        self._judge()
+        self.refit()
+        self._draft_timer.start()
+        self._tell_typing(active=not self.box.document().isEmpty())
+
+    def _tell_draft(self) -> None:
+        self.draft_changed.emit(self.text())
+
+    def _tell_typing(self, *, active: bool) -> None:
+        if active and self._typing_timer.isActive():
+            return
+        if active:
+            self._typing_timer.start()
+            self.typing_changed.emit(True)
+        elif self._typing_timer.isActive():
+            self._typing_timer.stop()
+            self.typing_changed.emit(False)
+
+    def _judge(self) -> None:
+        units = self.box.document().characterCount()
+        text = self.text() if units * _MOST_BYTES_PER_UNIT > MAX_TEXT_BYTES else ""
+        self._over = bytes_over_limit(text)
+        if self._over:
+            self._say(
+                f"{self._over / _KIB:.1f} kB too long: a message can hold"
+                f" {MAX_TEXT_BYTES // _KIB} kB. Shorten it or send it in parts."
+            )
+        else:
+            self._say("")
+        empty = self.box.document().isEmpty()
+        self.send.setEnabled(not self._blocked and not self._over and not empty)
+
+    def _refuse_paste(self) -> None:
+        self._say(
+            f"That is far more than a message can hold ({MAX_TEXT_BYTES // _KIB} kB)."
+            " Nothing was pasted; it is still in the clipboard."
+        )
+
+    def _say(self, text: str) -> None:
+        self._foot.setText(text)
+        self._foot.setVisible(bool(text))
+
+    def refit(self) -> None:
+        """As high as its text, up to its share of the pane."""
+        metrics = current_theme().metrics
+        document_lines = max(1.0, self.box.document().size().height())
+        line = self.box.fontMetrics().lineSpacing()
+        frame = metrics.gap(6) * 2 + 4
+        least = max(metrics.scaled(_BOX), line + frame)
+        most = max(least, int(self._room * _MAX_HEIGHT_SHARE) - 16)
+        wanted = int(document_lines * line) + frame + 2
+        fits = wanted <= most
+        policy = Qt.ScrollBarPolicy
+        self.box.setVerticalScrollBarPolicy(
+            policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded
+        )
+        self.box.setFixedHeight(max(least, min(most, wanted)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.refit()
+
+    def _dress(self) -> None:
+        self.box.setFont(current_theme().type.body.font)
+        self.refit()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, super().minimumSizeHint().height())

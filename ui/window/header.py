@@ -1,0 +1,187 @@
+"""The strip above a conversation: whose it is, who is in it, how whole it is, what can be done."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWidget
+
+from engine.events import ConversationView, MessageView
+from ui.avatar import Avatar
+from ui.badge import badge_text, draw_badge
+from ui.controls import Area, Button, ElidedText, IconButton, plain_tip
+from ui.icons import draw_icon, icon
+from ui.theme import current_theme, theme_changed
+from ui.window.beads import BeadStrip
+from ui.words import is_group, members_line, one_line, present_members, typing_line
+
+_HEIGHT = 58
+_SHORT_BELOW = 560
+_NO_BEADS_BELOW = 300
+_SEALED = "Messages are sealed for the members of this group"
+
+
+class LockGlyph(QWidget):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(_SEALED)
+        self.setToolTip(plain_tip(_SEALED))
+        theme_changed.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:
+        side = current_theme().metrics.scaled(14)
+        return QSize(side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        draw_icon(painter, "lock", QRectF(self.rect()), current_theme().ink3)
+
+
+class BackButton(IconButton):
+    """Carries the sum of unread elsewhere, because the list is hidden."""
+
+    def __init__(self) -> None:
+        super().__init__("back", "Back to the conversations")
+        self._unread = 0
+
+    def show_unread(self, unread: int) -> None:
+        self._unread = unread
+        name = "Back to the conversations"
+        self.setAccessibleName(f"{name}, {unread} unread" if unread else name)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return self.size()
+
+    def _dress(self) -> None:
+        super()._dress()
+        side = self.height()
+        self.setFixedSize(int(side * 1.4), side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._unread:
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            top_right = QRectF(self.rect()).topRight()
+            top_right.setY(current_theme().metrics.scaled(10))
+            draw_badge(painter, top_right, badge_text(self._unread), muted=False)
+
+
+class ConversationHeader(Area):
+    back_requested = Signal()
+    invite_requested = Signal()
+    members_requested = Signal()
+    mute_requested = Signal(bool)
+    leave_requested = Signal()
+
+    def __init__(self) -> None:
+        super().__init__("header", edges=("bottom",))
+        self._conversation: ConversationView | None = None
+        self._typing: tuple[str, ...] = ()
+        self.back = BackButton()
+        self._avatar = Avatar(38, is_group=True)
+        self._name = ElidedText(face="heading", strong=True)
+        self._line = ElidedText(face="small", colour="ink3")
+        self._lock = LockGlyph()
+        self.beads = BeadStrip()
+        self._invite = Button("Invite people", icon_name="join")
+        self.more = IconButton("more", "Group menu")
+        self._menu = QMenu(self)
+        self._build_menu()
+        self._lay_out()
+
+    def _build_menu(self) -> None:
+        self._menu.setAccessibleName("Group menu")
+        self._invite_action = self._menu.addAction("Invitation link…", self.invite_requested.emit)
+        self._members_action = self._menu.addAction("Members…", self.members_requested.emit)
+        self._mute_action = self._menu.addAction("Mute", self._toggle_mute)
+        self._menu.addSeparator()
+        self._leave_action = self._menu.addAction("Leave group…", self.leave_requested.emit)
+        self.more.setMenu(self._menu)
+
+    def _lay_out(self) -> None:
+        title = QHBoxLayout()
+        title.setSpacing(6)
+        title.addWidget(self._name)
+        title.addWidget(self._lock)
+        title.addStretch(1)
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addStretch(1)
+        words.addLayout(title)
+        words.addWidget(self._line)
+        words.addStretch(1)
+        self._row = QHBoxLayout(self)
+        self._row.addWidget(self.back)
+        self._row.addWidget(self._avatar)
+        self._row.addLayout(words, 1)
+        self._row.addWidget(self._invite)
+        self._row.addWidget(self.beads)
+        self._row.addWidget(self.more)
+        self.back.clicked.connect(self.back_requested)
+        self._invite.clicked.connect(self.invite_requested)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def show_conversation(
+        self, conversation: ConversationView, messages: Sequence[MessageView]
+    ) -> None:
+        self._conversation = conversation
+        name = one_line(conversation.name)
+        self._name.setText(name)
+        self._avatar.show_identity(conversation.conversation_id, name)
+        self._mute_action.setText("Unmute" if conversation.muted else "Mute")
+        self._invite.setVisible(len(present_members(conversation)) <= 1)
+        self.beads.show_health(conversation, messages)
+        self.setAccessibleName(f"{name}, {'group' if is_group(conversation) else 'person'}")
+        self._show_line()
+        self._dress()
+
+    def show_typing(self, names: tuple[str, ...]) -> None:
+        self._typing = names
+        self._show_line()
+
+    def set_back_visible(self, visible: bool) -> None:
+        self.back.setVisible(visible)
+        self._dress()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        room = self.width() / current_theme().metrics.factor
+        self.beads.set_short(room < _SHORT_BELOW)
+        self.beads.setVisible(room >= _NO_BEADS_BELOW)
+        self._show_line()
+
+    def _show_line(self) -> None:
+        if self._typing:
+            self._line.recolour("accentInk")
+            self._line.setText(typing_line(self._typing))
+        elif self._conversation is not None:
+            self._line.recolour("ink3")
+            short = self.width() / current_theme().metrics.factor < _SHORT_BELOW
+            self._line.setText(members_line(self._conversation, short=short))
+
+    def _toggle_mute(self) -> None:
+        if self._conversation is not None:
+            self.mute_requested.emit(not self._conversation.muted)
+
+    def _dress(self) -> None:
+        theme = current_theme()
+        metrics = theme.metrics
+        left = 4 if self.back.isVisibleTo(self) else 20
+        self._row.setContentsMargins(metrics.gap(left), 0, metrics.gap(12), 0)
+        self._row.setSpacing(metrics.gap(12 if left > 4 else 8))  # noqa: PLR2004
+        lines = theme.type.heading.line_height + theme.type.small.line_height
+        self.setFixedHeight(max(metrics.scaled(_HEIGHT), int(lines) + metrics.gap(16)))
+        size = metrics.scaled(16)
+        muted = self._conversation is not None and self._conversation.muted
+        self._invite_action.setIcon(icon("join", theme.ink2, size))
+        self._members_action.setIcon(icon("people", theme.ink2, size))
+        self._mute_action.setIcon(icon("bell" if muted else "bell-off", theme.ink2, size))
+        self._leave_action.setIcon(icon("leave", theme.danger, size))
+        self._fit()

@@ -1,0 +1,138 @@
+"""The bar of notices: what the user must know, with an action where there is one.
+
+A notice replaces an older one of the same key.  At most three are shown, the gravest first; the
+rest are counted.  Fifty are kept, and the oldest goes first.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from engine.events import NoticeLevel
+from ui.controls import Area, Button, ButtonKind, ColourRole, IconButton, Text, colour_of
+from ui.icons import draw_icon
+from ui.theme import current_theme
+from ui.words import one_line
+
+MAX_SHOWN = 3
+MAX_KEPT = 50
+_LONGEST = 500
+_GRAVITY = {NoticeLevel.ERROR: 0, NoticeLevel.WARNING: 1, NoticeLevel.INFO: 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    key: str
+    level: NoticeLevel
+    text: str
+    action_name: str = ""
+    action: Callable[[], None] | None = None
+
+
+class _Sign(QWidget):
+    def __init__(self, level: NoticeLevel) -> None:
+        super().__init__()
+        self._level = level
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        side = current_theme().metrics.scaled(18)
+        return QSize(side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        inks: dict[NoticeLevel, ColourRole] = {
+            NoticeLevel.ERROR: "danger",
+            NoticeLevel.WARNING: "warn",
+            NoticeLevel.INFO: "accentInk",
+        }
+        name = "info" if self._level is NoticeLevel.INFO else "warning"
+        colour = colour_of(current_theme(), inks[self._level])
+        draw_icon(QPainter(self), name, QRectF(self.rect()), colour)
+
+
+class _NoticeRow(Area):
+    def __init__(self, notice: Notice, close: Callable[[str], None]) -> None:
+        fills: dict[NoticeLevel, ColourRole] = {
+            NoticeLevel.ERROR: "dangerBg",
+            NoticeLevel.WARNING: "warnBg",
+            NoticeLevel.INFO: "accentSoft",
+        }
+        inks: dict[NoticeLevel, ColourRole] = {
+            NoticeLevel.ERROR: "danger",
+            NoticeLevel.WARNING: "warn",
+            NoticeLevel.INFO: "accentInk",
+        }
+        kinds: dict[NoticeLevel, ButtonKind] = {
+            NoticeLevel.ERROR: "danger",
+            NoticeLevel.WARNING: "warning",
+            NoticeLevel.INFO: "plain",
+        }
+        super().__init__(fills[notice.level], edges=("bottom",))
+        text = one_line(notice.text, _LONGEST)
+        self.setAccessibleName(f"{notice.level.value}: {text}")
+        self.words = Text(text, face="label", colour=inks[notice.level], wrap=True)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 6, 10, 6)
+        row.setSpacing(10)
+        row.addWidget(_Sign(notice.level))
+        row.addWidget(self.words, 1)
+        self.act: Button | None = None
+        if notice.action is not None:
+            self.act = Button(notice.action_name, kind=kinds[notice.level], size="small")
+            self.act.clicked.connect(notice.action)
+            row.addWidget(self.act)
+        self.close_button = IconButton("close", "Close this notice", side=28)
+        key = notice.key
+        self.close_button.clicked.connect(lambda: close(key))
+        row.addWidget(self.close_button)
+
+
+class NoticesBar(QWidget):
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Notices")
+        self._notices: dict[str, Notice] = {}
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(0)
+        self.rows: list[_NoticeRow] = []
+        self._more = Text(face="caption", colour="ink3")
+        self._more.setContentsMargins(16, 2, 16, 2)
+        self._layout.addWidget(self._more)
+        self._rebuild()
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Gravest first, and the newest of them first."""
+        newest = list(reversed(self._notices.values()))
+        return tuple(sorted(newest, key=lambda notice: _GRAVITY[notice.level]))
+
+    def raise_notice(self, notice: Notice) -> None:
+        self._notices.pop(notice.key, None)
+        self._notices[notice.key] = notice
+        while len(self._notices) > MAX_KEPT:
+            self._notices.pop(next(iter(self._notices)))
+        self._rebuild()
+
+    def clear(self, key: str) -> None:
+        if self._notices.pop(key, None) is not None:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        for row in self.rows:
+            self._layout.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        notices = self.notices()
+        self.rows = [_NoticeRow(notice, self.clear) for notice in notices[:MAX_SHOWN]]
+        for place, row in enumerate(self.rows):
+            self._layout.insertWidget(place, row)
+        hidden = len(notices) - len(self.rows)
+        self._more.setText(f"and {hidden} more" if hidden else "")
+        self._more.setVisible(bool(hidden))
+        self.setVisible(bool(notices))
+        self.changed.emit()

@@ -1,0 +1,131 @@
+"""The strip at the foot: connection, what is asked for, what waits, what failed, and traffic."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
+
+from engine.events import ConnectionLevel, ConnectionView, ConversationView
+from ui.controls import Area, Text, plain_tip
+from ui.theme import current_theme, theme_changed
+from ui.words import connection_line, connection_word, count, traffic
+
+_HEIGHT = 26
+_SHORT_BELOW = 640
+
+
+class Dot(QWidget):
+    """Filled green: good; filled amber: barely; hollow: no connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._level = ConnectionLevel.OFFLINE
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme_changed.connect(self.updateGeometry)
+
+    def show_level(self, level: ConnectionLevel) -> None:
+        self._level = level
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        side = current_theme().metrics.scaled(8) + 2
+        return QSize(side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        radius = theme.metrics.scaled(8) / 2
+        centre = QPointF(self.width() / 2, self.height() / 2)
+        fills = {ConnectionLevel.GOOD: theme.ok, ConnectionLevel.MINIMAL: theme.warnDot}
+        if self._level in fills:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(fills[self._level])
+            painter.drawEllipse(centre, radius, radius)
+        else:
+            painter.setPen(QPen(theme.ink3, 1.5))
+            painter.drawEllipse(centre, radius - 0.75, radius - 0.75)
+
+
+class _Divider(QFrame):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedWidth(1)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+        theme_changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect().adjusted(0, 5, 0, -5), current_theme().line)
+
+
+class StatusStrip(Area):
+    def __init__(self) -> None:
+        super().__init__("panel", edges=("top",))
+        self.setAccessibleName("Status")
+        self._connection: ConnectionView | None = None
+        self._dot = Dot()
+        self._link = Text(face="caption", colour="ink2")
+        self._asking = Text(face="caption", colour="warn", strong=True)
+        self._waiting = Text(face="caption", colour="ink2")
+        self._failed = Text(face="caption", colour="danger", strong=True)
+        self._traffic = Text(face="caption", colour="ink2")
+        self._traffic.setToolTip(plain_tip("Sent and received since the start"))
+        self._row = QHBoxLayout(self)
+        self._row.addWidget(self._dot)
+        self._row.addWidget(self._link)
+        self._dividers: list[tuple[_Divider, Text]] = []
+        for text in (self._asking, self._waiting, self._failed):
+            divider = _Divider()
+            self._dividers.append((divider, text))
+            self._row.addWidget(divider)
+            self._row.addWidget(text)
+        self._row.addStretch(1)
+        self._row.addWidget(self._traffic)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def show_connection(self, connection: ConnectionView) -> None:
+        self._connection = connection
+        self._dot.show_level(connection.level)
+        tip = plain_tip(connection.reason)
+        self._link.setToolTip(tip)
+        self._dot.setToolTip(tip)
+        received, sent = traffic(connection.bytes_in), traffic(connection.bytes_out)
+        self._traffic.setText(f"↑ {sent}   ↓ {received}")
+        self._traffic.setAccessibleName(f"Sent {sent}, received {received}")
+        self._fit()
+
+    def show_totals(self, conversations: Sequence[ConversationView]) -> None:
+        missing = sum(view.missing for view in conversations)
+        waiting = sum(view.waiting_to_send for view in conversations)
+        failed = sum(view.failed for view in conversations)
+        self._asking.setText(f"Asking for {count(missing, 'message')}" if missing else "")
+        self._waiting.setText(f"{waiting} waiting to send" if waiting else "")
+        self._failed.setText(f"{failed} not sent" if failed else "")
+        for divider, text in self._dividers:
+            text.setVisible(bool(text.text()))
+            divider.setVisible(bool(text.text()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        room = self.width() / current_theme().metrics.factor
+        self._traffic.setVisible(room >= _SHORT_BELOW)
+        if self._connection is not None:
+            short = room < _SHORT_BELOW
+            words = connection_word if short else connection_line
+            self._link.setText(words(self._connection))
+            said = f"{connection_line(self._connection)}. {self._connection.reason}"
+            self._link.setAccessibleName(said)
+
+    def _dress(self) -> None:
+        theme = current_theme()
+        line = int(theme.type.caption.line_height) + 8
+        self.setFixedHeight(max(theme.metrics.scaled(_HEIGHT), line))
+        self._row.setContentsMargins(theme.metrics.gap(15), 1, theme.metrics.gap(15), 0)
+        self._row.setSpacing(theme.metrics.gap(10))
+        self._fit()
