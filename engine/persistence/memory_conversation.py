@@ -1,0 +1,275 @@
+"""One conversation of the memory store: the channel's state and the timeline, as plain dicts.
+
+Dicts keep the order of first insertion, which is the order that the port promises for buffers and
+holders.  ``MemoryProfileStore`` checks a batch before it lets it in, so nothing here can fail.
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from dataclasses import replace
+from typing import TypeAlias, assert_never
+
+from engine.core.ports import (
+    ConversationSummary,
+    DeliveryRecord,
+    GroupRecord,
+    MemberRecord,
+    MessageRecord,
+    OwnSequence,
+    StoredMessage,
+    StoredPage,
+)
+from engine.core.sds.types import (
+    AppendToLog,
+    ChannelState,
+    HolderEntry,
+    IncomingEntry,
+    LogEntry,
+    MissingEntry,
+    OutgoingEntry,
+    PutHolder,
+    PutIncoming,
+    PutMissing,
+    PutOutgoing,
+    RemoveIncoming,
+    RemoveMissing,
+    RemoveOutgoing,
+    SaveClock,
+    SaveRetrievalHint,
+    Write,
+)
+from engine.core.types import (
+    DeliveryState,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+)
+from engine.persistence.rules import TEXT_KIND, page, page_limit
+
+_Place: TypeAlias = tuple[bool, int, MessageId]
+"""(waiting, lamport, message id): the order of rows.  Code points order as UTF-8 bytes do."""
+
+
+class MemoryChannel:
+    """What ``apply_channel_write`` and ``read_channel_state`` are for SQLite."""
+
+    def __init__(self, lamport_timestamp: int) -> None:
+        self._lamport_timestamp = lamport_timestamp
+        self._log: dict[MessageId, LogEntry] = {}
+        self._order: list[Position] = []
+        self._raw: dict[MessageId, bytes] = {}
+        self._outgoing: dict[MessageId, OutgoingEntry] = {}
+        self._incoming: dict[MessageId, IncomingEntry] = {}
+        self._missing: dict[MessageId, MissingEntry] = {}
+        self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
+        self._holders_of: dict[MessageId, list[ParticipantId]] = {}
+
+    def has_logged(self, message_id: MessageId) -> bool:
+        return message_id in self._log
+
+    def raw(self, message_id: MessageId) -> bytes | None:
+        return self._raw.get(message_id)
+
+    def holders(self, message_id: MessageId) -> list[HolderEntry]:
+        holders = self._holders_of.get(message_id, ())
+        return [self._holders[message_id, participant_id] for participant_id in holders]
+
+    def apply(self, write: Write) -> None:
+        match write:
+            case SaveClock(lamport_timestamp=lamport):
+                self._lamport_timestamp = lamport
+            case AppendToLog():
+                self._append(write.entry, write.raw)
+            case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
+                if message_id in self._log:
+                    self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
+            case PutOutgoing(entry=outgoing):
+                self._outgoing[outgoing.message_id] = outgoing
+            case PutIncoming(entry=incoming):
+                self._incoming[incoming.message.message_id] = incoming
+            case PutMissing(entry=missing):
+                self._missing[missing.entry.message_id] = missing
+            case PutHolder(entry=holder):
+                self._put_holder(holder)
+            case RemoveOutgoing() | RemoveIncoming() | RemoveMissing():
+                self._remove(write)
+            case _:
+                assert_never(write)
+
+    def state(self, current_members: set[ParticipantId]) -> ChannelState:
+        settled = {
+            message_id
+            for message_id in self._holders_of
+            if self._is_settled(message_id, current_members)
+        }
+        return ChannelState(
+            lamport_timestamp=self._lamport_timestamp,
+            log=tuple(self._log[position.message_id] for position in self._order),
+            outgoing=tuple(self._outgoing.values()),
+            incoming=tuple(self._incoming.values()),
+            missing=tuple(self._missing.values()),
+            holders=tuple(h for h in self._holders.values() if h.message_id not in settled),
+        )
+
+    def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:
+        """Some current member holds it for certain, and all but one (the author) do."""
+        certain = sum(
+            holder.source is not HolderSource.BLOOM and holder.participant_id in current_members
+            for holder in self.holders(message_id)
+        )
+        return certain > 0 and certain >= len(current_members) - 1
+
+    def _append(self, entry: LogEntry, raw: bytes) -> None:
+        message_id = entry.position.message_id
+        self._log[message_id] = entry
+        self._raw[message_id] = raw
+        insort(self._order, entry.position)
+
+    def _put_holder(self, new: HolderEntry) -> None:
+        key = (new.message_id, new.participant_id)
+        old = self._holders.get(key)
+        if old is None:
+            self._holders[key] = new
+            self._holders_of.setdefault(new.message_id, []).append(new.participant_id)
+            return
+        source = new.source if old.source is HolderSource.BLOOM else old.source
+        since_ms = min(old.since_ms, new.since_ms)
+        self._holders[key] = replace(old, source=source, since_ms=since_ms)
+
+    def _remove(self, write: RemoveOutgoing | RemoveIncoming | RemoveMissing) -> None:
+        match write:
+            case RemoveOutgoing(message_id=message_id):
+                self._outgoing.pop(message_id, None)
+            case RemoveIncoming(message_id=message_id):
+                self._incoming.pop(message_id, None)
+            case RemoveMissing(message_id=message_id):
+                self._missing.pop(message_id, None)
+            case _:
+                assert_never(write)
+
+
+class MemoryConversation:
+    def __init__(self, group: GroupRecord, lamport_timestamp: int) -> None:
+        self.group = group
+        self.members: dict[ParticipantId, MemberRecord] = {}
+        self.own_sequences: dict[InstanceId, OwnSequence] = {}
+        self.channel = MemoryChannel(lamport_timestamp)
+        self._messages: dict[MessageId, MessageRecord] = {}
+        self._hidden: set[MessageId] = set()
+        self._deliveries: dict[MessageId, DeliveryRecord] = {}
+        self._unsettled: set[MessageId] = set()
+        self._places: list[_Place] = []
+        """Of the visible rows, ascending."""
+
+    def channel_state(self) -> ChannelState:
+        return self.channel.state(
+            {m.participant_id for m in self.members.values() if m.left_ms is None}
+        )
+
+    # --- writes ---------------------------------------------------------------------------------
+
+    def replace_group(self, group: GroupRecord) -> None:
+        old = self.group
+        self.group = replace(group, muted=old.muted, draft=old.draft, read_up_to=old.read_up_to)
+
+    def put_message(self, record: MessageRecord) -> None:
+        message_id = record.position.message_id
+        old = self._messages.get(message_id)
+        self._messages[message_id] = record
+        if message_id in self._hidden:
+            return
+        if old is not None:
+            self._take_out(_place_of_row(old))
+        insort(self._places, _place_of_row(record))
+
+    def hide_message(self, message_id: MessageId) -> None:
+        record = self._messages.get(message_id)
+        if record is not None and message_id not in self._hidden:
+            self._hidden.add(message_id)
+            self._take_out(_place_of_row(record))
+
+    def put_delivery(self, message_id: MessageId, delivery: DeliveryRecord) -> None:
+        self._deliveries[message_id] = delivery
+        if delivery.state in (DeliveryState.SAVED, DeliveryState.FAILED):
+            self._unsettled.add(message_id)
+        else:
+            self._unsettled.discard(message_id)
+
+    def save_read_mark(self, up_to: Position) -> None:
+        mark = self.group.read_up_to
+        if mark is None or mark < up_to:
+            self.group = replace(self.group, read_up_to=up_to)
+
+    # --- reads ----------------------------------------------------------------------------------
+
+    def message(self, message_id: MessageId) -> StoredMessage | None:
+        record = self._messages.get(message_id)
+        if record is None or message_id in self._hidden:
+            return None
+        return StoredMessage(
+            record=record,
+            delivery=self._deliveries.get(message_id) if record.is_own else None,
+            holders=tuple(self.channel.holders(message_id)),
+        )
+
+    def latest_page(self, limit: int) -> StoredPage:
+        total = len(self._places)
+        return self._page(total - page_limit(limit), total)
+
+    def page_before(self, position: Position, limit: int) -> StoredPage:
+        end = bisect_left(self._places, self._place_of(position))
+        return self._page(end - page_limit(limit), end)
+
+    def page_after(self, position: Position, limit: int) -> StoredPage:
+        start = bisect_right(self._places, self._place_of(position))
+        return self._page(start, start + page_limit(limit))
+
+    def summary(self) -> ConversationSummary:
+        unread = self._unread()
+        unsettled = [
+            self._deliveries[message_id].state
+            for message_id in self._unsettled
+            if (stored := self.message(message_id)) is not None and stored.record.is_own
+        ]
+        return ConversationSummary(
+            unread=len(unread),
+            first_unread=unread[0] if unread else None,
+            last_message=self.message(self._places[-1][2]) if self._places else None,
+            waiting_to_send=unsettled.count(DeliveryState.SAVED),
+            failed=unsettled.count(DeliveryState.FAILED),
+        )
+
+    def _unread(self) -> list[Position]:
+        mark = self.group.read_up_to
+        start = 0
+        if mark is not None:
+            place = (False, mark.lamport_timestamp, mark.message_id)
+            start = bisect_right(self._places, place)
+        after_mark = (self._messages[message_id] for _, _, message_id in self._places[start:])
+        return [
+            record.position
+            for record in after_mark
+            if not record.is_own
+            and record.kind == TEXT_KIND
+            and (mark is None or record.position > mark)
+        ]
+
+    def _page(self, start: int, end: int) -> StoredPage:
+        start = max(start, 0)
+        stored = (self.message(message_id) for _, _, message_id in self._places[start:end])
+        rows = tuple(row for row in stored if row is not None)
+        return page(rows, older_count=start, total=len(self._places))
+
+    def _place_of(self, position: Position) -> _Place:
+        record = self._messages.get(position.message_id)
+        if record is not None and record.position == position:
+            return _place_of_row(record)
+        return (False, position.lamport_timestamp, position.message_id)
+
+    def _take_out(self, place: _Place) -> None:
+        del self._places[bisect_left(self._places, place)]
+
+
+def _place_of_row(record: MessageRecord) -> _Place:
+    return (record.waiting, record.position.lamport_timestamp, record.position.message_id)

@@ -1,0 +1,254 @@
+"""``ProfileStore`` in memory: for tests and the simulator, with the semantics of the real one.
+
+A batch is checked as a whole before anything changes, so it is applied completely or not at all.
+"Durable" means here that it outlives the state machines, not the process.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from engine.core.errors import StorageError
+from engine.core.ports import (
+    AddCounters,
+    ApplyChannel,
+    ConversationSummary,
+    GroupRecord,
+    HideMessage,
+    MemberRecord,
+    OwnSequence,
+    ProfileRecord,
+    PutDelivery,
+    PutGroup,
+    PutMember,
+    PutMessage,
+    PutNodeAddress,
+    RemoveGroup,
+    SaveDraft,
+    SaveMuted,
+    SaveOwnSequence,
+    SaveProfile,
+    SaveReadMark,
+    SaveValue,
+    StoredMessage,
+    StoredPage,
+    StoreWrite,
+)
+from engine.core.sds.types import AppendToLog, ChannelState, HolderEntry
+from engine.core.types import ConversationId, InstanceId, MessageId, Position
+from engine.persistence.memory_conversation import MemoryConversation
+from engine.persistence.rules import (
+    EMPTY_PAGE,
+    EMPTY_SUMMARY,
+    MAX_NODE_ADDRESSES,
+    DataWrite,
+    conversation_of,
+    initial_clock,
+)
+
+
+class MemoryProfileStore:
+    def __init__(self) -> None:
+        self._profile: ProfileRecord | None = None
+        self._conversations: dict[ConversationId, MemoryConversation] = {}
+        self._node_addresses: dict[str, int] = {}
+        self._values: dict[str, str] = {}
+        self._counters: dict[str, int] = {}
+
+    def apply(self, writes: Sequence[StoreWrite], /) -> None:
+        self._check(writes)
+        for write in writes:
+            self._apply_one(write)
+
+    def close(self) -> None:
+        """Nothing to close; the state stays, as a file would."""
+
+    # --- what SQLite's constraints refuse -------------------------------------------------------
+
+    def _check(self, writes: Sequence[StoreWrite]) -> None:
+        known = set(self._conversations)
+        fresh: set[ConversationId] = set()
+        appended: set[tuple[ConversationId, MessageId]] = set()
+        for write in writes:
+            match write:
+                case PutGroup(group=group):
+                    if group.conversation_id not in known:
+                        initial_clock(write)
+                    known.add(group.conversation_id)
+                case RemoveGroup(conversation_id=gone):
+                    known.discard(gone)
+                    fresh.add(gone)
+                    appended = {entry for entry in appended if entry[0] != gone}
+                case (
+                    PutMember() | ApplyChannel() | PutMessage() | PutDelivery() | SaveOwnSequence()
+                ):
+                    conversation_id = conversation_of(write)
+                    if conversation_id not in known:
+                        raise StorageError("This conversation is not in the profile.")
+                    if isinstance(write, ApplyChannel):
+                        self._check_appends(write, appended, is_fresh=conversation_id in fresh)
+                case _:
+                    pass
+
+    def _check_appends(
+        self,
+        write: ApplyChannel,
+        appended: set[tuple[ConversationId, MessageId]],
+        *,
+        is_fresh: bool,
+    ) -> None:
+        conversation_id = write.conversation_id
+        old = None if is_fresh else self._conversations.get(conversation_id)
+        for channel_write in write.writes:
+            if not isinstance(channel_write, AppendToLog):
+                continue
+            message_id = channel_write.entry.position.message_id
+            entry = (conversation_id, message_id)
+            if entry in appended or (old is not None and old.channel.has_logged(message_id)):
+                raise StorageError("Cannot save: it contradicts what is stored already.")
+            appended.add(entry)
+
+    # --- writes ---------------------------------------------------------------------------------
+
+    def _apply_one(self, write: StoreWrite) -> None:
+        match write:
+            case SaveProfile(profile=profile):
+                self._profile = profile
+            case PutGroup():
+                self._put_group(write)
+            case RemoveGroup(conversation_id=conversation_id):
+                self._conversations.pop(conversation_id, None)
+            case PutNodeAddress():
+                self._put_node_address(write)
+            case SaveValue(key=key, value=value):
+                self._values[key] = value
+            case AddCounters(amounts=amounts):
+                for name, amount in amounts.items():
+                    self._counters[name] = self._counters.get(name, 0) + amount
+            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage():
+                self._apply_of_user(write)
+            case PutMember() | ApplyChannel() | PutMessage() | PutDelivery() | SaveOwnSequence():
+                self._apply_data(write)
+            case _:
+                assert_never(write)
+
+    def _apply_of_user(self, write: SaveReadMark | SaveDraft | SaveMuted | HideMessage) -> None:
+        conversation = self._conversations.get(write.conversation_id)
+        if conversation is None:
+            return
+        match write:
+            case SaveReadMark(up_to=up_to):
+                conversation.save_read_mark(up_to)
+            case SaveDraft(text=text):
+                conversation.group = replace(conversation.group, draft=text)
+            case SaveMuted(muted=muted):
+                conversation.group = replace(conversation.group, muted=muted)
+            case HideMessage(message_id=message_id):
+                conversation.hide_message(message_id)
+            case _:
+                assert_never(write)
+
+    def _apply_data(self, write: DataWrite) -> None:
+        conversation = self._conversations[conversation_of(write)]
+        match write:
+            case ApplyChannel(writes=channel_writes):
+                for channel_write in channel_writes:
+                    conversation.channel.apply(channel_write)
+            case PutMessage(message=message):
+                conversation.put_message(message)
+            case PutDelivery(message_id=message_id, delivery=delivery):
+                conversation.put_delivery(message_id, delivery)
+            case SaveOwnSequence(own_sequence=own_sequence):
+                conversation.own_sequences[own_sequence.instance_id] = own_sequence
+            case PutMember(member=member):
+                conversation.members[member.participant_id] = member
+            case _:
+                assert_never(write)
+
+    def _put_group(self, write: PutGroup) -> None:
+        group = write.group
+        known = self._conversations.get(group.conversation_id)
+        if known is None:
+            new = MemoryConversation(group, initial_clock(write))
+            self._conversations[group.conversation_id] = new
+        else:
+            known.replace_group(group)
+
+    def _put_node_address(self, write: PutNodeAddress) -> None:
+        seen = self._node_addresses
+        seen[write.multiaddr] = max(write.seen_ms, seen.get(write.multiaddr, write.seen_ms))
+        for multiaddr in self.node_addresses()[MAX_NODE_ADDRESSES:]:
+            del seen[multiaddr]
+
+    # --- reads ----------------------------------------------------------------------------------
+
+    def profile(self) -> ProfileRecord | None:
+        return self._profile
+
+    def groups(self) -> list[GroupRecord]:
+        return [conversation.group for conversation in self._conversations.values()]
+
+    def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
+        conversation = self._conversations.get(conversation_id)
+        return list(conversation.members.values()) if conversation else []
+
+    def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
+        conversation = self._conversations.get(conversation_id)
+        if conversation is None:
+            raise StorageError("This conversation is not in the profile.")
+        return conversation.channel_state()
+
+    def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.channel.raw(message_id) if conversation else None
+
+    def own_sequence(
+        self, conversation_id: ConversationId, instance_id: InstanceId, /
+    ) -> OwnSequence | None:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.own_sequences.get(instance_id) if conversation else None
+
+    def message(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> StoredMessage | None:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.message(message_id) if conversation else None
+
+    def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.latest_page(limit) if conversation else EMPTY_PAGE
+
+    def page_before(
+        self, conversation_id: ConversationId, position: Position, /, *, limit: int
+    ) -> StoredPage:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.page_before(position, limit) if conversation else EMPTY_PAGE
+
+    def page_after(
+        self, conversation_id: ConversationId, position: Position, /, *, limit: int
+    ) -> StoredPage:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.page_after(position, limit) if conversation else EMPTY_PAGE
+
+    def summary(self, conversation_id: ConversationId, /) -> ConversationSummary:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.summary() if conversation else EMPTY_SUMMARY
+
+    def holders(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[HolderEntry]:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.channel.holders(message_id) if conversation else []
+
+    def node_addresses(self) -> list[str]:
+        """Most recently seen first."""
+        return sorted(
+            self._node_addresses,
+            key=lambda multiaddr: (-self._node_addresses[multiaddr], multiaddr),
+        )
+
+    def value(self, key: str, /) -> str | None:
+        return self._values.get(key)
+
+    def counters(self) -> Mapping[str, int]:
+        return dict(sorted(self._counters.items()))

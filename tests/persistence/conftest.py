@@ -1,0 +1,54 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.core.ports import ProfileStore
+from engine.persistence.memory_store import MemoryProfileStore
+from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
+from engine.persistence.sqlite_store import SqliteProfileStore
+
+KEY = bytes(range(32))
+
+
+@pytest.fixture(autouse=True)
+def restored_umask() -> Iterator[None]:
+    """Opening a profile narrows the umask of the process; the next test starts from 022."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def key() -> bytes:
+    return KEY
+
+
+@pytest.fixture
+def database_path(tmp_path: Path) -> Path:
+    return tmp_path / "causerie.db"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> ProfileDirectory:
+    return open_profile_directory(tmp_path / "alice")
+
+
+@pytest.fixture
+def sqlite_store(database_path: Path) -> Iterator[SqliteProfileStore]:
+    opened = SqliteProfileStore.open(database_path, KEY)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, database_path: Path) -> Iterator[ProfileStore]:
+    """Both stores: whoever asks for this states what the port promises."""
+    opened: ProfileStore = (
+        MemoryProfileStore()
+        if request.param == "memory"
+        else SqliteProfileStore.open(database_path, KEY)
+    )
+    yield opened
+    opened.close()

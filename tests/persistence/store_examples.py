@@ -1,0 +1,181 @@
+"""Records as short as a test wants them; everything that a test does not name is ordinary."""
+
+from engine.core.ports import (
+    ApplyChannel,
+    DeliveryRecord,
+    GroupRecord,
+    MemberRecord,
+    MessageRecord,
+    OwnSequence,
+    ProfileRecord,
+    PutDelivery,
+    PutMember,
+    PutMessage,
+    SaveOwnSequence,
+    StoreWrite,
+)
+from engine.core.sds.types import (
+    AppendToLog,
+    HolderEntry,
+    LogEntry,
+    OutgoingEntry,
+    OutgoingState,
+    PutHolder,
+    PutOutgoing,
+    SaveClock,
+    Write,
+)
+from engine.core.types import (
+    AuthorSequence,
+    ConversationId,
+    DeliveryState,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+
+GROUP = ConversationId("R" * 43)
+OTHER_GROUP = ConversationId("S" * 43)
+ME = ParticipantId("0" * 32)
+ALICE = ParticipantId("a" * 32)
+BOB = ParticipantId("b" * 32)
+INSTANCE = InstanceId(b"\x07" * 16)
+NOW = UnixMs(1_790_000_000_000)
+
+PROFILE = ProfileRecord(
+    name="Mîra",
+    signing_key=b"\x01" * 32,
+    encryption_key=b"\x02" * 32,
+    network_key=b"\x03" * 32,
+    instance_id=INSTANCE,
+    created_ms=NOW,
+)
+
+
+def group(conversation_id: ConversationId = GROUP, name: str = "Friends") -> GroupRecord:
+    return GroupRecord(
+        conversation_id=conversation_id,
+        name=name,
+        epoch_id=b"\x04" * 16,
+        epoch_key=b"\x05" * 32,
+        admin_public_key=b"\x06" * 32,
+        created_ms=NOW,
+    )
+
+
+def member(participant_id: ParticipantId, *, left_ms: UnixMs | None = None) -> PutMember:
+    return PutMember(
+        member=MemberRecord(
+            conversation_id=GROUP,
+            participant_id=participant_id,
+            public_key=b"\x08" * 32,
+            encryption_key=b"\x09" * 32,
+            name=f"name of {participant_id[:1]}",
+            is_admin=False,
+            joined_ms=NOW,
+            left_ms=left_ms,
+            join_statement=b"signed",
+        )
+    )
+
+
+def at(lamport_timestamp: int, name: str = "m") -> Position:
+    return Position(lamport_timestamp=lamport_timestamp, message_id=MessageId(name))
+
+
+def row(  # noqa: PLR0913 - each is what some test is about
+    lamport_timestamp: int,
+    name: str,
+    *,
+    is_own: bool = False,
+    kind: str = "text",
+    waiting: bool = False,
+    text: str = "hello",
+    conversation_id: ConversationId = GROUP,
+) -> PutMessage:
+    return PutMessage(
+        message=MessageRecord(
+            conversation_id=conversation_id,
+            position=at(lamport_timestamp, name),
+            sender_id=ME if is_own else ALICE,
+            is_own=is_own,
+            kind=kind,
+            text=text,
+            spans=(),
+            sent_ms=NOW,
+            received_ms=NOW,
+            waiting=waiting,
+        )
+    )
+
+
+def delivery(name: str, state: DeliveryState, failure: str | None = None) -> PutDelivery:
+    return PutDelivery(
+        conversation_id=GROUP,
+        message_id=MessageId(name),
+        delivery=DeliveryRecord(state=state, failure=failure),
+    )
+
+
+def channel(*writes: Write, conversation_id: ConversationId = GROUP) -> ApplyChannel:
+    return ApplyChannel(conversation_id=conversation_id, writes=writes)
+
+
+def logged(lamport_timestamp: int, name: str, raw: bytes = b"raw") -> AppendToLog:
+    entry = LogEntry(
+        position=at(lamport_timestamp, name),
+        sender_id=ALICE,
+        retrieval_hint=b"\x0a" * 32,
+        author=AuthorSequence(instance_id=INSTANCE, sequence=lamport_timestamp + 1),
+    )
+    return AppendToLog(entry=entry, raw=raw)
+
+
+def outgoing(name: str, *, attempts: int = 0, raw: bytes = b"raw") -> PutOutgoing:
+    return PutOutgoing(
+        entry=OutgoingEntry(
+            message_id=MessageId(name),
+            raw=raw,
+            state=OutgoingState.UNACKNOWLEDGED,
+            attempts=attempts,
+            next_send_ms=NOW,
+            accepted=False,
+            created_ms=NOW,
+        )
+    )
+
+
+def held(
+    name: str, participant_id: ParticipantId, source: HolderSource, since_ms: int = 5
+) -> PutHolder:
+    return PutHolder(
+        entry=HolderEntry(
+            message_id=MessageId(name),
+            participant_id=participant_id,
+            source=source,
+            since_ms=UnixMs(since_ms),
+        )
+    )
+
+
+def own_message_sent(sequence: int, text: str = "hello") -> list[StoreWrite]:
+    """The writes of one typical transition: an own message, from Enter to "saved"."""
+    name = f"message-{sequence:014d}"
+    return [
+        channel(
+            logged(sequence, name, raw=text.encode()),
+            outgoing(name, raw=text.encode()),
+            SaveClock(lamport_timestamp=sequence),
+        ),
+        row(sequence, name, is_own=True, text=text),
+        delivery(name, DeliveryState.SAVED),
+        SaveOwnSequence(
+            conversation_id=GROUP,
+            own_sequence=OwnSequence(
+                instance_id=INSTANCE, sequence=sequence, previous_id=MessageId(name)
+            ),
+        ),
+    ]
