@@ -1,6 +1,6 @@
 """Delivery glyphs, the count beside them and the words for both: list and timeline share them.
 
-Five shapes on a 16 × 12 grid, y down, built as filled outlines so that the hollow tick needs no
+Five shapes on a 16 by 12 grid, y down, built as filled outlines so that the hollow tick needs no
 known background.  Filled means certain, hollow not certain; shape and words carry the meaning,
 colour only repeats it.  Which glyph it is follows from who holds the message, not from the state's
 name alone: one member who certainly holds it is not yet everybody.
@@ -103,7 +103,7 @@ def _partly_held(
 def draw_glyph(
     painter: QPainter, glyph: Glyph, at: QPointF, colour: QColor, *, scale: float = 1.0
 ) -> None:
-    """Draw with the grid's top left corner ``at``; ``scale`` 1 is 16 × 12 logical pixels."""
+    """Draw with the grid's top left corner ``at``; ``scale`` 1 is 16 by 12 logical pixels."""
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.translate(at)

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from enum import Enum, auto
 
 from engine.api import Page
-from engine.core.types import ConversationId, MessageId, Position
+from engine.core.types import MessageId, Position
 from engine.events import GapView, MessageView
 from ui.timeline.rows import Row, RowKey, derive_rows, message_key, order, row_key
 
@@ -30,10 +30,9 @@ class Placement(Enum):
 class LoadedMessages:
     """Messages in ``order`` without duplicates, and the rows that they make."""
 
-    def __init__(self, conversation_id: ConversationId) -> None:
-        self.conversation_id = conversation_id
+    def __init__(self) -> None:
         self.older_count = 0
-        self.total = 0
+        self._total = 0
         self.has_older = False
         self.has_newer = False
         self._messages: list[MessageView] = []
@@ -48,6 +47,12 @@ class LoadedMessages:
 
     def __len__(self) -> int:
         return len(self._messages)
+
+    @property
+    def total(self) -> int:
+        """Rows of the whole conversation, as far as known."""
+        known = self.older_count + len(self._messages)
+        return max(known, self._total) if self.has_newer else known
 
     @property
     def messages(self) -> list[MessageView]:
@@ -116,20 +121,20 @@ class LoadedMessages:
     def reset(self, page: Page) -> None:
         """Start anew with ``page``."""
         self._replace_all(page.messages)
-        self.older_count, self.total = page.older_count, page.total
+        self.older_count, self._total = page.older_count, page.total
         self.has_older, self.has_newer = page.has_older, page.has_newer
 
     def extend_older(self, page: Page) -> None:
         """Put the page before the first message in front; gives up the newest beyond the bound."""
         self._replace_all((*page.messages, *self._messages))
-        self.older_count, self.total = page.older_count, page.total
+        self.older_count, self._total = page.older_count, page.total
         self.has_older = page.has_older
         self._drop_newest()
 
     def extend_newer(self, page: Page) -> None:
         self._replace_all((*self._messages, *page.messages))
         self.has_newer = page.has_newer
-        self.total = page.total
+        self._total = page.total
         self._drop_oldest()
 
     def add(self, message: MessageView, *, keep: MessageId | None = None) -> Placement:
@@ -138,16 +143,14 @@ class LoadedMessages:
             self.replace(message)
             return Placement.REPLACED
         key = order(message)
-        self.total += 1
+        self._total = self.total + 1
         if self.has_older and self._keys and key < self._keys[0]:
             self.older_count += 1
             return Placement.BEYOND_OLDER
         if self.has_newer and (not self._keys or key > self._keys[-1]):
             return Placement.BEYOND_NEWER
         index = self._insert(message)
-        placement = (
-            Placement.APPENDED if index == len(self._messages) - 1 else Placement.INSERTED
-        )
+        placement = Placement.APPENDED if index == len(self._messages) - 1 else Placement.INSERTED
         self._drop_far_from(keep)
         return placement
 
@@ -171,7 +174,7 @@ class LoadedMessages:
         if old is None:
             return False
         self._take_out(old)
-        self.total = max(self.total - 1, len(self._messages))
+        self._total = max(self.total - 1, 0)
         return True
 
     # inside -----------------------------------------------------------------------------------

@@ -8,38 +8,32 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 
-from PySide6.QtCore import QDate, QLocale, QTime
-
 from engine.core.types import ParticipantId, UnixMs
 from engine.events import GapView, MessageKind, MessageView
 from ui.glyphs import delivery_words
 from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow, local_time
+from ui.words import count, kind_words, one_line
 
 _MAX_NAME = 64
 _WEEK_DAYS = 7
+_SECONDS_SAID = 120
+"""From here on seconds are noise."""
 UNSUPPORTED_TEXT = "Sent with a newer version of Causerie. Update to see it."
 
 
-def one_line(text: str) -> str:
-    """A foreign name: no line breaks, no control or direction characters, bounded."""
-    clean = "".join(c if c.isprintable() else " " for c in text[: _MAX_NAME * 4])
-    return " ".join(clean.split())[:_MAX_NAME] or "?"
+def sender_words(message: MessageView) -> str:
+    return "You" if message.is_own else one_line(message.sender_name, _MAX_NAME) or "?"
 
 
 @lru_cache(maxsize=4096)
 def time_words(at_ms: UnixMs) -> str:
+    return f"{local_time(at_ms):%H:%M}"
+
+
+def moment_words(at_ms: UnixMs) -> str:
+    """Date and time in full, for copies and tooltips: "20 November 2026, 14:08"."""
     at = local_time(at_ms)
-    twelve_hours = "AP" in QLocale.system().timeFormat(QLocale.FormatType.ShortFormat).upper()
-    return QLocale.system().toString(
-        QTime(at.hour, at.minute), "h:mm AP" if twelve_hours else "HH:mm"
-    )
-
-
-def date_words(day: date) -> str:
-    """A day in full, in the words of this device: "Friday, 20 November 2026"."""
-    return QLocale.system().toString(
-        QDate(day.year, day.month, day.day), QLocale.FormatType.LongFormat
-    )
+    return f"{at.day} {at:%B} {at.year}, {at:%H:%M}"
 
 
 def day_words(day: date, today: date) -> str:
@@ -47,38 +41,19 @@ def day_words(day: date, today: date) -> str:
         return "Today"
     if day == today - timedelta(days=1):
         return "Yesterday"
-    qt_day = QDate(day.year, day.month, day.day)
     if timedelta(0) < today - day < timedelta(days=_WEEK_DAYS):
-        return QLocale.system().dayName(qt_day.dayOfWeek())
-    form = "d MMMM" if day.year == today.year else "d MMMM yyyy"
-    return QLocale.system().toString(qt_day, form)
-
-
-def system_words(message: MessageView) -> str:
-    who = "You" if message.is_own else one_line(message.sender_name)
-    match message.kind:
-        case MessageKind.CREATED:
-            return f"{who} created the group"
-        case MessageKind.JOINED:
-            return f"{who} joined"
-        case MessageKind.LEFT:
-            return f"{who} left"
-        case MessageKind.TEXT | MessageKind.UNSUPPORTED:
-            return f"{who}: {message.text}"
+        return f"{day:%A}"
+    return f"{day.day} {day:%B}" if day.year == today.year else f"{day.day} {day:%B} {day.year}"
 
 
 def body_words(message: MessageView) -> str:
     return UNSUPPORTED_TEXT if message.kind is MessageKind.UNSUPPORTED else message.text
 
 
-def _messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count} messages"
-
-
 def gap_title(gap: GapView) -> str:
     if gap.missing > 0:
-        return f"{_messages(gap.missing)} missing"
-    return f"{_messages(gap.lost)} lost"
+        return f"{count(gap.missing, 'message')} missing"
+    return f"{count(gap.lost, 'message')} lost"
 
 
 def gap_since(gap: GapView, today: date) -> str:
@@ -95,7 +70,9 @@ def gap_details(gap: GapView, now_ms: int) -> str:
         asked = times.get(gap.requests, f"Asked {gap.requests} times")
         parts.append(f"{asked}, {_next_try(gap, now_ms)}" if _next_try(gap, now_ms) else asked)
     if gap.waiting > 0:
-        parts.append(f"{_messages(gap.waiting)} {'waits' if gap.waiting == 1 else 'wait'} behind")
+        parts.append(
+            f"{count(gap.waiting, 'message')} {'waits' if gap.waiting == 1 else 'wait'} behind"
+        )
     if gap.lost > 0 and gap.missing > 0:
         parts.append(f"{gap.lost} given up")
     return " · ".join(parts)
@@ -107,13 +84,13 @@ def _next_try(gap: GapView, now_ms: int) -> str:
     seconds = -(-(gap.next_request_ms - now_ms) // 1000)
     if seconds <= 0:
         return "asking now"
-    if seconds < 120:  # noqa: PLR2004 - two minutes, from where seconds are noise
+    if seconds < _SECONDS_SAID:
         return f"next try in {seconds} s"
     return f"next try in {seconds // 60} min"
 
 
-def late_words(count: int) -> str:
-    return f"{count} earlier {'message' if count == 1 else 'messages'} arrived"
+def late_words(number: int) -> str:
+    return f"{count(number, 'earlier message')} arrived"
 
 
 def spoken_message(
@@ -122,8 +99,7 @@ def spoken_message(
     names: Callable[[ParticipantId], str],
 ) -> str:
     """Sender, text, time, state: the order in which it is read aloud."""
-    who = "You" if message.is_own else one_line(message.sender_name)
-    parts = [who, body_words(message), time_words(message.sent_ms)]
+    parts = [sender_words(message), body_words(message), time_words(message.sent_ms)]
     if message.delivery is not None:
         parts.append(delivery_words(message.delivery, others, names).rstrip("."))
     if message.waiting:
@@ -138,14 +114,14 @@ def spoken_row(
     *,
     others: Sequence[ParticipantId],
     names: Callable[[ParticipantId], str],
-    now_ms: int,
+    now_ms: UnixMs,
 ) -> str:
-    today = local_time(UnixMs(now_ms)).date()
+    today = local_time(now_ms).date()
     match row:
         case MessageRow(message=message):
             return spoken_message(message, others, names)
         case SystemRow(message=message):
-            return f"{system_words(message)}, {time_words(message.sent_ms)}"
+            return f"{kind_words(message)}, {time_words(message.sent_ms)}"
         case DayRow(day=day):
             return day_words(day, today)
         case UnreadRow(since_ms=since_ms):

@@ -1,0 +1,239 @@
+"""What a screen reader hears: the timeline is a list, each row reads "sender, text, time, state".
+
+Rows have no widget, so their interfaces are Python objects registered with Qt one by one.  Three
+rules keep that safe: every interface is registered, because Qt registers unknown ones by itself and
+would then hold a pointer that Python may free; whoever registered deletes through Qt, never by
+letting go; and nothing here touches a widget without asking first whether it still exists.
+"""
+
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QPoint, QRect
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QAccessibleInterface, QWindow
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+from shiboken6 import isValid
+
+from ui.timeline.rows import Row, RowKey, row_key
+
+
+class ReadAloud(Protocol):
+    """What the view tells about its rows."""
+
+    def spoken_rows(self) -> list[Row]: ...
+
+    def spoken_words(self, row: Row) -> str: ...
+
+    def spoken_rect(self, key: RowKey) -> QRect | None:
+        """In the view's coordinates; None if out of view."""
+
+    def spoken_focus(self) -> RowKey | None: ...
+
+    def spoken_index(self, key: RowKey) -> int | None: ...
+
+    def floating_children(self) -> list[QWidget]: ...
+
+
+class RowAccessible(QAccessibleInterface):
+    """One row; finds its words anew at each question, so it never tells an old state."""
+
+    def __init__(self, timeline: "TimelineAccessible", key: RowKey) -> None:
+        super().__init__()
+        self._timeline = timeline
+        self.key = key
+
+    def _row(self) -> Row | None:
+        return self._timeline.row(self.key)
+
+    def isValid(self) -> bool:
+        return self._row() is not None
+
+    def object(self) -> QObject:
+        return None  # type: ignore[return-value]  # Qt's own answer for what is no QObject
+
+    def window(self) -> QWindow:
+        return self._timeline.window()
+
+    def parent(self) -> QAccessibleInterface:
+        return self._timeline
+
+    def child(self, index: int) -> QAccessibleInterface:
+        return None  # type: ignore[return-value]  # it has none
+
+    def childAt(self, x: int, y: int) -> QAccessibleInterface:
+        return None  # type: ignore[return-value]  # it has none
+
+    def childCount(self) -> int:
+        return 0
+
+    def indexOfChild(self, child: QAccessibleInterface) -> int:
+        return -1
+
+    def rect(self) -> QRect:
+        return self._timeline.row_rect(self.key)
+
+    def role(self) -> QAccessible.Role:
+        return QAccessible.Role.ListItem
+
+    def state(self) -> QAccessible.State:
+        state = QAccessible.State()
+        state.focusable = True
+        state.readOnly = True
+        state.focused = self._timeline.focused_key() == self.key
+        state.offscreen = self._timeline.row_rect(self.key).isNull()
+        return state
+
+    def text(self, kind: QAccessible.Text) -> str:
+        row = self._row()
+        if row is None or kind is not QAccessible.Text.Name:
+            return ""
+        return self._timeline.words(row)
+
+    def setText(self, kind: QAccessible.Text, text: str) -> None:
+        """Messages are not edited here."""
+
+
+class TimelineAccessible(QAccessibleWidget):
+    """The list: its rows first, then what floats above them."""
+
+    def __init__(self, view: QWidget, read_aloud: ReadAloud) -> None:
+        super().__init__(view, QAccessible.Role.List, "Messages")
+        self._view = view
+        self._read_aloud = read_aloud
+        self._children: dict[RowKey, tuple[RowAccessible, int]] = {}
+
+    @property
+    def alive(self) -> bool:
+        return isValid(self._view)
+
+    def rows(self) -> list[Row]:
+        return self._read_aloud.spoken_rows() if self.alive else []
+
+    def row(self, key: RowKey) -> Row | None:
+        if not self.alive:
+            return None
+        index = self._read_aloud.spoken_index(key)
+        return None if index is None else self._read_aloud.spoken_rows()[index]
+
+    def words(self, row: Row) -> str:
+        return self._read_aloud.spoken_words(row) if self.alive else ""
+
+    def row_rect(self, key: RowKey) -> QRect:
+        rect = self._read_aloud.spoken_rect(key) if self.alive else None
+        if rect is None:
+            return QRect()
+        return QRect(self._view.mapToGlobal(rect.topLeft()), rect.size())
+
+    def focused_key(self) -> RowKey | None:
+        return self._read_aloud.spoken_focus() if self.alive else None
+
+    def of_key(self, key: RowKey) -> RowAccessible:
+        known = self._children.get(key)
+        if known is None:
+            child = RowAccessible(self, key)
+            known = (child, QAccessible.registerAccessibleInterface(child))
+            self._children[key] = known
+        return known[0]
+
+    def forget_gone(self) -> None:
+        """Delete the interfaces of rows that are not loaded any more."""
+        present = {row_key(row) for row in self.rows()}
+        for key in [key for key in self._children if key not in present]:
+            _child, identifier = self._children.pop(key)
+            QAccessible.deleteAccessibleInterface(identifier)
+
+    def forget_all(self) -> None:
+        for _child, identifier in self._children.values():
+            QAccessible.deleteAccessibleInterface(identifier)
+        self._children.clear()
+
+    def childCount(self) -> int:
+        if not self.alive:
+            return 0
+        return len(self.rows()) + len(self._read_aloud.floating_children())
+
+    def child(self, index: int) -> QAccessibleInterface:
+        rows = self.rows()
+        if 0 <= index < len(rows):
+            return self.of_key(row_key(rows[index]))
+        floating = self._read_aloud.floating_children() if self.alive else []
+        if 0 <= index - len(rows) < len(floating):
+            return QAccessible.queryAccessibleInterface(floating[index - len(rows)])
+        return None  # type: ignore[return-value]  # Qt asks beyond the end and expects null
+
+    def indexOfChild(self, child: QAccessibleInterface) -> int:
+        if not self.alive:
+            return -1
+        if isinstance(child, RowAccessible):
+            index = self._read_aloud.spoken_index(child.key)
+            return -1 if index is None else index
+        for index, widget in enumerate(self._read_aloud.floating_children()):
+            if child.object() is widget:
+                return len(self.rows()) + index
+        return -1
+
+    def childAt(self, x: int, y: int) -> QAccessibleInterface:
+        for row in self.rows():
+            if self.row_rect(row_key(row)).contains(QPoint(x, y)):
+                return self.of_key(row_key(row))
+        return None  # type: ignore[return-value]  # nothing there
+
+    def focusChild(self) -> QAccessibleInterface:
+        key = self.focused_key()
+        if key is None or self.row(key) is None:
+            return None  # type: ignore[return-value]  # no row has the focus
+        return self.of_key(key)
+
+
+class Announcer:
+    """The view's side, its attribute ``announcer``: tells changes once a reader has asked."""
+
+    _installed = False
+
+    def __init__(self, view: QWidget, read_aloud: ReadAloud) -> None:
+        self._view = view
+        self._read_aloud = read_aloud
+        self._interface: TimelineAccessible | None = None
+        if not Announcer._installed:
+            QAccessible.installFactory(_interface_for)
+            Announcer._installed = True
+
+    def interface(self) -> TimelineAccessible:
+        if self._interface is None or not isValid(self._interface):
+            self._interface = TimelineAccessible(self._view, self._read_aloud)
+        return self._interface
+
+    def _listening(self) -> TimelineAccessible | None:
+        if self._interface is None or not QAccessible.isActive() or not isValid(self._interface):
+            return None
+        return self._interface
+
+    def rows_changed(self) -> None:
+        interface = self._listening()
+        if interface is not None:
+            interface.forget_gone()
+            event = QAccessibleEvent(self._view, QAccessible.Event.ObjectReorder)
+            QAccessible.updateAccessibility(event)
+
+    def row_changed(self, key: RowKey) -> None:
+        interface = self._listening()
+        if interface is not None and interface.row(key) is not None:
+            event = QAccessibleEvent(interface.of_key(key), QAccessible.Event.NameChanged)
+            QAccessible.updateAccessibility(event)
+
+    def focus_moved(self, key: RowKey) -> None:
+        interface = self._listening()
+        if interface is not None and interface.row(key) is not None:
+            event = QAccessibleEvent(interface.of_key(key), QAccessible.Event.Focus)
+            QAccessible.updateAccessibility(event)
+
+    def close(self) -> None:
+        """Before the view goes: rows first, the list itself is Qt's."""
+        if self._interface is not None and isValid(self._interface):
+            self._interface.forget_all()
+
+
+def _interface_for(name: str, target: object) -> QAccessibleInterface | None:
+    """Qt's factory: an interface for what has an announcer, None for everybody else."""
+    del name
+    announcer = getattr(target, "announcer", None)
+    return announcer.interface() if isinstance(announcer, Announcer) else None

@@ -1,0 +1,307 @@
+"""How large each row is and where its parts are, before anything is painted.
+
+Rows are measured from font metrics, never from constants; boxes are relative to the row's top and
+absolute in x.  A box lists the *parts* that can be pressed, so that pointer, keyboard and tooltips
+ask the same geometry that was painted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeAlias
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF
+
+from engine.core.types import MessageId, UnixMs
+from engine.events import MessageView
+from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
+from ui.theme import Theme
+from ui.timeline.bodies import Body, BodyLayouts
+from ui.timeline.geometry import Geometry
+from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow, local_time
+from ui.timeline.words import (
+    day_words,
+    gap_details,
+    gap_since,
+    gap_title,
+    sender_words,
+    time_words,
+)
+from ui.words import kind_words
+
+_RUN_GAP = 7
+_IN_RUN_GAP = 2
+_META_GAP = 4
+_TEXT_TO_META = 12
+_ICON = 14
+
+
+class Part(Enum):
+    """What can be pressed."""
+
+    RESEND = auto()
+    DISCARD = auto()
+    FETCH = auto()
+    GAP_DETAILS = auto()
+    UNFOLD = auto()
+
+
+PART_WORDS = {
+    Part.RESEND: "Resend",
+    Part.DISCARD: "Discard",
+    Part.FETCH: "Fetch again",
+    Part.GAP_DETAILS: "Details",
+    Part.UNFOLD: "Show all",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """Time, count and glyph on a bubble's last line."""
+
+    rect: QRectF
+    time: str
+    count: str
+    glyph: Glyph | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BubbleBox:
+    height: float
+    bubble: QRectF
+    name: str
+    name_rect: QRectF
+    body: Body
+    body_at: QPointF
+    meta: Meta
+    reason: str
+    reason_rect: QRectF
+    parts: tuple[tuple[Part, QRectF], ...]
+
+    @property
+    def bead_y(self) -> float:
+        return self.bubble.top()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineBox:
+    """Day pill, unread line and system line: one text in the middle."""
+
+    height: float
+    words: str
+    rect: QRectF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapBox:
+    height: float
+    card: QRectF
+    title: str
+    since: str
+    details: str
+    title_at: QRectF
+    details_at: QRectF
+    parts: tuple[tuple[Part, QRectF], ...]
+
+
+Box: TypeAlias = BubbleBox | LineBox | GapBox
+
+
+def advance(font: QFont, words: str) -> float:
+    return QFontMetricsF(font).horizontalAdvance(words)
+
+
+@dataclass(slots=True, kw_only=True)
+class Measure:
+    """Measures rows for one geometry and theme."""
+
+    theme: Theme
+    geometry: Geometry
+    bodies: BodyLayouts
+    unfolded: Callable[[MessageId], bool]
+    now_ms: Callable[[], UnixMs]
+
+    def box(self, row: Row) -> Box:
+        match row:
+            case MessageRow():
+                return self._bubble(row)
+            case GapRow():
+                return self._gap(row)
+            case DayRow(day=day):
+                return self._pill(day_words(day, local_time(self.now_ms()).date()))
+            case UnreadRow(since_ms=since_ms):
+                words = f"New since {time_words(since_ms)}"
+                return self._line(words, self.theme.type.caption.strong(), above=5, below=4)
+            case SystemRow(message=message):
+                words = f"{kind_words(message)} · {time_words(message.sent_ms)}"
+                return self._line(words, self.theme.type.caption.font, above=7, below=5)
+
+    # one text -----------------------------------------------------------------------------------
+
+    def _pill(self, words: str) -> LineBox:
+        theme = self.theme
+        height = max(theme.metrics.scaled(26), theme.type.caption.line_height + 8)
+        width = advance(theme.type.caption.strong(), words) + 2 * theme.metrics.gap(12)
+        above, below = theme.metrics.gap(8), theme.metrics.gap(4)
+        rect = QRectF(int(self.geometry.centre - width / 2), above, int(width) + 1, int(height))
+        return LineBox(height=above + int(height) + below, words=words, rect=rect)
+
+    def _line(self, words: str, font: QFont, *, above: float, below: float) -> LineBox:
+        line = self.theme.type.caption.line_height
+        room = self.geometry.right - self.geometry.left
+        shown = QFontMetricsF(font).elidedText(words, Qt.TextElideMode.ElideMiddle, room)
+        width = advance(font, shown)
+        rect = QRectF(self.geometry.centre - width / 2, above, width, line)
+        return LineBox(height=above + line + below, words=shown, rect=rect)
+
+    # bubbles ------------------------------------------------------------------------------------
+
+    def _bubble(self, row: MessageRow) -> BubbleBox:
+        g, theme, message = self.geometry, self.theme, row.message
+        room = g.max_bubble - 2 * g.pad_x
+        unfolded = self.unfolded(message.message_id)
+        body = self.bodies.body(message, width=room, unfolded=unfolded, theme=theme)
+        name, name_width, name_height = self._name(row, room)
+        meta_width = self._meta_width(message)
+        line = theme.type.micro.line_height
+        beside = body.last_line_width + _TEXT_TO_META + meta_width
+        own_line = beside > room or body.right_to_left or body.folded
+        inner = max(body.width, name_width, meta_width if own_line else beside)
+        if body.folded:
+            inner = max(inner, advance(theme.type.small.strong(), "Show all") + 24 + meta_width)
+        top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
+        width = float(int(inner + 2 * g.pad_x) + 1)
+        left = g.right - width if message.is_own else g.bubble_left
+        body_height = body.height + (line if own_line else 0)
+        bubble = QRectF(left, top, width, int(name_height + body_height + 2 * g.pad_y + 0.5))
+        meta_rect = QRectF(
+            bubble.right() - g.pad_x + 2 - meta_width,
+            bubble.bottom() - g.pad_y - line + 2,
+            meta_width,
+            line,
+        )
+        parts: tuple[tuple[Part, QRectF], ...] = ()
+        if body.folded:
+            more = QRectF(left + g.pad_x, meta_rect.top() - 1, meta_rect.left() - left, line + 2)
+            parts = ((Part.UNFOLD, more),)
+        reason, reason_rect, buttons = self._failure(message, bubble)
+        return BubbleBox(
+            height=max([bubble.bottom(), reason_rect.bottom(), *(r.bottom() for _, r in buttons)]),
+            bubble=bubble,
+            name=name,
+            name_rect=QRectF(left + g.pad_x, top + g.pad_y, name_width, name_height),
+            body=body,
+            body_at=QPointF(left + g.pad_x, top + g.pad_y + name_height),
+            meta=self._meta(message, meta_rect),
+            reason=reason,
+            reason_rect=reason_rect,
+            parts=parts + buttons,
+        )
+
+    def _name(self, row: MessageRow, room: float) -> tuple[str, float, float]:
+        if row.message.is_own or not row.first:
+            return "", 0.0, 0.0
+        font = self.theme.type.label.strong()
+        words = QFontMetricsF(font).elidedText(
+            sender_words(row.message), Qt.TextElideMode.ElideRight, room
+        )
+        return words, advance(font, words), self.theme.type.label.line_height
+
+    def _meta(self, message: MessageView, rect: QRectF) -> Meta:
+        delivery = message.delivery
+        return Meta(
+            rect=rect,
+            time=time_words(message.sent_ms),
+            count="" if delivery is None else count_of(delivery),
+            glyph=None if delivery is None else glyph_of(delivery),
+        )
+
+    def _meta_width(self, message: MessageView) -> float:
+        micro = self.theme.type.micro
+        width = advance(micro.font, time_words(message.sent_ms))
+        if message.delivery is not None:
+            width += _META_GAP + GLYPH_SIZE.width() * self.theme.metrics.factor
+            count = count_of(message.delivery)
+            width += _META_GAP + advance(micro.strong(), count) if count else 0
+        return width
+
+    def _failure(
+        self, message: MessageView, bubble: QRectF
+    ) -> tuple[str, QRectF, tuple[tuple[Part, QRectF], ...]]:
+        delivery = message.delivery
+        if delivery is None or glyph_of(delivery) is not Glyph.FAILED:
+            return "", QRectF(), ()
+        g, theme = self.geometry, self.theme
+        font = theme.type.caption.strong()
+        height = float(theme.metrics.scaled(26))
+        top = bubble.bottom() + theme.metrics.gap(4)
+        icon = theme.metrics.scaled(_ICON) + 6
+        resend = float(int(advance(font, PART_WORDS[Part.RESEND]) + icon + 20))
+        discard = float(int(advance(font, PART_WORDS[Part.DISCARD]) + 20))
+        resend_rect = QRectF(g.right - resend, top, resend, height)
+        discard_rect = QRectF(resend_rect.left() - 6 - discard, top, discard, height)
+        words = f"{failure_words(delivery)} It is safe on this device."
+        room = discard_rect.left() - 6 - (g.left if g.narrow else g.bubble_left)
+        flags = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignRight
+        metrics = QFontMetricsF(theme.type.small.font)
+        left = g.bubble_left
+        if advance(theme.type.small.font, words) <= room:
+            reason = QRectF(discard_rect.left() - 6 - room, top, room, height)
+        else:  # It does not fit beside the buttons: below them, in as many lines as it needs.
+            taken = metrics.boundingRect(QRectF(0, 0, g.right - left, 400), flags, words)
+            reason = QRectF(left, top + height + 2, g.right - left, taken.height() + 2)
+        return words, reason, ((Part.DISCARD, discard_rect), (Part.RESEND, resend_rect))
+
+    # gap ----------------------------------------------------------------------------------------
+
+    def _gap(self, row: GapRow) -> GapBox:
+        g, theme, now_ms = self.geometry, self.theme, self.now_ms()
+        metrics, label = theme.metrics, theme.type.label
+        title, details = gap_title(row.gap), gap_details(row.gap, now_ms)
+        since = gap_since(row.gap, local_time(now_ms).date())
+        pad, edge = metrics.gap(12), metrics.gap(6)
+        button, fetch, ghost = self._gap_buttons()
+        title_width = advance(label.strong(), title) + advance(label.font, f" {since}")
+        details_width = advance(theme.type.small.font, details)
+        card = g.card(metrics.gap(8), max(metrics.scaled(42), button + 2 * edge))
+        room = card.width() - pad - fetch - ghost - 2 * edge - 12
+        in_one_line = title_width + 12 + details_width <= room
+        buttons_beside = max(title_width, details_width) <= room and not g.narrow
+        if not in_one_line or g.narrow:
+            text = label.line_height + theme.type.small.line_height
+            below = 0 if buttons_beside else edge + button
+            card.setHeight(max(card.height(), text + below + 2 * metrics.gap(8)))
+        if in_one_line and not g.narrow:
+            title_y = details_y = card.center().y() - label.line_height / 2
+            details_x = card.left() + pad + title_width + 12
+        else:
+            title_y, details_x = card.top() + metrics.gap(8), card.left() + pad
+            details_y = title_y + label.line_height
+        if buttons_beside:
+            y = float(int(card.center().y() - button / 2))
+            fetch_rect = QRectF(card.right() - edge - fetch, y, fetch, button)
+            ghost_rect = QRectF(fetch_rect.left() - edge - ghost, y, ghost, button)
+        else:
+            y = float(int(card.bottom() - metrics.gap(8) - button))
+            fetch_rect = QRectF(card.left() + pad, y, fetch, button)
+            ghost_rect = QRectF(fetch_rect.right() + edge, y, ghost, button)
+        details_room = card.right() - pad - details_x
+        return GapBox(
+            height=card.bottom() + edge,
+            card=card,
+            title=title,
+            since=since,
+            details=details,
+            title_at=QRectF(card.left() + pad, title_y, title_width, label.line_height),
+            details_at=QRectF(details_x, details_y, details_room, label.line_height),
+            parts=((Part.GAP_DETAILS, ghost_rect), (Part.FETCH, fetch_rect)),
+        )
+
+    def _gap_buttons(self) -> tuple[float, float, float]:
+        """Height of both, width of "Fetch again", width of "Details"."""
+        metrics, font = self.theme.metrics, self.theme.type.small.strong()
+        icon = metrics.scaled(_ICON) + 6
+        fetch = advance(font, PART_WORDS[Part.FETCH]) + icon + 24
+        ghost = advance(font, PART_WORDS[Part.GAP_DETAILS]) + 24
+        return float(metrics.scaled(30)), float(int(fetch)), float(int(ghost))

@@ -1,0 +1,177 @@
+"""When pages are fetched: one request at a time, and nothing for a conversation that was left.
+
+It asks through a small protocol that the engine's API satisfies and hands pages back on the same
+loop.  Pages are keyset pages by position; there is no page by ordinal, so dragging the scrollbar
+far away searches the log: Lamport timestamps grow with the ordinal, a page tells its own ordinal,
+and a few interpolated guesses suffice.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from enum import Enum, auto
+from typing import Protocol
+
+from engine.api import Page
+from engine.core.errors import ChatError
+from engine.core.types import ConversationId, MessageId, Position
+
+_MAX_GUESSES = 8
+_BEFORE_EVERYTHING = Position(lamport_timestamp=-1, message_id=MessageId(""))
+
+log = logging.getLogger(__name__)
+
+
+class PageSource(Protocol):
+    """Where pages come from: four methods of ``engine.api.ChatEngine``."""
+
+    def latest_page(self, conversation_id: ConversationId, /) -> Awaitable[Page]: ...
+
+    def page_before(
+        self, conversation_id: ConversationId, position: Position, /
+    ) -> Awaitable[Page]: ...
+
+    def page_after(
+        self, conversation_id: ConversationId, position: Position, /
+    ) -> Awaitable[Page]: ...
+
+    def page_around(
+        self, conversation_id: ConversationId, position: Position, /
+    ) -> Awaitable[Page]: ...
+
+
+class Load(Enum):
+    """What a page is for."""
+
+    LATEST = auto()
+    FIRST = auto()
+    OLDER = auto()
+    NEWER = auto()
+    AROUND = auto()
+    ORDINAL = auto()
+
+
+class Pager:
+    """Fetches for one conversation at a time; ``applied`` gets each page on the loop."""
+
+    def __init__(
+        self,
+        source: PageSource,
+        *,
+        applied: Callable[[Load, Page], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        self._source = source
+        self._applied = applied
+        self._failed = failed
+        self._conversation_id: ConversationId | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._wanted_ordinal: tuple[int, int] | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def open(self, conversation_id: ConversationId | None) -> None:
+        """Forget the conversation before; what was under way for it is dropped."""
+        self._stop()
+        self._conversation_id = conversation_id
+
+    def latest(self) -> None:
+        self._stop()
+        self._start(Load.LATEST, self._source.latest_page)
+
+    def first(self) -> None:
+        self._stop()
+        self._start(Load.FIRST, lambda c: self._source.page_after(c, _BEFORE_EVERYTHING))
+
+    def around(self, position: Position) -> None:
+        self._stop()
+        self._start(Load.AROUND, lambda c: self._source.page_around(c, position))
+
+    def older_than(self, position: Position) -> None:
+        if not self.busy:
+            self._start(Load.OLDER, lambda c: self._source.page_before(c, position))
+
+    def newer_than(self, position: Position) -> None:
+        if not self.busy:
+            self._start(Load.NEWER, lambda c: self._source.page_after(c, position))
+
+    def seek(self, ordinal: int, total: int) -> None:
+        """A page that holds row ``ordinal`` of ``total``.  While one is sought the last wins."""
+        if self.busy:
+            self._wanted_ordinal = (ordinal, total)
+            return
+        self._wanted_ordinal = None
+        self._start(Load.ORDINAL, lambda c: self._near(c, ordinal, total))
+
+    def _stop(self) -> None:
+        self._wanted_ordinal = None
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def _start(self, load: Load, fetch: Callable[[ConversationId], Awaitable[Page]]) -> None:
+        if self._conversation_id is not None:
+            loop = asyncio.get_running_loop()
+            self._task = loop.create_task(self._run(self._conversation_id, load, fetch))
+
+    async def _run(
+        self,
+        conversation_id: ConversationId,
+        load: Load,
+        fetch: Callable[[ConversationId], Awaitable[Page]],
+    ) -> None:
+        try:
+            page = await fetch(conversation_id)
+        except ChatError as error:
+            log.warning("page not loaded: %s", type(error).__name__)
+            self._task = None
+            self._failed(str(error))
+            return
+        self._task = None
+        self._applied(load, page)
+        if self._wanted_ordinal is not None and not self.busy:
+            self.seek(*self._wanted_ordinal)
+
+    async def _near(self, conversation_id: ConversationId, ordinal: int, total: int) -> Page:
+        """Interpolate between known pairs of ordinal and Lamport timestamp, or bisect."""
+        page = await self._source.page_after(conversation_id, _BEFORE_EVERYTHING)
+        low = _last_point(page)
+        if low is None or _holds(page, ordinal):
+            return page
+        page = await self._source.latest_page(conversation_id)
+        high = _first_point(page)
+        if high is None or _holds(page, ordinal):
+            return page
+        for guess in range(_MAX_GUESSES):
+            if high[1] - low[1] <= 1 or high[0] <= low[0]:
+                break
+            share = (ordinal - low[0]) / (high[0] - low[0])
+            if guess % 3 == 2:  # noqa: PLR2004 - every third guess bisects: steps may be uneven
+                share = 0.5
+            lamport = low[1] + max(1, min(int((high[1] - low[1]) * share), high[1] - low[1] - 1))
+            at = Position(lamport_timestamp=lamport, message_id=MessageId(""))
+            page = await self._source.page_around(conversation_id, at)
+            first, last = _first_point(page), _last_point(page)
+            if first is None or last is None or _holds(page, ordinal):
+                break
+            low, high = (last, high) if last[0] < ordinal else (low, first)
+        return page
+
+
+def _holds(page: Page, ordinal: int) -> bool:
+    return page.older_count <= ordinal < page.older_count + len(page.messages)
+
+
+def _first_point(page: Page) -> tuple[int, int] | None:
+    if not page.messages:
+        return None
+    return page.older_count, page.messages[0].position.lamport_timestamp
+
+
+def _last_point(page: Page) -> tuple[int, int] | None:
+    placed = [m for m in page.messages if not m.waiting]
+    if not placed:
+        return None
+    return page.older_count + len(placed) - 1, placed[-1].position.lamport_timestamp

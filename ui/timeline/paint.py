@@ -1,0 +1,359 @@
+"""How rows look: flat fills, one-pixel outlines, the thread and its beads, with QPainter only.
+
+Everything drawn here was measured in ``boxes``; nothing is decided here but colour and stroke.
+Filled beads are certain, hollow ones are not certain or not here: petrol held, amber missing,
+violet late, red needs you.  In high contrast the tints of the theme are black, so outlines carry.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPainterPath, QPen, QTextLayout
+
+from ui.avatar import draw_avatar
+from ui.glyphs import Glyph, draw_glyph, glyph_of
+from ui.icons import draw_icon
+from ui.theme import Theme
+from ui.timeline.boxes import PART_WORDS, Box, BubbleBox, GapBox, LineBox, Part, advance
+from ui.timeline.geometry import Geometry
+from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow
+
+_MAX_GAP_BEADS = 3
+_BEAD_PITCH = 16
+_HALO = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What a row's state adds to its looks."""
+
+    selected: tuple[int, int] | None = None
+    """UTF-16 range of the text."""
+    hovered: Part | None = None
+    focused: bool = False
+    band: float = 0.0
+    """Strength of the band behind a message that was jumped to, 0 to 1."""
+
+
+PLAIN = Look()
+
+
+@lru_cache(maxsize=512)
+def rounded(  # noqa: PLR0913, PLR0917 - a rectangle has four corners
+    width: float,
+    height: float,
+    top_left: float,
+    top_right: float,
+    bottom_right: float,
+    bottom_left: float,
+) -> QPainterPath:
+    """A rectangle at the origin with a radius for each corner."""
+    path = QPainterPath(QPointF(top_left, 0))
+    path.lineTo(width - top_right, 0)
+    path.arcTo(width - 2 * top_right, 0, 2 * top_right, 2 * top_right, 90, -90)
+    path.lineTo(width, height - bottom_right)
+    side = 2 * bottom_right
+    path.arcTo(width - side, height - side, side, side, 0, -90)
+    path.lineTo(bottom_left, height)
+    path.arcTo(0, height - 2 * bottom_left, 2 * bottom_left, 2 * bottom_left, 270, -90)
+    path.lineTo(0, top_left)
+    path.arcTo(0, 0, 2 * top_left, 2 * top_left, 180, -90)
+    path.closeSubpath()
+    return path
+
+
+class RowPainter:
+    """Paints rows of one theme and geometry; y is the row's top in the viewport."""
+
+    def __init__(self, painter: QPainter, theme: Theme, geometry: Geometry) -> None:
+        self._p = painter
+        self._theme = theme
+        self._g = geometry
+
+    def background(self, height: float, thread_from: float) -> None:
+        p, g = self._p, self._g
+        p.fillRect(QRectF(0, 0, g.width, height), self._theme.canvas)
+        p.fillRect(QRectF(g.thread_x - 1, thread_from, 2, height - thread_from), self._theme.thread)
+
+    def row(self, row: Row, box: Box, y: float, look: Look = PLAIN) -> None:
+        self._p.translate(0, y)
+        if look.band > 0:
+            band = QColor(self._theme.band)
+            band.setAlphaF(look.band)
+            self._p.fillRect(QRectF(0, 0, self._g.width, box.height), band)
+        match row, box:
+            case MessageRow(), BubbleBox():
+                self._message(row, box, look)
+            case GapRow(), GapBox():
+                self._gap(row, box, look)
+            case DayRow(), LineBox():
+                self.pill(box.rect, box.words)
+            case UnreadRow(), LineBox():
+                self._unread(box)
+            case SystemRow(), LineBox():
+                self._text(box.rect, box.words, self._theme.type.caption.font, self._theme.ink3)
+                self._bead(box.rect.center().y(), radius=3 * self._scale, fill=self._theme.thread)
+            case _:
+                raise AssertionError((row, box))
+        if look.focused and not isinstance(box, BubbleBox):
+            frame = box.card if isinstance(box, GapBox) else box.rect.adjusted(-6, -1, 6, 1)
+            self._focus(frame, self._g.grouped)
+        self._p.translate(0, -y)
+
+    def pill(self, rect: QRectF, words: str) -> None:
+        p, theme = self._p, self._theme
+        p.setPen(QPen(theme.line, 1))
+        p.setBrush(theme.surface)
+        p.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), rect.height() / 2, rect.height() / 2)
+        self._text(rect, words, theme.type.caption.strong(), theme.ink2)
+
+    # messages -----------------------------------------------------------------------------------
+
+    def _message(self, row: MessageRow, box: BubbleBox, look: Look) -> None:
+        p, theme, message = self._p, self._theme, row.message
+        failed = box.meta.glyph is Glyph.FAILED
+        if failed:
+            fill, line, ink, meta = theme.dangerBg, theme.dangerLine, theme.ink, theme.danger
+        elif message.is_own:
+            fill, line, ink, meta = theme.own, theme.ownLine, theme.ownInk, theme.ownMeta
+        else:
+            fill, line, ink, meta = theme.surface, theme.line, theme.ink, theme.ink3
+        outline = QPen(theme.warnLine if message.waiting else line, 1)
+        if message.waiting:
+            outline.setDashPattern([4, 3])
+        self._bead_of(row, box)
+        r = box.bubble.adjusted(0.5, 0.5, -0.5, -0.5)
+        p.translate(r.topLeft())
+        p.setPen(outline)
+        p.setBrush(fill)
+        p.drawPath(rounded(r.width(), r.height(), *self._corners(row)))
+        p.translate(-r.topLeft())
+        if box.name:
+            colour = theme.sender_colour(message.sender_id)
+            at = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            self._text(box.name_rect, box.name, theme.type.label.strong(), colour, at)
+        p.setPen(ink)
+        box.body.layout.draw(p, box.body_at, self._selection(look))
+        self._meta(box, meta)
+        for part, rect in box.parts:
+            self._part(part, rect, hovered=look.hovered is part)
+        if box.reason:
+            flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            wrapped = flags | Qt.TextFlag.TextWordWrap
+            self._text(box.reason_rect, box.reason, theme.type.small.font, theme.danger, wrapped)
+        if look.focused:
+            self._focus(box.bubble, self._g.radius)
+
+    def _corners(self, row: MessageRow) -> tuple[float, float, float, float]:
+        g = self._g
+        if row.message.is_own:
+            top = g.radius if row.first else g.grouped
+            return g.radius, top, g.tight if row.last else g.grouped, g.radius
+        left = g.tight if row.first else g.grouped
+        return left, g.radius, g.radius, g.radius if row.last else g.grouped
+
+    def _selection(self, look: Look) -> list[QTextLayout.FormatRange]:
+        if look.selected is None:
+            return []
+        chosen = QTextLayout.FormatRange()
+        chosen.start, chosen.length = look.selected[0], look.selected[1] - look.selected[0]
+        form = chosen.format
+        form.setBackground(QBrush(self._theme.accent))
+        form.setForeground(QBrush(self._theme.onAccent))
+        chosen.format = form
+        return [chosen]
+
+    def _meta(self, box: BubbleBox, colour: QColor) -> None:
+        meta, micro = box.meta, self._theme.type.micro
+        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        rect = QRectF(meta.rect)
+        self._text(rect, meta.time, micro.font, colour, flags)
+        if meta.count:
+            rect.setLeft(rect.left() + advance(micro.font, meta.time) + 4)
+            self._text(rect, meta.count, micro.strong(), colour, flags)
+        if meta.glyph is not None:
+            at = QPointF(
+                meta.rect.right() - 16 * self._scale, meta.rect.center().y() - 6 * self._scale
+            )
+            draw_glyph(self._p, meta.glyph, at, colour, scale=self._scale)
+
+    def _bead_of(self, row: MessageRow, box: BubbleBox) -> None:
+        theme, g, message = self._theme, self._g, row.message
+        if not message.is_own and row.first:
+            self._avatar(row, box)
+            return
+        y = box.bubble.top() + min(box.bubble.height() / 2, 17 * self._scale)
+        glyph = None if message.delivery is None else glyph_of(message.delivery)
+        if message.late:
+            self._bead(y, radius=g.bead, fill=theme.late)
+            self._ring(y, g.bead + 2.75)
+        elif message.waiting:
+            self._bead(y, radius=g.bead, ring=theme.warnDot)
+        elif glyph is Glyph.FAILED:
+            self._bead(y, radius=g.bead, ring=theme.danger)
+        elif glyph is Glyph.SAVED:
+            self._bead(y, radius=g.bead, ring=theme.accent)
+        elif row.first:
+            self._bead(y, radius=g.bead, fill=theme.accent)
+        else:
+            self._bead(y, radius=3 * self._scale, fill=theme.thread)
+
+    def _avatar(self, row: MessageRow, box: BubbleBox) -> None:
+        g, p = self._g, self._p
+        rect = QRectF(g.left, box.bubble.top(), g.avatar, g.avatar)
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(self._theme.canvas)
+        p.drawEllipse(rect.adjusted(-_HALO, -_HALO, _HALO, _HALO))
+        message = row.message
+        draw_avatar(p, rect, stable_id=message.sender_id, name=message.sender_name, is_group=False)
+        if message.late:
+            self._ring(rect.center().y(), g.avatar / 2 + 2.25)
+
+    def _ring(self, y: float, radius: float) -> None:
+        self._p.setPen(QPen(self._theme.late, 1.5))
+        self._p.setBrush(Qt.BrushStyle.NoBrush)
+        self._p.drawEllipse(QPointF(self._g.thread_x, y), radius, radius)
+
+    def _bead(
+        self,
+        y: float,
+        *,
+        radius: float,
+        fill: QColor | None = None,
+        ring: QColor | None = None,
+        halo: bool = True,
+    ) -> None:
+        p, centre = self._p, QPointF(self._g.thread_x, y)
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(self._theme.canvas)
+        if halo:
+            p.drawEllipse(centre, radius + _HALO, radius + _HALO)
+        if ring is not None:
+            p.setPen(QPen(ring, 2))
+            p.drawEllipse(centre, radius - 1, radius - 1)
+        elif fill is not None:
+            p.setBrush(fill)
+            p.drawEllipse(centre, radius, radius)
+
+    # gap ----------------------------------------------------------------------------------------
+
+    def _gap(self, row: GapRow, box: GapBox, look: Look) -> None:
+        p, theme, g = self._p, self._theme, self._g
+        x = g.thread_x
+        p.fillRect(QRectF(x - 3, 0, 6, box.height), theme.canvas)
+        dashes = QPen(theme.warnLine, 2)
+        dashes.setDashPattern([2, 2])
+        dashes.setCapStyle(Qt.PenCapStyle.FlatCap)
+        p.setPen(dashes)
+        p.drawLine(QPointF(x, 0), QPointF(x, box.height))
+        count = max(1, min(_MAX_GAP_BEADS, row.gap.missing + row.gap.lost))
+        pitch = _BEAD_PITCH * self._scale
+        top = box.card.top() + min(box.card.height(), 3 * pitch) / 2 - (count - 1) * pitch / 2
+        for bead in range(count):
+            self._bead(top + bead * pitch, radius=g.bead, ring=theme.warnDot, halo=False)
+        hidden = row.gap.missing + row.gap.lost - _MAX_GAP_BEADS
+        if hidden > 0:
+            self._more_beads(top + (count - 1) * pitch, hidden)
+        p.setPen(QPen(theme.warnLine, 1))
+        p.setBrush(theme.warnBg)
+        radius = theme.metrics.gap(12)
+        p.drawRoundedRect(box.card.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
+        self._gap_words(box)
+        for part, rect in box.parts:
+            self._part(part, rect, hovered=look.hovered is part)
+
+    def _more_beads(self, y: float, hidden: int) -> None:
+        theme, font = self._theme, self._theme.type.micro.strong()
+        words = f"+{hidden}" if hidden < 100 else "+99"  # noqa: PLR2004 - two digits fit
+        width = max(advance(font, words) + 6, 2 * self._g.bead)
+        height = theme.type.micro.line_height - 2
+        rect = QRectF(self._g.thread_x - width / 2, y - height / 2, width, height)
+        self._p.setPen(QPen(theme.warnDot, 1.5))
+        self._p.setBrush(theme.canvas)
+        self._p.drawRoundedRect(rect, height / 2, height / 2)
+        self._text(rect, words, font, theme.warn)
+
+    def _gap_words(self, box: GapBox) -> None:
+        theme = self._theme
+        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        strong = theme.type.label.strong()
+        rect = QRectF(box.title_at)
+        rect.setRight(box.card.right() - 8)
+        self._text(rect, box.title, strong, theme.warn, flags)
+        rect.setLeft(rect.left() + advance(strong, f"{box.title} "))
+        self._text(rect, box.since, theme.type.label.font, theme.warn, flags)
+        self._text(box.details_at, box.details, theme.type.small.font, theme.ink2, flags)
+
+    # common -------------------------------------------------------------------------------------
+
+    @property
+    def _scale(self) -> float:
+        return self._theme.metrics.factor
+
+    def _unread(self, box: LineBox) -> None:
+        p, theme, g = self._p, self._theme, self._g
+        y = int(box.rect.center().y()) + 0.5
+        line = QColor(theme.accent)
+        line.setAlphaF(1.0 if theme.is_high_contrast else 0.55)
+        p.setPen(QPen(line, 2 if theme.is_high_contrast else 1))
+        start = g.thread_x + _MAX_GAP_BEADS * 4
+        p.drawLine(QPointF(start, y), QPointF(box.rect.left() - 10, y))
+        p.drawLine(QPointF(box.rect.right() + 10, y), QPointF(g.right, y))
+        self._text(box.rect, box.words, theme.type.caption.strong(), theme.accentInk)
+
+    def _part(self, part: Part, rect: QRectF, *, hovered: bool) -> None:
+        p, theme = self._p, self._theme
+        warning = part in (Part.FETCH, Part.GAP_DETAILS)
+        colour = theme.warn if warning else theme.danger
+        font = theme.type.small.strong() if warning else theme.type.caption.strong()
+        if part is Part.UNFOLD:
+            flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            font = QFont(theme.type.caption.strong())
+            font.setUnderline(hovered)
+            self._text(rect, PART_WORDS[part], font, theme.accentInk, flags)
+            return
+        plain = part in (Part.DISCARD, Part.GAP_DETAILS)
+        if part is Part.DISCARD:
+            colour = theme.ink2
+        p.setBrush(theme.hover if hovered else theme.surface)
+        p.setPen(QPen(theme.warnLine if warning else theme.dangerLine, 1))
+        if plain:
+            p.setPen(Qt.PenStyle.NoPen)
+            p.setBrush(theme.hover if hovered else Qt.BrushStyle.NoBrush)
+        radius = theme.metrics.gap(9 if warning else 8)
+        p.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
+        words = QRectF(rect)
+        if not plain:
+            side = theme.metrics.scaled(14)
+            taken = side + 6 + advance(font, PART_WORDS[part])
+            left = rect.center().x() - taken / 2
+            draw_icon(p, "again", QRectF(left, rect.center().y() - side / 2, side, side), colour)
+            words.setLeft(left + side + 6)
+            words.setWidth(taken)
+        flags = Qt.AlignmentFlag.AlignVCenter
+        flags |= Qt.AlignmentFlag.AlignHCenter if plain else Qt.AlignmentFlag.AlignLeft
+        self._text(words, PART_WORDS[part], font, colour, flags)
+
+    def _focus(self, rect: QRectF, radius: float) -> None:
+        p, width = self._p, self._theme.focus_width
+        p.setPen(QPen(self._theme.focus, width))
+        p.setBrush(Qt.BrushStyle.NoBrush)
+        grow = 2 + width / 2
+        p.drawRoundedRect(rect.adjusted(-grow, -grow, grow, grow), radius + grow, radius + grow)
+
+    def _text(
+        self,
+        rect: QRectF,
+        words: str,
+        font: QFont,
+        colour: QColor,
+        flags: int | Qt.AlignmentFlag = Qt.AlignmentFlag.AlignCenter,
+    ) -> None:
+        p = self._p
+        p.setFont(font)
+        p.setPen(colour)
+        p.drawText(rect, int(flags) | _UNCLIPPED, words)
+
+
+_UNCLIPPED = int(Qt.TextFlag.TextDontClip)

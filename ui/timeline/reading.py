@@ -1,0 +1,97 @@
+"""What has been seen: the read marker, how many are unread below, and which late ones wait.
+
+Fed with the rows that are wholly in view of somebody (the view knows whether the window is
+active).  The marker only moves forward; rows that wait for earlier ones do not move it, because
+their place is not certain yet.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from engine.core.types import MessageId, Position
+from engine.events import ConversationView, MessageView
+from ui.timeline.loaded import LoadedMessages, Placement
+from ui.timeline.rows import is_system
+
+_MAX_LATE = 1000
+
+
+class Reading:
+    def __init__(self) -> None:
+        self._seen_up_to: Position | None = None
+        self._late: OrderedDict[MessageId, Position] = OrderedDict()
+        self._unread: OrderedDict[MessageId, None] = OrderedDict()
+        self._unread_elsewhere = 0
+        """Unread when the conversation was opened and not loaded since: known by number only."""
+
+    def open(self, conversation: ConversationView) -> None:
+        self._seen_up_to = None
+        self._late.clear()
+        self._unread.clear()
+        self._unread_elsewhere = max(0, conversation.unread)
+
+    @property
+    def seen_up_to(self) -> Position | None:
+        return self._seen_up_to
+
+    @property
+    def unread(self) -> int:
+        return len(self._unread) + self._unread_elsewhere
+
+    @property
+    def late(self) -> int:
+        return len(self._late)
+
+    def first_late(self) -> Position | None:
+        return min(self._late.values(), default=None)
+
+    def dismiss_late(self) -> None:
+        self._late.clear()
+
+    def caught_up(self) -> None:
+        """The newest message is in view: nothing below can be unread."""
+        self._unread.clear()
+        self._unread_elsewhere = 0
+
+    def added(self, message: MessageView, placement: Placement) -> None:
+        """A message that was just put in place and is not in view yet."""
+        if message.is_own or placement is Placement.REPLACED:
+            return
+        if message.late or placement in (Placement.INSERTED, Placement.BEYOND_OLDER):
+            if not message.waiting:
+                self._late[message.message_id] = message.position
+                if len(self._late) > _MAX_LATE:
+                    self._late.popitem(last=False)
+        elif not is_system(message):
+            self._unread[message.message_id] = None
+
+    def removed(self, message_id: MessageId) -> None:
+        self._late.pop(message_id, None)
+        self._unread.pop(message_id, None)
+
+    def seen(self, messages: Iterable[MessageView], loaded: LoadedMessages) -> Position | None:
+        """These are wholly in view; returns the new marker if it moved."""
+        newest, in_view = self._seen_up_to, list(messages)
+        for message in in_view:
+            if not message.waiting and (newest is None or message.position > newest):
+                newest = message.position
+        moved = newest is not None and newest != self._seen_up_to
+        if newest is not None and moved:
+            self._count_down(loaded, newest)
+            self._seen_up_to = newest
+        for message in in_view:
+            self.removed(message.message_id)
+        return newest if moved else None
+
+    def _count_down(self, loaded: LoadedMessages, newest: Position) -> None:
+        """Rows that the marker passed are read, whether they were looked at or jumped over."""
+        first = self._seen_up_to or loaded.first_unread
+        if first is None:
+            return
+        begin, end = loaded.index_at_or_after(first), loaded.index_at_or_after(newest)
+        for message in loaded.messages[begin : end + 1]:
+            fresh = message.position > first or self._seen_up_to is None
+            if message.message_id in self._unread:
+                del self._unread[message.message_id]
+            elif fresh and not message.is_own and not is_system(message):
+                self._unread_elsewhere = max(0, self._unread_elsewhere - 1)

@@ -1,0 +1,251 @@
+"""What the viewport shows now: loaded messages, their boxes and where they stand.
+
+The one place that combines window, anchor and measure, and answers what lies under a point.  It
+paints nothing and listens to nothing: the view drives it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QTextBoundaryFinder
+from PySide6.QtGui import QTextLine
+
+from engine.core.types import MessageId, UnixMs
+from engine.events import MessageView
+from ui.theme import Theme, current_theme
+from ui.timeline.bodies import BodyLayouts
+from ui.timeline.boxes import Box, BubbleBox, GapBox, Measure, Part
+from ui.timeline.geometry import Geometry, geometry_for
+from ui.timeline.loaded import LoadedMessages
+from ui.timeline.placing import Placed, Placing
+from ui.timeline.rows import MessageRow, Row, RowKey, message_of, row_key
+from ui.timeline.selection import Caret
+
+_MAX_BOXES = 2000
+_MAX_UNFOLDED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What lies under a point."""
+
+    key: RowKey
+    message: MessageView | None = None
+    part: Part | None = None
+    link: str | None = None
+    over_text: bool = False
+    over_meta: bool = False
+
+
+class Scene:
+    """State of one viewport; ``place`` after every change."""
+
+    def __init__(self, now_ms: Callable[[], UnixMs]) -> None:
+        self.now_ms = now_ms
+        self.loaded = LoadedMessages()
+        self.bodies = BodyLayouts()
+        self.height = 0.0
+        self._unfolded: OrderedDict[MessageId, None] = OrderedDict()
+        self._boxes: OrderedDict[RowKey, tuple[MessageRow, BubbleBox]] = OrderedDict()
+        self._measure = self._measured_for(geometry_for(0, narrow=False, theme=current_theme()))
+        self.placing = Placing(self._height_of)
+
+    def _measured_for(self, geometry: Geometry) -> Measure:
+        return Measure(
+            theme=current_theme(),
+            geometry=geometry,
+            bodies=self.bodies,
+            unfolded=self._unfolded.__contains__,
+            now_ms=self.now_ms,
+        )
+
+    @property
+    def geometry(self) -> Geometry:
+        return self._measure.geometry
+
+    @property
+    def theme(self) -> Theme:
+        return self._measure.theme
+
+    @property
+    def placed(self) -> list[Placed]:
+        return self.placing.placed
+
+    def start(self) -> None:
+        self.loaded = LoadedMessages()
+        self.placing.reset()
+        self._boxes.clear()
+        self._unfolded.clear()
+
+    def fit(self, width: float, height: float, *, narrow: bool) -> None:
+        """A new viewport or theme: boxes are measured again when they come into view."""
+        theme = current_theme()
+        if theme is not self._measure.theme:
+            self.bodies.forget_all()
+        geometry = geometry_for(width, narrow=narrow, theme=theme)
+        if geometry != self._measure.geometry or theme is not self._measure.theme:
+            self._boxes.clear()
+            self._measure = self._measured_for(geometry)
+        self.height = height
+
+    def place(self) -> list[Placed]:
+        return self.placing.place(self.loaded, self.height)
+
+    def unfold(self, message_id: MessageId) -> None:
+        self._unfolded[message_id] = None
+        while len(self._unfolded) > _MAX_UNFOLDED:
+            self._unfolded.popitem(last=False)
+        self._boxes.pop(f"message {message_id}", None)
+
+    def box(self, row: Row) -> Box:
+        """Only bubbles are kept; the others are cheap and their words follow the clock."""
+        if not isinstance(row, MessageRow):
+            return self._measure.box(row)
+        key = row_key(row)
+        cached = self._boxes.get(key)
+        if cached is not None and cached[0] == row:
+            return cached[1]
+        box = self._measure.box(row)
+        if isinstance(box, BubbleBox):
+            self._boxes[key] = (row, box)
+            if len(self._boxes) > _MAX_BOXES:
+                self._boxes.popitem(last=False)
+        return box
+
+    def _height_of(self, row: Row) -> float:
+        return self.box(row).height
+
+    # ordinals -------------------------------------------------------------------------------------
+
+    def message_index(self, placed: Placed) -> int:
+        """Index in the loaded messages of the first message at or below this row."""
+        rows = self.loaded.rows
+        for row in rows[placed.index :]:
+            message = message_of(row)
+            if message is not None:
+                return self.loaded.index_of(message)
+        return len(self.loaded)
+
+    def shown_ordinals(self) -> tuple[float, float]:
+        """Ordinals of the upper and lower edge of the viewport, with fractions of rows."""
+        if not self.placed:
+            return 0.0, 0.0
+        first, last = self.placed[0], self.placed[-1]
+        top = self.message_index(first) + min(1.0, max(0.0, -first.y / max(first.height, 1)))
+        end = float(self.message_index(last))
+        if message_of(last.row) is not None:
+            end += min(1.0, (self.height - last.y) / max(last.height, 1))
+        return self.loaded.older_count + top, self.loaded.older_count + end
+
+    # what is where --------------------------------------------------------------------------------
+
+    def rect(self, key: RowKey) -> QRectF | None:
+        """What one sees of a row, in the viewport; None if it is out of view."""
+        placed = next((p for p in self.placed if row_key(p.row) == key), None)
+        if placed is None:
+            return None
+        box = self.box(placed.row)
+        if isinstance(box, BubbleBox):
+            inner = box.bubble
+        else:
+            inner = box.card if isinstance(box, GapBox) else box.rect
+        return inner.translated(0, placed.y)
+
+    def hit(self, point: QPointF) -> Hit | None:
+        placed = self.placing.at(point.y())
+        if placed is None:
+            return None
+        box, inside = self.box(placed.row), point - QPointF(0, placed.y)
+        key, message = row_key(placed.row), message_of(placed.row)
+        if isinstance(box, BubbleBox | GapBox):
+            for part, rect in box.parts:
+                if rect.contains(inside):
+                    return Hit(key, message, part=part)
+        if not isinstance(box, BubbleBox) or message is None:
+            return Hit(key, message)
+        text = QRectF(box.body_at.x(), box.body_at.y(), box.body.width, box.body.height)
+        return Hit(
+            key,
+            message,
+            link=_link_at(message, box, inside) if text.contains(inside) else None,
+            over_text=text.contains(inside),
+            over_meta=box.meta.rect.adjusted(-6, -4, 8, 6).contains(inside),
+        )
+
+    def caret(self, point: QPointF) -> Caret | None:
+        """The place in the text nearest to a point, for selecting."""
+        found: tuple[Placed, BubbleBox, MessageView] | None = None
+        for placed in self.placed:
+            box, message = self.box(placed.row), message_of(placed.row)
+            if isinstance(box, BubbleBox) and message is not None:
+                if found is not None and placed.y > point.y():
+                    break
+                found = (placed, box, message)
+        if found is None:
+            return None
+        placed, box, message = found
+        inside = point - QPointF(0, placed.y) - box.body_at
+        return Caret(message.message_id, _index_at(box, inside))
+
+    def word_at(self, caret: Caret) -> tuple[int, int]:
+        """Begin and end of the word around a caret, in UTF-16 units."""
+        for placed in self.placed:
+            box, message = self.box(placed.row), message_of(placed.row)
+            if message is not None and message.message_id == caret.message_id:
+                if not isinstance(box, BubbleBox):
+                    break
+                return _word_around(box.body.layout.text(), caret.index)
+        return caret.index, caret.index
+
+
+def _word_around(text: str, index: int) -> tuple[int, int]:
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Word, text)
+    finder.setPosition(index)
+    end = finder.toNextBoundary()
+    begin = finder.toPreviousBoundary()
+    return max(begin, 0), max(end, index)
+
+
+def _line_at(box: BubbleBox, y: float) -> QTextLine | None:
+    layout = box.body.layout
+    line = None
+    for index in range(layout.lineCount()):
+        line = layout.lineAt(index)
+        if y < line.y() + line.height():
+            break
+    return line
+
+
+def _index_at(box: BubbleBox, inside: QPointF) -> int:
+    if inside.y() < 0:
+        return 0
+    line = _line_at(box, inside.y())
+    if line is None:
+        return 0
+    if inside.y() > box.body.height:
+        return line.textStart() + line.textLength()
+    return _cursor(line, inside.x())
+
+
+def _cursor(line: QTextLine, x: float, *, on_character: bool = False) -> int:
+    where = (
+        QTextLine.CursorPosition.CursorOnCharacter
+        if on_character
+        else QTextLine.CursorPosition.CursorBetweenCharacters
+    )
+    return line.xToCursor(x, where)
+
+
+def _link_at(message: MessageView, box: BubbleBox, inside: QPointF) -> str | None:
+    if not message.spans:
+        return None
+    at = inside - box.body_at
+    line = _line_at(box, at.y())
+    if line is None or not line.naturalTextRect().contains(at):
+        return None
+    index = _cursor(line, at.x(), on_character=True)
+    for span in message.spans:
+        if span.start <= index < span.start + span.length:
+            return span.target
+    return None
