@@ -85,9 +85,10 @@ class FaultyTransport:
 
         def unsubscribe() -> None:
             remove()
-            if content_topic not in self._subscriptions:
-                if (undo := self._unsubscribe_inner.pop(content_topic, None)) is not None:
-                    undo()
+            undo = self._unsubscribe_inner.get(content_topic)
+            if undo is not None and content_topic not in self._subscriptions:
+                del self._unsubscribe_inner[content_topic]
+                undo()
 
         return unsubscribe
 

@@ -68,8 +68,6 @@ class EmbeddedNode:
         if self._host is not None:
             raise LocalProtocolError("the node has been started already")
         await self._listen()
-        if self._known_peers and self._host is not None:
-            self._host.keep_connected(tuple(self._known_peers))
         self._tell_status()
 
     async def _listen(self) -> None:
@@ -106,6 +104,8 @@ class EmbeddedNode:
             await host.stop()
             raise
         self._host, self._relay = host, relay
+        if self._known_peers:
+            host.keep_connected(tuple(self._known_peers))
 
     async def stop(self) -> None:
         host, relay = self._host, self._relay

@@ -1,0 +1,283 @@
+"""The relay's driver over streams in memory that can be broken, frozen and flooded."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Self
+
+import pytest
+
+from engine.codec.waku import encode_waku_message
+from engine.core.counters import Counters
+from engine.core.errors import TransportError
+from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.network.libp2p.ports import Host, PeerId, Stream
+from engine.network.waku.framing import encode_frame
+from engine.network.waku.gossip_types import MessageDelivered
+from engine.network.waku.relay import RelaySettings, WakuRelay
+from engine.network.waku.relay_session import RELAY_PROTOCOL, SessionSettings
+from engine.network.waku.send_queue import SendQueueLimits
+from tests.network.waku.memory_host import MemoryHost, MemoryStream, Wire
+
+TOPIC = PubsubTopic("/waku/2/rs/42/4")
+QUICK = RelaySettings(
+    session=SessionSettings(
+        first_pause_s=0.01,
+        write_timeout_s=0.05,
+        lasting_s=0,
+        queue=SendQueueLimits(soft_bytes=20_000, message_bytes=60_000, write_bytes=8_000),
+    ),
+    patience_s=0.02,
+)
+"""Small and impatient, so that every bound is reached within milliseconds."""
+
+
+def waku_data(number: int, size: int = 0) -> bytes:
+    payload = b"%d " % number + b"x" * size
+    return encode_waku_message(WakuMessage(payload=payload, content_topic=ContentTopic("/a/1/b/c")))
+
+
+@dataclass
+class Node:
+    host: MemoryHost
+    relay: WakuRelay
+    counters: Counters
+    inbox: list[int] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def message_delivered(self, delivered: MessageDelivered, /) -> None:
+        self.inbox.append(int(delivered.message.payload.split()[0]))
+        self.news.set()
+
+    def membership_changed(self) -> None:
+        self.news.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not condition():
+                self.news.clear()
+                await self.news.wait()
+
+    async def until_meshed(self, count: int) -> None:
+        await self.until(lambda: len(self.relay.mesh_peers(TOPIC)) == count)
+
+
+class Net:
+    """Relays on one wire, all stopped at the end."""
+
+    def __init__(self) -> None:
+        self.wire = Wire()
+        self.nodes: list[Node] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for node in self.nodes:
+            await node.relay.stop()
+            await node.host.stop()
+        leftovers = asyncio.all_tasks() - {asyncio.current_task()}
+        assert leftovers == set()
+
+    async def node(self, name: str, settings: RelaySettings | None = None) -> Node:
+        host = self.wire.host(name)
+        node = Node(host=host, relay=_unset(host), counters=Counters())
+        node.relay = WakuRelay(
+            host,
+            settings=settings or RelaySettings(),
+            random=Random(1),
+            counters=node.counters,
+            observer=node,
+        )
+        node.relay.start()
+        node.relay.join(TOPIC)
+        await host.start()
+        self.nodes.append(node)
+        return node
+
+    async def pair(self, settings: RelaySettings | None = None) -> tuple[Node, Node]:
+        one, other = await self.node("one", settings), await self.node("other", settings)
+        await one.host.connect("/memory/other")
+        await one.until_meshed(1)
+        await other.until_meshed(1)
+        return one, other
+
+
+def _unset(host: Host) -> WakuRelay:
+    """A relay that is replaced before it is used: node and relay need each other."""
+    return WakuRelay(
+        host, settings=RelaySettings(), random=Random(0), counters=Counters(), observer=_Nobody()
+    )
+
+
+class _Nobody:
+    def message_delivered(self, delivered: MessageDelivered, /) -> None: ...
+
+    def membership_changed(self) -> None: ...
+
+
+def test_messages_arrive_once_and_in_order() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one, other = await net.pair()
+            for number in range(200):
+                assert await one.relay.publish(TOPIC, waku_data(number)) == 1
+            await other.until(lambda: len(other.inbox) == 200)
+            assert other.inbox == list(range(200))
+            assert one.inbox == []
+
+    asyncio.run(scenario())
+
+
+def test_to_nobody_nothing_is_handed() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one = await net.node("one")
+            assert await one.relay.publish(TOPIC, waku_data(1)) == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_does_not_relay_is_left_alone() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one = await net.node("one")
+            plain = net.wire.host("plain")
+            await plain.start()
+            await one.host.connect("/memory/plain")
+            assert await one.relay.publish(TOPIC, waku_data(1)) == 0
+            assert one.counters.snapshot() == {}
+            await plain.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_burst_beyond_every_queue_is_slowed_down_not_lost() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one, other = await net.pair(RelaySettings(session=QUICK.session, patience_s=20))
+            for number in range(500):
+                await one.relay.publish(TOPIC, waku_data(number, 1_000))
+            await other.until(lambda: len(other.inbox) == 500)
+            assert other.inbox == list(range(500))
+            assert one.counters["relay.dropped_queue_full"] == 0
+
+    asyncio.run(scenario())
+
+
+def outbound(node: Node, peer: str) -> MemoryStream:
+    """The stream that ``node`` opened last to ``peer`` (the handlers' ends come from the peer)."""
+    return [s for s in node.host.streams if s.peer_id == PeerId(peer)][-1]
+
+
+def test_a_frozen_peer_costs_bounded_memory_and_nobody_elses_messages() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            settings = RelaySettings(
+                session=SessionSettings(write_timeout_s=30, queue=QUICK.session.queue),
+                patience_s=0.02,
+            )
+            hub, frozen, alive = [await net.node(n, settings) for n in ("hub", "frozen", "alive")]
+            await hub.host.connect("/memory/frozen")
+            await hub.host.connect("/memory/alive")
+            await hub.until_meshed(2)
+            for stream in frozen.host.streams:
+                await stream.inward.set(frozen=True)
+            for number in range(300):
+                await hub.relay.publish(TOPIC, waku_data(number, 1_000))
+            await alive.until(lambda: len(alive.inbox) == 300)
+            assert alive.inbox == list(range(300))
+            assert hub.counters["relay.peer_slow"] == 1
+            assert hub.counters["relay.dropped_queue_full"] > 100
+            assert frozen.inbox == []
+
+    asyncio.run(scenario())
+
+
+def test_a_stuck_stream_is_replaced_and_the_waiting_messages_still_arrive() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one, other = await net.pair(QUICK)
+            for stream in other.host.streams:
+                await stream.inward.set(frozen=True)
+            for number in range(5):
+                await one.relay.publish(TOPIC, waku_data(number))
+            await other.until(lambda: len(other.inbox) == 5)
+            assert other.inbox == list(range(5))
+            assert one.counters["relay.stream_stuck"] == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_broken_stream_is_opened_again_and_both_go_on() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one, other = await net.pair(QUICK)
+            for stream in list(one.host.streams):
+                await stream.reset()
+            await one.relay.publish(TOPIC, waku_data(1))
+            await other.relay.publish(TOPIC, waku_data(2))
+            await other.until(lambda: other.inbox == [1])
+            await one.until(lambda: one.inbox == [2])
+            assert one.counters["relay.stream_broken"] >= 1
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_breaks_every_stream_is_given_up() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one = await net.node("one", RelaySettings(session=SessionSettings(first_pause_s=0.001)))
+            rude = net.wire.host("rude")
+            rude.set_stream_handler(RELAY_PROTOCOL, lambda stream: stream.reset())
+            await rude.start()
+            await one.host.connect("/memory/rude")
+            await one.until(lambda: one.counters["relay.stream_broken"] == 4)
+            assert await one.relay.publish(TOPIC, waku_data(1)) == 0
+            await rude.stop()
+
+    asyncio.run(scenario())
+
+
+def test_dialling_again_in_the_same_breath_keeps_the_relay() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one, other = await net.pair()
+            await one.host.disconnect(PeerId("other"))
+            await one.host.connect("/memory/other")
+            await one.until_meshed(1)
+            await other.until_meshed(1)
+            await one.relay.publish(TOPIC, waku_data(7))
+            await other.until(lambda: other.inbox == [7])
+
+    asyncio.run(scenario())
+
+
+def test_garbage_on_the_stream_is_counted_and_its_sender_not_heard_for_a_while() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one = await net.node("one")
+            rude = net.wire.host("rude")
+            rude.set_stream_handler(RELAY_PROTOCOL, _swallow)
+            await rude.start()
+            await rude.connect("/memory/one")
+            stream = await rude.new_stream(PeerId("one"), [RELAY_PROTOCOL])
+            await stream.write(encode_frame(b"\xff\xff garbage") * 12)
+            await stream.write(b"\xff\xff\xff\xff\xff\xff")
+            with pytest.raises(TransportError):
+                await stream.read_some(1)  # It was reset, which says that all was read.
+            assert one.counters["relay.frame_prefix_malformed"] == 1
+            assert one.counters["relay.rpc_malformed"] == 8
+            assert one.counters["relay.graylisted"] == 4
+            await rude.stop()
+
+    asyncio.run(scenario())
+
+
+async def _swallow(stream: Stream) -> None:
+    with suppress(TransportError):
+        while await stream.read_some(4_096):
+            pass
