@@ -387,10 +387,14 @@ class EphemeralReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapChanged:
-    """What is missing now, and how many messages wait for it.  Empty ``missing`` = gap closed."""
+    """What is missing now, and how many messages wait for it.  Empty ``missing`` = gap closed.
+
+    ``missing`` names those missing longest, at most 64 of ``missing_total``.
+    """
 
     missing: tuple[MissingEntry, ...]
     waiting: int
+    missing_total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

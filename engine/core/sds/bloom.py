@@ -1,0 +1,128 @@
+"""The bloom filter over received message ids, in js-waku's layout.
+
+Participant state of the specification: one filter per channel, rolled over at a capacity.  k = 10.
+Bit h lives in word h // 64, bit h % 64, each 64-bit word big-endian; so in bytes it is byte
+(h // 8) xor 7, bit h % 8, and the array below is the wire form at all times.  A filter of 18 752
+bytes has 150 000 bits (js-waku's only size); any other multiple of 8 bytes has 8 bits per byte.
+
+A positive is never proof.  This module knows neither channels nor holders.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import mmh3
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.types import MessageId
+
+HASHES: Final = 10
+JS_BYTES: Final = 18_752
+JS_BITS: Final = 150_000
+BITS_PER_ID: Final = 14.4
+"""m / n for an error of 0.001."""
+_SMALLEST_CAPACITY: Final = 16
+
+
+def bits_of(length: int) -> int:
+    """Number of bits (m) of a filter of ``length`` bytes."""
+    return JS_BITS if length == JS_BYTES else 8 * length
+
+
+def base_hashes(message_id: str) -> tuple[int, int]:
+    """A and B before the reduction modulo m."""
+    return abs(mmh3.hash(message_id)), abs(mmh3.hash(message_id + " b"))
+
+
+def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
+    """The ten bit positions (A + i·B) mod m."""
+    first, step = hashes[0] % bits, hashes[1] % bits
+    return tuple((first + index * step) % bits for index in range(HASHES))
+
+
+def false_positive_rate(filter_bytes: bytes) -> float:
+    """P(an id that was never added is reported), from how full the filter is."""
+    return fill_of(filter_bytes) ** HASHES
+
+
+def fill_of(filter_bytes: bytes) -> float:
+    """Share of bits that are set."""
+    return int.from_bytes(filter_bytes, "big").bit_count() / bits_of(len(filter_bytes))
+
+
+class ReceivedBloom:
+    """Somebody else's filter: asked for ids, never changed."""
+
+    __slots__ = ("_bits", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        """Raises RemoteProtocolError ``bloom_bad_length``: empty or no multiple of 8 bytes."""
+        if not data or len(data) % 8:
+            raise RemoteProtocolError("bloom_bad_length")
+        self._data = data
+        self._bits = bits_of(len(data))
+
+    @property
+    def fill(self) -> float:
+        return fill_of(self._data)
+
+    def may_contain(self, hashes: tuple[int, int]) -> bool:
+        """Whether the id with these ``base_hashes`` is perhaps in it."""
+        data, bits = self._data, self._bits
+        at, step = hashes[0] % bits, hashes[1] % bits
+        for _ in range(HASHES):
+            if not data[(at >> 3) ^ 7] >> (at & 7) & 1:
+                return False
+            at += step
+            if at >= bits:
+                at -= bits
+        return True
+
+
+class BloomFilter:
+    """Our own filter: grows with what it holds up to its capacity, then wants a rollover.
+
+    ``fixed``: always js-waku's size.  ``add`` answers whether the filter is past its size; then the
+    owner calls ``rebuild`` with the ids that it shall hold from now on (at most half the capacity,
+    or all of them if there are fewer), which makes the work per added id constant on average.
+    """
+
+    __slots__ = ("_bits", "_data", "_room", "capacity", "count", "fixed")
+
+    def __init__(self, *, capacity: int, fixed: bool) -> None:
+        self.capacity = capacity
+        self.fixed = fixed
+        self.rebuild(())
+
+    def rebuild(self, ids: Iterable[MessageId]) -> None:
+        """Start again with these ids, in the smallest size that has room for them."""
+        wanted = list(ids)
+        room = min(_SMALLEST_CAPACITY, self.capacity)
+        while room < min(len(wanted), self.capacity):
+            room = min(2 * room, self.capacity)
+        self._room = self.capacity if self.fixed else room
+        words = -int(-self._room * BITS_PER_ID // 64)
+        self._data = bytearray(JS_BYTES if self.fixed else 8 * words)
+        self._bits = bits_of(len(self._data))
+        self.count = 0
+        for message_id in wanted:
+            self._set(message_id)
+
+    def add(self, message_id: MessageId) -> bool:
+        """Include an id; True = no room left for it: rebuild (it is included nevertheless)."""
+        self._set(message_id)
+        return self.count > self._room
+
+    @property
+    def keep_at_rebuild(self) -> int:
+        """How many of the newest ids a rebuild shall be given."""
+        return self.count if self.count <= self.capacity else self.capacity // 2
+
+    def _set(self, message_id: MessageId) -> None:
+        data, bits = self._data, self._bits
+        for at in positions(base_hashes(message_id), bits):
+            data[(at >> 3) ^ 7] |= 1 << (at & 7)
+        self.count += 1
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._data)

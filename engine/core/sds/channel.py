@@ -1,0 +1,366 @@
+"""The SDS channel: Protocol Steps of the specification, composed from their parts.
+
+Inputs go in with the time; out comes a Transition whose writes must be durable before its sends are
+performed and its events shown.  After a storage error the machine is ahead of the disk: throw it
+away and build it again from ``ChannelState``.  It refuses to know how messages are signed, sealed,
+stored, carried or shown, and it keeps no content once a message is delivered.
+"""
+
+from typing import assert_never
+
+from engine.core.counters import Counters
+from engine.core.errors import LocalProtocolError
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.parts import MAX_LAMPORT, build_parts
+from engine.core.sds.receive import Receiver
+from engine.core.sds.step import Step
+from engine.core.sds.types import (
+    AppendToLog,
+    Broadcast,
+    BroadcastRepair,
+    ChannelState,
+    ConnectivityChanged,
+    CopyAccepted,
+    DeadlineReached,
+    Hash64,
+    HistoryEntry,
+    Holdings,
+    Input,
+    LogEntry,
+    MembersChanged,
+    Message,
+    MessageDelivered,
+    MessageIdOf,
+    MessageReceived,
+    RandomUnit,
+    RepairRequested,
+    ResendRequested,
+    RetrieveRequested,
+    SaveRetrievalHint,
+    SendContent,
+    SendEphemeral,
+    SendPurpose,
+    Sign,
+    Transition,
+)
+from engine.core.types import ChannelId, MessageId, ParticipantId, Position, UnixMs
+
+
+class SdsChannel:
+    """One participant's side of one channel."""
+
+    def __init__(  # noqa: PLR0913 - all that a sans-I/O machine may not fetch itself is handed in
+        self,
+        channel_id: ChannelId,
+        participant_id: ParticipantId,
+        *,
+        config: SdsConfig,
+        message_id_of: MessageIdOf,
+        sign: Sign,
+        random_unit: RandomUnit,
+        hash64: Hash64,
+        state: ChannelState,
+        members: frozenset[ParticipantId],
+        online: bool,
+        now_ms: UnixMs,
+        counters: Counters | None = None,
+    ) -> None:
+        """``members`` includes ourselves; empty = unknown, as in an open channel."""
+        self._parts = build_parts(
+            channel_id,
+            participant_id,
+            config=config,
+            random_unit=random_unit,
+            hash64=hash64,
+            state=state,
+            members=members,
+            online=online,
+            now_ms=now_ms,
+            counters=counters if counters is not None else Counters(),
+        )
+        self._receiver = Receiver(self._parts, message_id_of)
+        self._message_id_of = message_id_of
+        self._sign = sign
+        self._now_ms = now_ms
+        self._since_holdings = config.holdings_every
+        if online:
+            self._introduce(now_ms)
+
+    # --- the two entry points ---
+
+    def handle(self, input_: Input, *, now_ms: UnixMs) -> Transition:
+        """Take one input.
+
+        Raises RemoteProtocolError for a message to be dropped (nothing has changed then) and
+        LocalProtocolError for what the caller may not ask.
+        """
+        step = Step(now_ms)
+        self._now_ms = now_ms
+        self._parts.clock.tick(now_ms)
+        match input_:
+            case MessageReceived():
+                self._receiver.receive(input_, step)
+            case SendContent():
+                self._send_content(input_, step)
+            case SendEphemeral(content=content):
+                self._send_ephemeral(content, step)
+            case CopyAccepted():
+                self._copy_accepted(input_, step)
+            case ConnectivityChanged(online=online):
+                self._connectivity_changed(online, now_ms)
+            case MembersChanged(members=members):
+                self._members_changed(members, now_ms)
+            case ResendRequested(message_id=message_id):
+                self._resend(message_id, step)
+            case RetrieveRequested():
+                self._retrieve(step)
+            case DeadlineReached():
+                self._sweep(step)
+            case _:
+                assert_never(input_)
+        self._parts.finish(step)
+        return step.transition()
+
+    def next_deadline(self) -> UnixMs | None:
+        """When ``DeadlineReached`` is due next; None = not before another input."""
+        parts = self._parts
+        deadlines = [self._receiver.next_release(), parts.incoming.next_deadline()]
+        if parts.online:
+            deadlines += [
+                parts.outgoing.next_deadline(),
+                parts.missing.next_loss(self._now_ms),
+                parts.answers.next_deadline(),
+                parts.timer.at_ms,
+            ]
+            if not parts.timer.for_repairs:
+                deadlines.append(parts.missing.next_request())
+        return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+
+    def snapshot(self) -> ChannelState:
+        """All that is durable, as it would be loaded: for audits and tests, costs O(log)."""
+        parts = self._parts
+        return ChannelState(
+            lamport_timestamp=parts.lamport_timestamp,
+            log=tuple(parts.log.entries()),
+            outgoing=tuple(parts.outgoing.entries()),
+            incoming=tuple(parts.incoming.entries()),
+            missing=tuple(parts.missing.entries()),
+            holders=tuple(parts.holders.entries()),
+        )
+
+    # --- sending ---
+
+    def _send_content(self, input_: SendContent, step: Step) -> None:
+        parts = self._parts
+        if not input_.content:
+            raise LocalProtocolError("a content message needs content")
+        if len(parts.outgoing) >= parts.config.max_outgoing:
+            raise LocalProtocolError("too many unacknowledged messages")
+        lamport = self._next_lamport(step.now_ms)
+        message_id = self._message_id_of(
+            parts.participant_id, parts.channel_id, lamport, input_.content
+        )
+        if message_id in parts.log:
+            raise LocalProtocolError("a message with this id was sent before")
+        message = self._message(lamport, message_id, input_.content, step)
+        holdings = self._content_holdings()
+        raw = self._sign(message, holdings, step.now_ms)
+        parts.advance_lamport(lamport, step)
+        position = Position(lamport_timestamp=lamport, message_id=message_id)
+        logged = LogEntry(position=position, sender_id=parts.participant_id, author=input_.author)
+        parts.log.insert(logged)
+        step.writes.append(AppendToLog(entry=logged, raw=raw))
+        parts.remember_id(message_id)
+        parts.holders.expire(step.now_ms - parts.config.review_holders_ms)
+        parts.holders.track(message_id, lamport, input_.author)
+        parts.outgoing.add(message_id, raw, online=parts.online, step=step)
+        step.events.append(
+            MessageDelivered(
+                message=message,
+                position=position,
+                author=input_.author,
+                is_own=True,
+                late=False,
+            )
+        )
+        parts.timer.content_sent(message.causal_history, holdings=holdings is not None)
+        if parts.online:
+            parts.timer.arm(parts.config.sync_multiplier_content_sent, step.now_ms)
+
+    def _send_ephemeral(self, content: bytes, step: Step) -> None:
+        parts = self._parts
+        if not content:
+            raise LocalProtocolError("an ephemeral message needs content")
+        if not parts.online:
+            return
+        message = Message(
+            sender_id=parts.participant_id,
+            message_id=self._message_id_of(
+                parts.participant_id, parts.channel_id, step.now_ms, content
+            ),
+            channel_id=parts.channel_id,
+            content=content,
+        )
+        self._broadcast(message, None, SendPurpose.EPHEMERAL, step)
+
+    def _send_sync(self, step: Step, *, for_silent_member: bool) -> None:
+        parts = self._parts
+        lamport = self._next_lamport(step.now_ms)
+        message = self._message(lamport, MessageId(f"sync-{lamport}"), None, step)
+        parts.advance_lamport(lamport, step)
+        self._broadcast(message, parts.claims.own(), SendPurpose.SYNC, step)
+        parts.timer.stated(step.now_ms, for_silent_member=for_silent_member)
+
+    def _broadcast(
+        self, message: Message, holdings: Holdings | None, purpose: SendPurpose, step: Step
+    ) -> None:
+        raw = self._sign(message, holdings, step.now_ms)
+        step.sends.append(Broadcast(message_id=message.message_id, raw=raw, purpose=purpose))
+
+    def _message(
+        self, lamport: int, message_id: MessageId, content: bytes | None, step: Step
+    ) -> Message:
+        parts = self._parts
+        return Message(
+            sender_id=parts.participant_id,
+            message_id=message_id,
+            channel_id=parts.channel_id,
+            lamport_timestamp=lamport,
+            causal_history=parts.log.causal_history(parts.config.causal_history_size),
+            bloom_filter=bytes(parts.bloom),
+            repair_request=self._due_requests(step),
+            content=content,
+        )
+
+    def _next_lamport(self, now_ms: UnixMs) -> int:
+        lamport = max(now_ms, self._parts.lamport_timestamp + 1)
+        if lamport >= MAX_LAMPORT:
+            raise LocalProtocolError("the Lamport timestamp is exhausted")
+        return lamport
+
+    def _content_holdings(self) -> Holdings | None:
+        self._since_holdings += 1
+        if self._since_holdings < self._parts.config.holdings_every:
+            return None
+        self._since_holdings = 0
+        return self._parts.claims.own()
+
+    def _due_requests(self, step: Step) -> tuple[HistoryEntry, ...]:
+        parts = self._parts
+        if not parts.online:
+            return ()
+        requests = parts.missing.take_due(parts.config.repair_requests_per_message, step)
+        parts.timer.for_repairs = False
+        if requests:
+            step.events.append(
+                RepairRequested(message_ids=tuple(entry.message_id for entry in requests))
+            )
+        return requests
+
+    # --- what the surroundings tell ---
+
+    def _copy_accepted(self, input_: CopyAccepted, step: Step) -> None:
+        parts, message_id, hint = self._parts, input_.message_id, input_.retrieval_hint
+        entry = parts.log.get(message_id)
+        if input_.peers <= 0 or entry is None or entry.sender_id != parts.participant_id:
+            return  # Sync and ephemeral messages are not in the log and need no care.
+        if hint is not None and hint != entry.retrieval_hint:
+            parts.log.set_hint(message_id, hint)
+            step.writes.append(SaveRetrievalHint(message_id=message_id, retrieval_hint=hint))
+        parts.outgoing.accept(message_id, step)
+
+    def _connectivity_changed(self, online: bool, now_ms: UnixMs) -> None:
+        parts = self._parts
+        if online == parts.clock.online:
+            return
+        parts.clock.online = online
+        if online:
+            parts.claims.forget()
+            parts.outgoing.came_online(now_ms)
+            self._introduce(now_ms)
+        else:
+            parts.timer.stop()
+
+    def _members_changed(self, members: frozenset[ParticipantId], now_ms: UnixMs) -> None:
+        parts = self._parts
+        if members == parts.members:
+            return
+        parts.members = members
+        parts.holders.members_changed(members)
+        parts.claims.retain(members)
+        if parts.online:
+            self._introduce(now_ms)
+
+    def _introduce(self, now_ms: UnixMs) -> None:
+        """Let the others know where we stand, and so learn where they do."""
+        parts = self._parts
+        if parts.alone:
+            return
+        if parts.small_group:
+            parts.timer.woke()
+        multiplier = parts.config.sync_multiplier_start
+        parts.timer.hasten(multiplier, now_ms, small_group=parts.small_group)
+
+    def _resend(self, message_id: MessageId, step: Step) -> None:
+        parts = self._parts
+        entry = parts.log.get(message_id)
+        if entry is None or entry.sender_id != parts.participant_id:
+            raise LocalProtocolError("only a message of our own can be sent again")
+        if message_id in parts.outgoing:
+            parts.outgoing.resend(message_id, online=parts.online, step=step)
+        elif parts.online:
+            step.sends.append(BroadcastRepair(message_id=message_id))
+
+    def _retrieve(self, step: Step) -> None:
+        parts = self._parts
+        parts.missing.ask_now(step)
+        if parts.online and not parts.alone:
+            parts.timer.woke()
+            multiplier = parts.config.sync_multiplier_repairs
+            parts.timer.hasten(multiplier, step.now_ms, small_group=parts.small_group)
+
+    # --- sweeps ---
+
+    def _sweep(self, step: Step) -> None:
+        parts = self._parts
+        self._receiver.release_due(step)
+        self._receiver.show_waiting(step)
+        if not parts.online:
+            return
+        self._receiver.give_up_lost(step)
+        parts.outgoing.sweep(step)
+        parts.answer_due(step)
+        self._hasten_repairs(step.now_ms)
+        if parts.timer.at_ms is not None and parts.timer.at_ms <= step.now_ms:
+            self._sync_due(step)
+
+    def _hasten_repairs(self, now_ms: UnixMs) -> None:
+        """Requests travel with the next message: make it come soon."""
+        parts = self._parts
+        if parts.timer.for_repairs or not self._requests_due(now_ms):
+            return
+        parts.timer.for_repairs = True
+        multiplier = parts.config.sync_multiplier_repairs
+        parts.timer.hasten(multiplier, now_ms, small_group=parts.small_group)
+
+    def _requests_due(self, now_ms: UnixMs) -> bool:
+        request_ms = self._parts.missing.next_request()
+        return request_ms is not None and request_ms <= now_ms
+
+    def _sync_due(self, step: Step) -> None:
+        parts, timer = self._parts, self._parts.timer
+        if parts.alone:
+            timer.stop()
+        elif timer.has_news or self._requests_due(step.now_ms):
+            self._send_sync(step, for_silent_member=False)
+        elif self._all_level():
+            timer.stop()
+        elif not timer.skip_if_spoken_for(step.now_ms):
+            self._send_sync(step, for_silent_member=True)
+
+    def _all_level(self) -> bool:
+        """Everybody is known to hold exactly what we hold: there is nothing to say."""
+        parts = self._parts
+        if not parts.members:
+            return not len(parts.log)
+        return parts.claims.are_level(parts.members - {parts.participant_id})

@@ -1,0 +1,127 @@
+"""What every other member last claimed to hold, and who is level with us.
+
+Holdings are ours, beside the specification: ranges of sequence numbers per author instance, signed
+by the claimant.  Newer claims replace older ones.  A claim about a limited number of instances or
+ranges is partial: silence beyond the limit means nothing.  What follows from a claim (holders,
+repairs, sync messages) is decided elsewhere.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.log import LogIndex
+from engine.core.sds.sequences import SequenceSet
+from engine.core.sds.types import Holdings, SequenceRange
+from engine.core.types import InstanceId, ParticipantId
+
+MAX_INSTANCES = 1_024
+MAX_RANGES = 4_096
+MAX_SEQUENCE = 2**53
+
+
+class _Claim:
+    __slots__ = ("lamport_timestamp", "sets")
+
+    def __init__(self, lamport_timestamp: int, sets: dict[InstanceId, SequenceSet]) -> None:
+        self.lamport_timestamp = lamport_timestamp
+        self.sets = sets
+
+
+def check_holdings(holdings: Holdings) -> None:
+    """Raises RemoteProtocolError ``bad_holdings`` if out of shape or beyond a bound."""
+    if len(holdings) > MAX_INSTANCES:
+        raise RemoteProtocolError("bad_holdings", "too many instances")
+    if sum(map(len, holdings.values())) > MAX_RANGES:
+        raise RemoteProtocolError("bad_holdings", "too many ranges")
+    for ranges in holdings.values():
+        after = 0
+        for item in ranges:
+            if not after < item.first <= item.last < MAX_SEQUENCE:
+                raise RemoteProtocolError("bad_holdings", "ranges out of order")
+            after = item.last
+
+
+class Claims:
+    """The newest claim of every member."""
+
+    def __init__(self, log: LogIndex, config: SdsConfig) -> None:
+        self._log = log
+        self._config = config
+        self._claims: dict[ParticipantId, _Claim] = {}
+
+    def hear(
+        self, participant_id: ParticipantId, lamport_timestamp: int, holdings: Holdings
+    ) -> Iterator[tuple[InstanceId, SequenceRange]]:
+        """Take a claim; yields what it adds to the previous one."""
+        previous = self._claims.get(participant_id)
+        old = previous.sets if previous else {}
+        new = {instance_id: SequenceSet(ranges) for instance_id, ranges in holdings.items()}
+        if previous is None or previous.lamport_timestamp <= lamport_timestamp:
+            self._claims[participant_id] = _Claim(lamport_timestamp, new)
+        return (
+            (instance_id, item)
+            for instance_id, numbers in new.items()
+            for item in old.get(instance_id, _NOTHING).holes(numbers)
+        )
+
+    def holds(self, participant_id: ParticipantId, instance_id: InstanceId, sequence: int) -> bool:
+        """Whether the member's newest claim covers this message."""
+        claim = self._claims.get(participant_id)
+        return claim is not None and sequence in claim.sets.get(instance_id, _NOTHING)
+
+    def retain(self, members: frozenset[ParticipantId]) -> None:
+        """Forget who is no member."""
+        for participant_id in self._claims.keys() - members:
+            del self._claims[participant_id]
+
+    def forget(self) -> None:
+        """Nobody has told us anything yet: we were away."""
+        self._claims.clear()
+
+    def are_level(self, participant_ids: Iterable[ParticipantId]) -> bool:
+        """Whether all of these claimed exactly what we hold."""
+        mine = self.own()
+        return all(self._equals(participant_id, mine) for participant_id in participant_ids)
+
+    def own(self) -> Holdings:
+        """What we claim ourselves."""
+        return self._log.holdings(
+            max_instances=self._config.holdings_max_instances,
+            max_ranges=self._config.holdings_max_ranges,
+        )
+
+    def _equals(self, participant_id: ParticipantId, mine: Holdings) -> bool:
+        claim = self._claims.get(participant_id)
+        if claim is None:
+            return False
+        if mine.keys() != {key for key, numbers in claim.sets.items() if numbers}:
+            return False
+        return all(claim.sets[key].ranges() == ranges for key, ranges in mine.items())
+
+    def lacking(self, participant_id: ParticipantId) -> Iterator[Iterator[tuple[InstanceId, int]]]:
+        """What we hold and the member's newest claim lacks: per author, oldest first."""
+        claim = self._claims.get(participant_id)
+        if claim is None:
+            return
+        complete = len(claim.sets) < self._config.holdings_max_instances
+        for instance_id in list(self._log.instances()):
+            theirs = claim.sets.get(instance_id)
+            mine = self._log.held(instance_id)
+            if mine is None or (theirs is None and not complete):
+                continue
+            yield self._holes(instance_id, theirs or _NOTHING, mine)
+
+    def _holes(
+        self, instance_id: InstanceId, theirs: SequenceSet, mine: SequenceSet
+    ) -> Iterator[tuple[InstanceId, int]]:
+        ranges = theirs.ranges()
+        partial = len(ranges) >= self._config.holdings_max_ranges
+        for item in theirs.holes(mine):
+            for sequence in range(item.first, item.last + 1):
+                if partial and sequence > ranges[-1].last:
+                    return
+                yield instance_id, sequence
+
+
+_NOTHING = SequenceSet()

@@ -1,0 +1,139 @@
+"""Every interval and limit of a channel, with ours and js-waku's defaults.
+
+The specification leaves nearly all of them to the implementation ("a set period", "a predefined
+capacity").  Ours are the dataclass defaults; ``js_defaults`` gives those of ``@waku/sds`` and its
+``ReliableChannel``, for channels open to js-waku and for comparison.  Nothing here decides
+anything.
+"""
+
+from dataclasses import dataclass, replace
+
+SECOND_MS = 1_000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SdsConfig:
+    """How one channel behaves; all members of a channel need not agree, but do better if so."""
+
+    # --- messages ---
+    causal_history_size: int = 10
+    """js 200, nim 10; the specification recommends 2."""
+    open_bloom: bool = False
+    """Always the 18 752-byte filter that js-waku insists on; else sized to what it holds."""
+    bloom_capacity: int = 256
+    """Rolled over past this many ids.  js 10 000.  In sealed channels holdings say the same with
+    certainty in a few bytes, so the filter covers the recent past only."""
+    holdings_every: int = 20
+    """Every n-th content message carries holdings; sync messages always do."""
+    holdings_max_instances: int = 64
+    holdings_max_ranges: int = 32
+    max_ahead_ms: int = 5 * MINUTE_MS
+    """A content message whose Lamport timestamp is further ahead of our clock is held aside."""
+    max_held_ahead: int = 256
+
+    # --- outgoing sweep ---
+    resend_unacknowledged_ms: tuple[int, int] = (10 * SECOND_MS, 10 * MINUTE_MS)
+    """First period and the bound of its doubling.  js: 30 s, constant, 10 times."""
+    resend_possibly_ms: tuple[int, int] = (30 * SECOND_MS, 30 * MINUTE_MS)
+    resend_jitter: float = 0.2
+    """A period is multiplied by 1 ± this."""
+    online_jitter_ms: int = 500
+    """After becoming online, what is due waits this long at most: not everybody at once."""
+    sweep_batch: int = 32
+    """Rebroadcasts per deadline; the next slice follows after ``sweep_spacing_ms``."""
+    sweep_spacing_ms: int = 100
+    fail_after_attempts: int = 10
+    """Attempts while online without any copy ever accepted, after which a message is FAILED
+    (about 40 minutes with the periods above)."""
+    max_outgoing: int = 10_000
+
+    # --- incoming sweep ---
+    show_waiting_ms: int = MINUTE_MS
+    lost_after_ms: int = DAY_MS
+    """Of online time."""
+    longest_tick_ms: int = 15 * MINUTE_MS
+    """More time than this between two calls is sleep, not searching."""
+    max_waiting_per_sender: int = 200
+    max_waiting_bytes_per_sender: int = 2 * MIB
+    max_waiting: int = 5_000
+    max_waiting_bytes: int = 32 * MIB
+    max_missing: int = 10_000
+    max_missing_per_sender: int = 1_000
+    """Dependencies that we look for because one sender named them."""
+    gap_event_entries: int = 64
+
+    # --- repair (SDS-R) ---
+    repair_t_min_ms: int = 30 * SECOND_MS
+    repair_t_max_ms: int = 120 * SECOND_MS
+    repair_requests_per_message: int = 3
+    repair_backoff_max_ms: int = 10 * MINUTE_MS
+    """js asks once and never again."""
+    repair_buffer: int = 1_000
+    repair_group_size: int = 128
+    """Members per response group."""
+    push_per_claim: int = 16
+    """Messages that a member's holdings lack, sent again unasked, per such claim."""
+
+    # --- sync ---
+    sync_interval_ms: int = 30 * SECOND_MS
+    sync_multiplier_start: float = 1.0
+    sync_multiplier_sync_received: float = 1.0
+    sync_multiplier_content_sent: float = 1.0
+    sync_multiplier_content_received: float = 0.5
+    sync_multiplier_own_sync: float = 2.0
+    sync_multiplier_repairs: float = 0.3
+    sync_slowdown_max: int = 20
+    """While nothing but a silent member keeps us from being level, rounds double up to this
+    multiple (10 minutes).  js never slows down: 1."""
+    prompt_sync_ms: tuple[int, int] | None = (300, 2_000)
+    """In a small group: acknowledge after a random delay in this range.  None: js's timer only."""
+    prompt_members: int = 16
+    """What counts as a small group."""
+    answer_sync_after_ms: int = 10 * SECOND_MS
+    """In a small group a sync is answered if our last own one is older than this."""
+
+    # --- holders ---
+    review_holders_ms: int = 30 * DAY_MS
+    bloom_review_messages: int = 64
+    """Newest own messages whose holders are reviewed with a received filter, besides the outgoing
+    buffer: filters show nothing certain, so they may not cost more than a little."""
+    bloom_max_fill: float = 0.55
+
+    @classmethod
+    def for_small_group(cls) -> "SdsConfig":
+        """For sealed groups of up to 16 members.
+
+        js's repair times (30 s to 120 s) are made for crowds, where many hear one request and the
+        wait lets one answer silence the others.  In a group of sixteen a duplicate answer costs
+        next to nothing, and a gap that stays open for a minute costs the conversation.
+        """
+        return cls(
+            repair_t_min_ms=1_500,
+            repair_t_max_ms=6_000,
+            repair_backoff_max_ms=2 * MINUTE_MS,
+            push_per_claim=32,
+            answer_sync_after_ms=3 * SECOND_MS,
+        )
+
+    @classmethod
+    def js_defaults(cls) -> "SdsConfig":
+        """What ``@waku/sds`` 0.0.8 with ``ReliableChannel`` does, as far as we can be told to."""
+        return cls(
+            causal_history_size=200,
+            open_bloom=True,
+            bloom_capacity=10_000,
+            resend_unacknowledged_ms=(30 * SECOND_MS, 30 * SECOND_MS),
+            resend_possibly_ms=(30 * SECOND_MS, 30 * SECOND_MS),
+            resend_jitter=0.0,
+            sync_slowdown_max=1,
+            prompt_sync_ms=None,
+        )
+
+    @classmethod
+    def for_open_channel(cls) -> "SdsConfig":
+        """Ours, in a channel that js-waku can read: its filter, its repair and sync times."""
+        return replace(cls(), open_bloom=True, bloom_capacity=10_000, sync_slowdown_max=1)

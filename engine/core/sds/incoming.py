@@ -1,0 +1,142 @@
+"""The buffer of incoming messages with unmet causal dependencies.
+
+Participant state of the specification.  Waiting messages are indexed by the dependencies they wait
+for, so that a delivery wakes exactly those it completes.  The buffer is bounded per sender and per
+channel in number and bytes; when a sender's share is full, its newest waiting message gives way to
+an older one, because only old ones can let the buffer empty (what gave way is fetched again).
+What a dependency is and when it is met is told by the caller.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.types import IncomingEntry
+from engine.core.types import MessageId, ParticipantId, UnixMs
+
+
+@dataclass(slots=True)
+class _Waiting:
+    entry: IncomingEntry
+    unmet: set[MessageId]
+
+
+@dataclass(slots=True)
+class _Share:
+    """What one sender occupies; ``order`` ascending by (Lamport timestamp, id)."""
+
+    size_bytes: int = 0
+    order: list[tuple[int, MessageId]] = field(default_factory=list)
+
+
+def _place(entry: IncomingEntry) -> tuple[int, MessageId]:
+    return entry.message.lamport_timestamp or 0, entry.message.message_id
+
+
+class IncomingBuffer:
+    """Messages that wait, by id, by sender and by what they wait for."""
+
+    def __init__(self, config: SdsConfig) -> None:
+        self._config = config
+        self._waiting: dict[MessageId, _Waiting] = {}
+        self._waiters: dict[MessageId, dict[MessageId, None]] = {}
+        self._shares: dict[ParticipantId, _Share] = {}
+        self._size_bytes = 0
+        self._unshown: list[tuple[UnixMs, MessageId]] = []
+
+    def __contains__(self, message_id: MessageId) -> bool:
+        return message_id in self._waiting
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def entries(self) -> Iterator[IncomingEntry]:
+        return (waiting.entry for waiting in self._waiting.values())
+
+    def is_waited_for(self, message_id: MessageId) -> bool:
+        return message_id in self._waiters
+
+    def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
+        """Which waiting messages must give way to ``entry``; None = it is refused itself."""
+        config, place, size = self._config, _place(entry), len(entry.raw)
+        share = self._shares.get(entry.message.sender_id) or _Share()
+        number, share_bytes = len(share.order), share.size_bytes
+        total, total_bytes = len(self._waiting), self._size_bytes
+        leaving: list[IncomingEntry] = []
+        while (
+            number >= config.max_waiting_per_sender
+            or share_bytes + size > config.max_waiting_bytes_per_sender
+            or total >= config.max_waiting
+            or total_bytes + size > config.max_waiting_bytes
+        ):
+            if not number or share.order[number - 1] <= place:
+                return None
+            victim = self._waiting[share.order[number - 1][1]].entry
+            leaving.append(victim)
+            number, share_bytes = number - 1, share_bytes - len(victim.raw)
+            total, total_bytes = total - 1, total_bytes - len(victim.raw)
+        return leaving
+
+    def add(self, entry: IncomingEntry, unmet: Iterable[MessageId]) -> None:
+        """Buffer a message that waits for ``unmet`` (not empty)."""
+        message_id = entry.message.message_id
+        waiting = _Waiting(entry, set(unmet))
+        self._waiting[message_id] = waiting
+        for dependency in waiting.unmet:
+            self._waiters.setdefault(dependency, {})[message_id] = None
+        share = self._shares.setdefault(entry.message.sender_id, _Share())
+        insort(share.order, _place(entry))
+        share.size_bytes += len(entry.raw)
+        self._size_bytes += len(entry.raw)
+        if not entry.shown:
+            shown_at = UnixMs(entry.received_ms + self._config.show_waiting_ms)
+            heappush(self._unshown, (shown_at, message_id))
+
+    def remove(self, message_id: MessageId) -> IncomingEntry:
+        """Take a message out, delivered or given way."""
+        waiting = self._waiting.pop(message_id)
+        entry = waiting.entry
+        for dependency in waiting.unmet:
+            waiters = self._waiters[dependency]
+            del waiters[message_id]
+            if not waiters:
+                del self._waiters[dependency]
+        share = self._shares[entry.message.sender_id]
+        del share.order[bisect_left(share.order, _place(entry))]
+        share.size_bytes -= len(entry.raw)
+        self._size_bytes -= len(entry.raw)
+        if not share.order:
+            del self._shares[entry.message.sender_id]
+        return entry
+
+    def meet(self, dependency: MessageId) -> list[IncomingEntry]:
+        """A dependency is met: take out what waited for nothing else."""
+        complete: list[MessageId] = []
+        for message_id in self._waiters.pop(dependency, ()):
+            unmet = self._waiting[message_id].unmet
+            unmet.discard(dependency)
+            if not unmet:
+                complete.append(message_id)
+        return [self.remove(message_id) for message_id in complete]
+
+    def next_deadline(self) -> UnixMs | None:
+        """When the next message is to be shown below a gap."""
+        unshown = self._unshown
+        while unshown and self._is_done(unshown[0][1]):
+            heappop(unshown)
+        return unshown[0][0] if unshown else None
+
+    def show_due(self, now_ms: UnixMs) -> list[IncomingEntry]:
+        """Mark as shown, and return, what has waited for the soft time-out."""
+        due: list[IncomingEntry] = []
+        while (deadline_ms := self.next_deadline()) is not None and deadline_ms <= now_ms:
+            waiting = self._waiting[heappop(self._unshown)[1]]
+            waiting.entry = replace(waiting.entry, shown=True)
+            due.append(waiting.entry)
+        return due
+
+    def _is_done(self, message_id: MessageId) -> bool:
+        waiting = self._waiting.get(message_id)
+        return waiting is None or waiting.entry.shown

@@ -1,0 +1,233 @@
+"""Dependencies that we lack: when to ask for each again, and when it counts as lost.
+
+Periodic Incoming Buffer Sweep of the specification (retrieval, *irretrievably lost*) and SDS-R's
+outgoing requests: first asked for at T_req, then again and again with doubling waits until held or
+lost.  Lost means: looked for during the configured *online* time; time offline or asleep does not
+count.  A dependency marked lost is remembered, so that what waited for it is no causal violation.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from heapq import heappop, heappush
+from itertools import chain
+
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.repair import RepairTimes
+from engine.core.sds.step import Step
+from engine.core.sds.types import (
+    HistoryEntry,
+    MissingEntry,
+    MissingState,
+    PutMissing,
+    RemoveMissing,
+)
+from engine.core.types import MessageId, ParticipantId, UnixMs
+
+
+class OnlineClock:
+    """Milliseconds spent online and awake, counted from when the machine was built."""
+
+    __slots__ = ("_at_ms", "_longest_tick_ms", "elapsed_ms", "online")
+
+    def __init__(self, *, online: bool, now_ms: UnixMs, longest_tick_ms: int) -> None:
+        self.online = online
+        self.elapsed_ms = 0
+        self._at_ms = now_ms
+        self._longest_tick_ms = longest_tick_ms
+
+    def tick(self, now_ms: UnixMs) -> None:
+        if self.online:
+            self.elapsed_ms += min(max(now_ms - self._at_ms, 0), self._longest_tick_ms)
+        self._at_ms = now_ms
+
+
+class MissingTable:
+    """Wanted and lost dependencies by id, wanted ones also by when to ask and when to give up."""
+
+    def __init__(
+        self,
+        entries: Iterable[MissingEntry],
+        *,
+        config: SdsConfig,
+        times: RepairTimes,
+        clock: OnlineClock,
+    ) -> None:
+        self._config = config
+        self._times = times
+        self._clock = clock
+        self._wanted: dict[MessageId, MissingEntry] = {}
+        self._lost: dict[MessageId, MissingEntry] = {}
+        self._requests: list[tuple[UnixMs, MessageId]] = []
+        self._losses: list[tuple[int, MessageId]] = []
+        self._lost_at: dict[MessageId, int] = {}
+        self._named_by: dict[MessageId, ParticipantId] = {}
+        self._named: dict[ParticipantId, int] = {}
+        for entry in entries:
+            if entry.state is MissingState.LOST:
+                self._lost[entry.entry.message_id] = entry
+            else:
+                self._wanted[entry.entry.message_id] = entry
+                self._watch(entry)
+
+    def __contains__(self, message_id: MessageId) -> bool:
+        return message_id in self._wanted or message_id in self._lost
+
+    def __len__(self) -> int:
+        """How many are wanted."""
+        return len(self._wanted)
+
+    def entries(self) -> Iterator[MissingEntry]:
+        return chain(self._lost.values(), self._wanted.values())
+
+    def wanted(self) -> Iterator[MissingEntry]:
+        """Longest missing first."""
+        return iter(self._wanted.values())
+
+    def is_lost(self, message_id: MessageId) -> bool:
+        return message_id in self._lost
+
+    def room_for(self, number: int, sender_id: ParticipantId) -> bool:
+        """Whether ``number`` more dependencies that this sender names are within the bounds."""
+        config = self._config
+        named = self._named.get(sender_id, 0)
+        return (
+            len(self._wanted) + number <= config.max_missing
+            and named + number <= config.max_missing_per_sender
+        )
+
+    def want(self, entry: HistoryEntry, *, named_by: ParticipantId, step: Step) -> None:
+        """Start looking for a dependency, or learn more about one we look for already."""
+        known = self._wanted.get(entry.message_id)
+        if known is not None:
+            self._learn(known, entry, step)
+            return
+        first_request = self._times.request_delay_ms(entry.message_id)
+        missing = MissingEntry(
+            entry=entry,
+            state=MissingState.WANTED,
+            since_ms=step.now_ms,
+            online_ms=0,
+            request_at_ms=UnixMs(step.now_ms + first_request),
+            requests=0,
+        )
+        self._put(missing, step)
+        self._watch(missing)
+        self._named_by[entry.message_id] = named_by
+        self._named[named_by] = self._named.get(named_by, 0) + 1
+        step.gap_changed = True
+
+    def remove(self, message_id: MessageId, step: Step) -> None:
+        """It is here (or nobody wants it any more)."""
+        if self._wanted.pop(message_id, None) is not None:
+            self._forget_wanted(message_id)
+        elif self._lost.pop(message_id, None) is None:
+            return
+        step.writes.append(RemoveMissing(message_id=message_id))
+        step.gap_changed = True
+
+    def take_lost(self, step: Step) -> list[HistoryEntry]:
+        """Mark as lost, and return, what has been looked for long enough."""
+        lost: list[HistoryEntry] = []
+        while (top := self._first_loss()) is not None and top <= self._clock.elapsed_ms:
+            message_id = heappop(self._losses)[1]
+            entry = self._wanted.pop(message_id)
+            self._forget_wanted(message_id)
+            online_ms = self._config.lost_after_ms
+            entry = replace(entry, state=MissingState.LOST, online_ms=online_ms)
+            self._lost[message_id] = entry
+            step.writes.append(PutMissing(entry=entry))
+            lost.append(entry.entry)
+            step.gap_changed = True
+        return lost
+
+    def next_loss(self, now_ms: UnixMs) -> UnixMs | None:
+        """When the next dependency counts as lost, if we stay online."""
+        at = self._first_loss()
+        return None if at is None else UnixMs(now_ms + max(at - self._clock.elapsed_ms, 0))
+
+    def next_request(self) -> UnixMs | None:
+        """When the next dependency is to be asked for."""
+        requests = self._requests
+        while requests and not self._is_current(requests[0]):
+            heappop(requests)
+        return requests[0][0] if requests else None
+
+    def take_due(self, limit: int, step: Step) -> tuple[HistoryEntry, ...]:
+        """Up to ``limit`` dependencies to ask for now; each is asked for again later."""
+        due: list[HistoryEntry] = []
+        while len(due) < limit:
+            at = self.next_request()
+            if at is None or at > step.now_ms:
+                break
+            entry = self._wanted[heappop(self._requests)[1]]
+            self._reschedule(replace(entry, requests=entry.requests + 1), step)
+            due.append(entry.entry)
+        return tuple(due)
+
+    def asked_by_other(self, message_id: MessageId, step: Step) -> None:
+        """Somebody else has just asked: an answer would reach us too, so wait a turn."""
+        entry = self._wanted.get(message_id)
+        if entry is not None:
+            earliest = step.now_ms + self._times.request_delay_ms(message_id)
+            if entry.request_at_ms < earliest:
+                self._reschedule(entry, step)
+
+    def ask_now(self, step: Step) -> None:
+        """The user wants all of it asked for again."""
+        for entry in list(self._wanted.values()):
+            self._request_at(replace(entry, requests=0), step.now_ms, step)
+
+    def _reschedule(self, entry: MissingEntry, step: Step) -> None:
+        delay = self._times.request_delay_ms(entry.entry.message_id)
+        delay = min(delay << min(max(entry.requests - 1, 0), 20), self._longest_wait_ms)
+        self._request_at(entry, UnixMs(step.now_ms + delay), step)
+
+    @property
+    def _longest_wait_ms(self) -> int:
+        return max(self._config.repair_backoff_max_ms, self._config.repair_t_max_ms)
+
+    def _request_at(self, entry: MissingEntry, at_ms: UnixMs, step: Step) -> None:
+        message_id = entry.entry.message_id
+        left_ms = self._lost_at[message_id] - self._clock.elapsed_ms
+        online_ms = self._config.lost_after_ms - left_ms
+        self._put(replace(entry, request_at_ms=at_ms, online_ms=online_ms), step)
+        heappush(self._requests, (at_ms, message_id))
+
+    def _learn(self, known: MissingEntry, entry: HistoryEntry, step: Step) -> None:
+        old = known.entry
+        better = HistoryEntry(
+            message_id=old.message_id,
+            retrieval_hint=old.retrieval_hint or entry.retrieval_hint,
+            sender_id=old.sender_id or entry.sender_id,
+        )
+        if better != old:
+            self._put(replace(known, entry=better), step)
+
+    def _put(self, entry: MissingEntry, step: Step) -> None:
+        self._wanted[entry.entry.message_id] = entry
+        step.writes.append(PutMissing(entry=entry))
+
+    def _watch(self, entry: MissingEntry) -> None:
+        message_id = entry.entry.message_id
+        heappush(self._requests, (entry.request_at_ms, message_id))
+        lost_at = self._clock.elapsed_ms + self._config.lost_after_ms - entry.online_ms
+        self._lost_at[message_id] = lost_at
+        heappush(self._losses, (lost_at, message_id))
+
+    def _forget_wanted(self, message_id: MessageId) -> None:
+        del self._lost_at[message_id]
+        sender_id = self._named_by.pop(message_id, None)
+        if sender_id is not None:
+            self._named[sender_id] -= 1
+            if not self._named[sender_id]:
+                del self._named[sender_id]
+
+    def _first_loss(self) -> int | None:
+        losses = self._losses
+        while losses and self._lost_at.get(losses[0][1]) != losses[0][0]:
+            heappop(losses)
+        return losses[0][0] if losses else None
+
+    def _is_current(self, request: tuple[UnixMs, MessageId]) -> bool:
+        entry = self._wanted.get(request[1])
+        return entry is not None and entry.request_at_ms == request[0]

@@ -1,0 +1,190 @@
+"""The buffer of unacknowledged outgoing messages and its sweep.
+
+Participant state and Periodic Outgoing Buffer Sweep of the specification: three states with
+distinct resend periods, the first certain evidence removes a message.  Beyond it: periods double up
+to a bound, attempts count only while online, and a message that no relay, service node or Store
+ever took is given up (FAILED) until the user asks again.  How bytes are sealed and published is
+not known here.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from heapq import heappop, heappush
+
+from engine.core.sds.bloom import base_hashes
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.step import Step
+from engine.core.sds.types import (
+    Broadcast,
+    OutgoingChanged,
+    OutgoingEntry,
+    OutgoingState,
+    PutOutgoing,
+    RandomUnit,
+    RemoveOutgoing,
+    SendPurpose,
+)
+from engine.core.types import MessageId, UnixMs
+
+
+class OutgoingBuffer:
+    """Our messages that nobody is known to hold yet, by id and by when each is due."""
+
+    def __init__(
+        self, entries: Iterable[OutgoingEntry], *, config: SdsConfig, random_unit: RandomUnit
+    ) -> None:
+        self._config = config
+        self._random = random_unit
+        self._entries: dict[MessageId, OutgoingEntry] = {}
+        self._hashes: dict[MessageId, tuple[int, int]] = {}
+        self._due: list[tuple[UnixMs, MessageId]] = []
+        self._gate_ms = UnixMs(0)
+        for entry in entries:
+            self._keep(entry)
+
+    def __contains__(self, message_id: MessageId) -> bool:
+        return message_id in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def entries(self) -> Iterator[OutgoingEntry]:
+        return iter(self._entries.values())
+
+    def hashes(self) -> Iterator[tuple[MessageId, tuple[int, int]]]:
+        """Every message with its bloom hashes, ready to be looked up in a received filter."""
+        return iter(self._hashes.items())
+
+    def next_deadline(self) -> UnixMs | None:
+        """When the sweep has something to rebroadcast, given that we are online."""
+        due = self._due
+        while due and not self._is_current(due[0]):
+            heappop(due)
+        return max(due[0][0], self._gate_ms) if due else None
+
+    def add(self, message_id: MessageId, raw: bytes, *, online: bool, step: Step) -> None:
+        """A message was just written; sent at once if online, else on becoming online."""
+        entry = OutgoingEntry(
+            message_id=message_id,
+            raw=raw,
+            state=OutgoingState.UNACKNOWLEDGED,
+            attempts=0,
+            next_send_ms=step.now_ms,
+            accepted=False,
+            created_ms=step.now_ms,
+        )
+        if online:
+            self._send(entry, step)
+        else:
+            self._put(entry, step)
+
+    def acknowledge(self, message_id: MessageId, step: Step) -> None:
+        """Certain evidence: out of the buffer, rebroadcast ends."""
+        entry = self._entries.pop(message_id, None)
+        if entry is None:
+            return
+        del self._hashes[message_id]
+        step.writes.append(RemoveOutgoing(message_id=message_id))
+        self._changed(replace(entry, state=OutgoingState.ACKNOWLEDGED), step)
+
+    def possibly_acknowledge(self, message_id: MessageId, step: Step) -> None:
+        """Uncertain evidence: rebroadcast goes on, more slowly."""
+        entry = self._entries.get(message_id)
+        if entry is None or entry.state is OutgoingState.POSSIBLY_ACKNOWLEDGED:
+            return
+        state = OutgoingState.POSSIBLY_ACKNOWLEDGED
+        attempts = max(entry.attempts, 1)
+        next_send_ms = UnixMs(step.now_ms + self._period_ms(state, 1))
+        entry = replace(entry, state=state, attempts=attempts, next_send_ms=next_send_ms)
+        self._put(entry, step)
+        self._changed(entry, step)
+
+    def accept(self, message_id: MessageId, step: Step) -> None:
+        """The network took a copy."""
+        entry = self._entries.get(message_id)
+        if entry is None or entry.accepted:
+            return
+        state, next_send_ms = entry.state, entry.next_send_ms
+        if state is OutgoingState.FAILED:
+            state = OutgoingState.UNACKNOWLEDGED
+            next_send_ms = UnixMs(step.now_ms + self._period_ms(state, entry.attempts))
+        entry = replace(entry, accepted=True, state=state, next_send_ms=next_send_ms)
+        self._put(entry, step)
+        self._changed(entry, step)
+
+    def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:
+        """The user wants it sent again now; its attempts start anew."""
+        entry = self._entries[message_id]
+        failed = entry.state is OutgoingState.FAILED
+        state = OutgoingState.UNACKNOWLEDGED if failed else entry.state
+        entry = replace(entry, state=state, attempts=0, next_send_ms=step.now_ms)
+        if failed:
+            self._changed(entry, step)
+        if online:
+            self._send(entry, step)
+        else:
+            self._put(entry, step)
+
+    def came_online(self, now_ms: UnixMs) -> None:
+        """What is due goes now, but not everybody's at the same instant."""
+        self._gate_ms = UnixMs(now_ms + int(self._random() * self._config.online_jitter_ms))
+
+    def sweep(self, step: Step) -> None:
+        """Rebroadcast what is due, a bounded slice at a time."""
+        for _ in range(self._config.sweep_batch):
+            deadline_ms = self.next_deadline()
+            if deadline_ms is None or deadline_ms > step.now_ms:
+                return
+            entry = self._entries[self._due[0][1]]
+            if not entry.accepted and entry.attempts >= self._config.fail_after_attempts:
+                entry = replace(entry, state=OutgoingState.FAILED)
+                self._put(entry, step)
+                self._changed(entry, step)
+            else:
+                self._send(entry, step)
+        self._gate_ms = UnixMs(step.now_ms + self._config.sweep_spacing_ms)
+
+    def _send(self, entry: OutgoingEntry, step: Step) -> None:
+        first = entry.attempts == 0
+        attempts = entry.attempts + 1
+        next_send_ms = UnixMs(step.now_ms + self._period_ms(entry.state, attempts))
+        self._put(replace(entry, attempts=attempts, next_send_ms=next_send_ms), step)
+        step.sends.append(
+            Broadcast(
+                message_id=entry.message_id,
+                raw=entry.raw,
+                purpose=SendPurpose.CONTENT if first else SendPurpose.RETRANSMISSION,
+            )
+        )
+
+    def _period_ms(self, state: OutgoingState, attempts: int) -> int:
+        config = self._config
+        possibly = state is OutgoingState.POSSIBLY_ACKNOWLEDGED
+        first, longest = config.resend_possibly_ms if possibly else config.resend_unacknowledged_ms
+        period = min(first << min(max(attempts - 1, 0), 30), longest)
+        return int(period * (1 + config.resend_jitter * (2 * self._random() - 1)))
+
+    def _put(self, entry: OutgoingEntry, step: Step) -> None:
+        self._keep(entry)
+        step.writes.append(PutOutgoing(entry=entry))
+
+    def _keep(self, entry: OutgoingEntry) -> None:
+        self._entries[entry.message_id] = entry
+        if entry.message_id not in self._hashes:
+            self._hashes[entry.message_id] = base_hashes(entry.message_id)
+        if entry.state is not OutgoingState.FAILED:
+            heappush(self._due, (entry.next_send_ms, entry.message_id))
+
+    def _is_current(self, due: tuple[UnixMs, MessageId]) -> bool:
+        entry = self._entries.get(due[1])
+        return (
+            entry is not None
+            and entry.next_send_ms == due[0]
+            and entry.state is not OutgoingState.FAILED
+        )
+
+    @staticmethod
+    def _changed(entry: OutgoingEntry, step: Step) -> None:
+        step.events.append(
+            OutgoingChanged(message_id=entry.message_id, state=entry.state, accepted=entry.accepted)
+        )

@@ -1,0 +1,213 @@
+"""The parts of one channel, built from its saved state, and what they need of one another.
+
+Participant state of the specification as a whole.  The steps (sending, receiving, reviewing,
+sweeping) are elsewhere; here is only what keeps the parts consistent: the filter follows the log,
+and changes of holders and gap become one event each at the end of a step.
+"""
+
+from dataclasses import dataclass
+from itertools import islice
+
+from engine.core.counters import Counters
+from engine.core.sds.bloom import BloomFilter
+from engine.core.sds.claims import Claims
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.holders import HoldersTable
+from engine.core.sds.incoming import IncomingBuffer
+from engine.core.sds.log import LogIndex
+from engine.core.sds.missing import MissingTable, OnlineClock
+from engine.core.sds.outgoing import OutgoingBuffer
+from engine.core.sds.repair import RepairAnswers, RepairTimes
+from engine.core.sds.step import Step
+from engine.core.sds.sync import SyncTimer
+from engine.core.sds.types import (
+    BroadcastRepair,
+    ChannelState,
+    GapChanged,
+    Hash64,
+    PutHolder,
+    RandomUnit,
+    SaveClock,
+)
+from engine.core.types import ChannelId, HolderSource, MessageId, ParticipantId, UnixMs
+
+MAX_LAMPORT = 2**53
+
+
+@dataclass(slots=True, kw_only=True)
+class Parts:
+    """Everything a channel remembers."""
+
+    channel_id: ChannelId
+    participant_id: ParticipantId
+    config: SdsConfig
+    counters: Counters
+    members: frozenset[ParticipantId]
+    """Empty = unknown (an open channel); else ourselves included."""
+    lamport_timestamp: int
+    clock: OnlineClock
+    log: LogIndex
+    bloom: BloomFilter
+    outgoing: OutgoingBuffer
+    incoming: IncomingBuffer
+    times: RepairTimes
+    missing: MissingTable
+    holders: HoldersTable
+    claims: Claims
+    answers: RepairAnswers
+    timer: SyncTimer
+
+    @property
+    def online(self) -> bool:
+        return self.clock.online
+
+    @property
+    def alone(self) -> bool:
+        return self.members == {self.participant_id}
+
+    @property
+    def small_group(self) -> bool:
+        return 0 < len(self.members) <= self.config.prompt_members
+
+    def is_met(self, message_id: MessageId) -> bool:
+        """In the local log, or lost for good."""
+        return message_id in self.log or self.missing.is_lost(message_id)
+
+    def remember_id(self, message_id: MessageId) -> None:
+        """Include a received or sent content message in the filter; rolls it over when full."""
+        if self.bloom.add(message_id):
+            keep = self.bloom.keep_at_rebuild
+            ids = [entry.position.message_id for entry in self.log.newest(keep)]
+            waiting = (entry.message.message_id for entry in self.incoming.entries())
+            ids.extend(islice(waiting, max(keep - len(ids), 0)))
+            self.bloom.rebuild(islice(dict.fromkeys([message_id, *ids]), keep))
+
+    def advance_lamport(self, lamport_timestamp: int, step: Step) -> None:
+        if lamport_timestamp > self.lamport_timestamp:
+            self.lamport_timestamp = lamport_timestamp
+            step.writes.append(SaveClock(lamport_timestamp=lamport_timestamp))
+
+    def evidence(
+        self,
+        message_id: MessageId,
+        participant_id: ParticipantId,
+        source: HolderSource,
+        step: Step,
+        *,
+        acknowledges: bool,
+    ) -> None:
+        """Somebody holds, or may hold, one of our messages."""
+        entry = self.holders.note(message_id, participant_id, source, now_ms=step.now_ms)
+        if entry is not None:
+            step.writes.append(PutHolder(entry=entry))
+            step.holders_changed[message_id] = None
+        if acknowledges:
+            self.outgoing.acknowledge(message_id, step)
+        else:
+            self.outgoing.possibly_acknowledge(message_id, step)
+
+    def answer_due(self, step: Step) -> None:
+        """Send again what others lack."""
+        if not self.online:
+            return
+        for message_id, lacking in self.answers.take_due(step.now_ms, self.config.sweep_batch):
+            if lacking is not None and not any(
+                self._still_lacks(participant_id, message_id) for participant_id in lacking
+            ):
+                continue
+            self.answers.answered(message_id, step.now_ms)
+            step.sends.append(BroadcastRepair(message_id=message_id))
+
+    def _still_lacks(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
+        entry = self.log.get(message_id)
+        if entry is None or entry.author is None:
+            return False
+        author = entry.author
+        return not self.claims.holds(participant_id, author.instance_id, author.sequence)
+
+    def finish(self, step: Step) -> None:
+        """Tell once what changed in this step."""
+        step.events.extend(
+            self.holders.take_event(message_id)
+            for message_id in step.holders_changed
+            if message_id in self.holders
+        )
+        if step.gap_changed:
+            shown = islice(self.missing.wanted(), self.config.gap_event_entries)
+            step.events.append(
+                GapChanged(
+                    missing=tuple(shown),
+                    waiting=len(self.incoming),
+                    missing_total=len(self.missing),
+                )
+            )
+
+
+def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
+    channel_id: ChannelId,
+    participant_id: ParticipantId,
+    *,
+    config: SdsConfig,
+    random_unit: RandomUnit,
+    hash64: Hash64,
+    state: ChannelState,
+    members: frozenset[ParticipantId],
+    online: bool,
+    now_ms: UnixMs,
+    counters: Counters,
+) -> Parts:
+    """Build the parts from what was saved; nothing that must survive is anywhere else."""
+    log = LogIndex(state.log)
+    clock = OnlineClock(online=online, now_ms=now_ms, longest_tick_ms=config.longest_tick_ms)
+    times = RepairTimes(participant_id, config=config, hash64=hash64)
+    parts = Parts(
+        channel_id=channel_id,
+        participant_id=participant_id,
+        config=config,
+        counters=counters,
+        members=members,
+        lamport_timestamp=state.lamport_timestamp,
+        clock=clock,
+        log=log,
+        bloom=BloomFilter(capacity=config.bloom_capacity, fixed=config.open_bloom),
+        outgoing=OutgoingBuffer(state.outgoing, config=config, random_unit=random_unit),
+        incoming=IncomingBuffer(config),
+        times=times,
+        missing=MissingTable(state.missing, config=config, times=times, clock=clock),
+        holders=HoldersTable(participant_id, members=members, holders=state.holders),
+        claims=Claims(log, config),
+        answers=RepairAnswers(config),
+        timer=SyncTimer(config, random_unit),
+    )
+    _restore_incoming(parts, state)
+    _restore_holders(parts, now_ms)
+    _restore_bloom(parts)
+    return parts
+
+
+def _restore_incoming(parts: Parts, state: ChannelState) -> None:
+    for entry in state.incoming:
+        history = entry.message.causal_history
+        unmet = [e.message_id for e in history if not parts.is_met(e.message_id)]
+        parts.incoming.add(entry, unmet)
+
+
+def _restore_holders(parts: Parts, now_ms: UnixMs) -> None:
+    # A message without saved holders that waits for none is older than the table, or complete.
+    wanted = {*parts.holders.restored_ids(), *(e.message_id for e in parts.outgoing.entries())}
+    entries = [entry for message_id in wanted if (entry := parts.log.get(message_id))]
+    for entry in sorted(entries, key=lambda entry: entry.position):
+        if entry.sender_id == parts.participant_id:
+            position = entry.position
+            parts.holders.track(position.message_id, position.lamport_timestamp, entry.author)
+    parts.holders.expire(now_ms - parts.config.review_holders_ms)
+
+
+def _restore_bloom(parts: Parts) -> None:
+    total = len(parts.log) + len(parts.incoming)
+    capacity = parts.config.bloom_capacity
+    keep = total if total <= capacity else capacity // 2 + total % (capacity // 2)
+    ids = [entry.position.message_id for entry in parts.log.newest(keep)]
+    waiting = (entry.message.message_id for entry in parts.incoming.entries())
+    ids.extend(islice(waiting, max(keep - len(ids), 0)))
+    parts.bloom.rebuild(ids)

@@ -1,0 +1,316 @@
+"""Receive Message, Deliver Message and the incoming sweep of the specification.
+
+A content message whose dependencies are all in the local log (or lost) is delivered, and at once
+everything that waited for it; otherwise it waits in the incoming buffer and its dependencies are
+looked for.  Sync messages never wait and are never logged, but their dependencies are looked for
+too: that is how a lost newest message is noticed.  What a sender claims is reviewed elsewhere.
+"""
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.sds.claims import check_holdings
+from engine.core.sds.parts import MAX_LAMPORT, Parts
+from engine.core.sds.review import AckReview
+from engine.core.sds.step import Step
+from engine.core.sds.types import (
+    AppendToLog,
+    DependencyLost,
+    EphemeralReceived,
+    HistoryEntry,
+    IncomingEntry,
+    LogEntry,
+    Message,
+    MessageDelivered,
+    MessageIdOf,
+    MessageReceived,
+    MessageShownWaiting,
+    PutIncoming,
+    RemoveIncoming,
+    SaveRetrievalHint,
+)
+from engine.core.types import HolderSource, MessageId, Position, UnixMs
+
+
+class Receiver:
+    """Takes messages in and delivers them in causal order."""
+
+    def __init__(self, parts: Parts, message_id_of: MessageIdOf) -> None:
+        self._parts = parts
+        self._message_id_of = message_id_of
+        self._review = AckReview(parts)
+        self._ahead: list[tuple[UnixMs, MessageId]] = []
+        self._held: dict[MessageId, MessageReceived] = {}
+
+    def receive(self, received: MessageReceived, step: Step) -> None:
+        """Take one message.
+
+        Raises RemoteProtocolError, before anything is changed: ``wrong_channel``, ``empty_id``,
+        ``lamport_too_large``, ``self_dependent``, ``id_mismatch``, ``no_kind``, ``bad_holdings``.
+        """
+        message = received.message
+        self._check(received)
+        own = message.sender_id == self._parts.participant_id
+        if message.is_ephemeral:
+            if not own:
+                step.events.append(EphemeralReceived(message=message))
+            return
+        if own and (message.is_sync or not received.verified):
+            return
+        if not message.is_sync and self._hold_if_ahead(received, step.now_ms):
+            return
+        if not own:
+            self._review.review(received, step)
+        if message.is_sync:
+            self._receive_sync(received, step)
+        else:
+            self._receive_content(received, step)
+
+    # --- checks ---
+
+    def _check(self, received: MessageReceived) -> None:
+        message = received.message
+        if message.channel_id != self._parts.channel_id:
+            raise RemoteProtocolError("wrong_channel")
+        if not message.sender_id:
+            raise RemoteProtocolError("empty_id")
+        if message.lamport_timestamp is None:
+            if not message.content:
+                raise RemoteProtocolError("no_kind")
+            return
+        if not 0 <= message.lamport_timestamp < MAX_LAMPORT:
+            raise RemoteProtocolError("lamport_too_large")
+        if received.holdings is not None:
+            check_holdings(received.holdings)
+        if message.content:
+            self._check_content(received, message.lamport_timestamp, message.content)
+        if any(not entry.message_id for entry in message.causal_history):
+            raise RemoteProtocolError("empty_id")
+
+    def _check_content(self, received: MessageReceived, lamport: int, content: bytes) -> None:
+        message = received.message
+        if not message.message_id:
+            raise RemoteProtocolError("empty_id")
+        if any(entry.message_id == message.message_id for entry in message.causal_history):
+            raise RemoteProtocolError("self_dependent")
+        if received.verified:
+            expected = self._message_id_of(message.sender_id, message.channel_id, lamport, content)
+            if message.message_id != expected:
+                raise RemoteProtocolError("id_mismatch")
+
+    # --- messages from the future ---
+
+    def _hold_if_ahead(self, received: MessageReceived, now_ms: UnixMs) -> bool:
+        """Hold aside what lies too far ahead of our clock; it is looked at again later."""
+        parts, message_id = self._parts, received.message.message_id
+        release_ms = (received.message.lamport_timestamp or 0) - parts.config.max_ahead_ms
+        if release_ms <= now_ms:
+            return False
+        if message_id in self._held:
+            return True
+        if len(self._held) >= parts.config.max_held_ahead:
+            parts.counters.add("sds.held_ahead_overflow")
+            return True
+        parts.counters.add("sds.held_ahead")
+        self._held[message_id] = received
+        heappush(self._ahead, (UnixMs(release_ms), message_id))
+        return True
+
+    def next_release(self) -> UnixMs | None:
+        return self._ahead[0][0] if self._ahead else None
+
+    def release_due(self, step: Step) -> None:
+        """Receive what was held aside and is no longer ahead."""
+        while self._ahead and self._ahead[0][0] <= step.now_ms:
+            self.receive(self._held.pop(heappop(self._ahead)[1]), step)
+
+    # --- the kinds ---
+
+    def _receive_sync(self, received: MessageReceived, step: Step) -> None:
+        parts, message = self._parts, received.message
+        wanted = self._wanted(message.causal_history)
+        if parts.missing.room_for(len(wanted), message.sender_id):
+            for entry in wanted:
+                parts.missing.want(entry, named_by=message.sender_id, step=step)
+        else:
+            parts.counters.add("sds.missing_overflow")
+        timer, config = parts.timer, parts.config
+        if received.holdings is None or not received.verified:
+            timer.heard_level_sync(step.now_ms)
+            timer.arm(config.sync_multiplier_sync_received, step.now_ms)
+        elif parts.claims.are_level((message.sender_id,)):
+            timer.heard_level_sync(step.now_ms)
+        else:
+            timer.arm(config.sync_multiplier_sync_received, step.now_ms)
+        self._answer_sync(step)
+
+    def _receive_content(self, received: MessageReceived, step: Step) -> None:
+        parts, message = self._parts, received.message
+        message_id = message.message_id
+        parts.answers.cancel(message_id)
+        if message_id in parts.log:
+            self._receive_duplicate(received, step)
+            return
+        if message_id in parts.incoming:
+            return
+        entry = IncomingEntry(
+            message=message,
+            raw=received.raw,
+            author=received.author,
+            retrieval_hint=received.retrieval_hint,
+            received_ms=step.now_ms,
+        )
+        unmet = {e.message_id for e in message.causal_history if not parts.is_met(e.message_id)}
+        if unmet and not self._buffer(entry, unmet, step):
+            return
+        if not unmet:
+            self._deliver([entry], step)
+            parts.remember_id(message_id)
+        self._note_repair(received, step)
+
+    def _receive_duplicate(self, received: MessageReceived, step: Step) -> None:
+        parts, message_id = self._parts, received.message.message_id
+        known = parts.log.get(message_id)
+        if known is not None and known.retrieval_hint is None and received.retrieval_hint:
+            parts.log.set_hint(message_id, received.retrieval_hint)
+            step.writes.append(
+                SaveRetrievalHint(message_id=message_id, retrieval_hint=received.retrieval_hint)
+            )
+        if received.message.sender_id == parts.participant_id:
+            self._note_repair(received, step)
+        elif received.repaired_by is None:
+            self._answer_sync(step)  # Its author sends it again: our acknowledgement was lost.
+
+    def _note_repair(self, received: MessageReceived, step: Step) -> None:
+        """Whoever sends one of our messages again under a signature of its own holds it."""
+        parts, message = self._parts, received.message
+        if received.repaired_by is None or message.sender_id != parts.participant_id:
+            return
+        parts.evidence(
+            message.message_id,
+            received.repaired_by,
+            HolderSource.REPAIR,
+            step,
+            acknowledges=True,
+        )
+
+    def _answer_sync(self, step: Step) -> None:
+        """Somebody does not seem to know what we hold."""
+        parts = self._parts
+        if parts.small_group and parts.timer.asked(step.now_ms):
+            multiplier = parts.config.sync_multiplier_sync_received
+            parts.timer.hasten(multiplier, step.now_ms, small_group=True)
+
+    # --- waiting ---
+
+    def _wanted(self, history: Iterable[HistoryEntry]) -> list[HistoryEntry]:
+        """Dependencies that are neither in the log nor lost nor waiting themselves."""
+        parts = self._parts
+        return [
+            entry
+            for entry in history
+            if not parts.is_met(entry.message_id) and entry.message_id not in parts.incoming
+        ]
+
+    def _buffer(self, entry: IncomingEntry, unmet: set[MessageId], step: Step) -> bool:
+        """Let a message wait; False = no room, it will be fetched again later."""
+        parts, message = self._parts, entry.message
+        leaving = parts.incoming.make_room(entry)
+        wanted = self._wanted(message.causal_history)
+        if leaving is None or not parts.missing.room_for(len(wanted), message.sender_id):
+            parts.counters.add(
+                "sds.incoming_overflow" if leaving is None else "sds.missing_overflow"
+            )
+            return False
+        parts.incoming.add(entry, unmet)
+        step.writes.append(PutIncoming(entry=entry))
+        parts.missing.remove(message.message_id, step)
+        for dependency in wanted:
+            parts.missing.want(dependency, named_by=message.sender_id, step=step)
+        for victim in leaving:
+            self._give_way(victim, step)
+        parts.remember_id(message.message_id)
+        step.gap_changed = True
+        return True
+
+    def _give_way(self, victim: IncomingEntry, step: Step) -> None:
+        parts, message = self._parts, victim.message
+        parts.counters.add("sds.incoming_gave_way")
+        parts.incoming.remove(message.message_id)
+        step.writes.append(RemoveIncoming(message_id=message.message_id))
+        if parts.incoming.is_waited_for(message.message_id):
+            wanted = HistoryEntry(
+                message_id=message.message_id,
+                retrieval_hint=victim.retrieval_hint,
+                sender_id=message.sender_id,
+            )
+            parts.missing.want(wanted, named_by=message.sender_id, step=step)
+
+    # --- delivery ---
+
+    def _deliver(self, entries: Iterable[IncomingEntry], step: Step) -> None:
+        """Deliver, and at once all that waited for nothing else, in the log's order."""
+        parts = self._parts
+        ready = [(_lamport(entry.message), entry.message.message_id, entry) for entry in entries]
+        heapify(ready)
+        while ready:
+            _, message_id, entry = heappop(ready)
+            self._deliver_one(entry, step)
+            for waiter in parts.incoming.meet(message_id):
+                step.writes.append(RemoveIncoming(message_id=waiter.message.message_id))
+                step.gap_changed = True
+                item = (_lamport(waiter.message), waiter.message.message_id, waiter)
+                heappush(ready, item)
+
+    def _deliver_one(self, entry: IncomingEntry, step: Step) -> None:
+        parts, message = self._parts, entry.message
+        position = Position(lamport_timestamp=_lamport(message), message_id=message.message_id)
+        logged = LogEntry(
+            position=position,
+            sender_id=message.sender_id,
+            retrieval_hint=entry.retrieval_hint,
+            author=entry.author,
+        )
+        late = parts.log.insert(logged)
+        parts.missing.remove(message.message_id, step)
+        parts.advance_lamport(position.lamport_timestamp, step)
+        is_own = message.sender_id == parts.participant_id
+        step.writes.append(AppendToLog(entry=logged, raw=entry.raw))
+        step.events.append(
+            MessageDelivered(
+                message=message,
+                position=position,
+                author=entry.author,
+                is_own=is_own,
+                late=late,
+            )
+        )
+        if is_own:
+            parts.holders.track(message.message_id, position.lamport_timestamp, entry.author)
+            return
+        parts.timer.delivered(message.message_id)
+        multiplier = parts.config.sync_multiplier_content_received
+        parts.timer.hasten(multiplier, step.now_ms, small_group=parts.small_group)
+
+    # --- sweeps ---
+
+    def show_waiting(self, step: Step) -> None:
+        """After the soft time-out, what still waits is shown below the gap."""
+        for entry in self._parts.incoming.show_due(step.now_ms):
+            step.writes.append(PutIncoming(entry=entry))
+            step.events.append(MessageShownWaiting(message=entry.message, author=entry.author))
+
+    def give_up_lost(self, step: Step) -> None:
+        """Mark as irretrievably lost what was looked for long enough; deliver what waited."""
+        parts = self._parts
+        for lost in parts.missing.take_lost(step):
+            step.events.append(DependencyLost(entry=lost))
+            released = parts.incoming.meet(lost.message_id)
+            for entry in released:
+                step.writes.append(RemoveIncoming(message_id=entry.message.message_id))
+            self._deliver(released, step)
+
+
+def _lamport(message: Message) -> int:
+    return message.lamport_timestamp or 0

@@ -1,0 +1,132 @@
+"""SDS-R: who asks for a missing message when, who answers, and when.
+
+The times are js-waku's: a hash spreads the requests of different members and the answers of those
+who hold the message, so that usually one asks and one answers; the original sender answers at
+once, and whoever hears an answer first keeps quiet.  Beyond js-waku, a member whose signed holdings
+lack a message is sent it unasked after the same kind of wait (it cannot name what it never heard
+of).  How a message is loaded and sealed again is not known here.
+"""
+
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.types import Hash64
+from engine.core.types import MessageId, ParticipantId, UnixMs
+
+
+class RepairTimes:
+    """T_req, T_resp and response groups of one participant."""
+
+    def __init__(self, participant_id: ParticipantId, *, config: SdsConfig, hash64: Hash64) -> None:
+        self._me = participant_id
+        self._config = config
+        self._hash64 = hash64
+
+    def request_delay_ms(self, message_id: MessageId) -> int:
+        """T_req from now: H(me‖id) mod (t_max - t_min) + t_min."""
+        span = self._config.repair_t_max_ms - self._config.repair_t_min_ms
+        offset = self._hash64(self._me + message_id) % span if span > 0 else 0
+        return self._config.repair_t_min_ms + offset
+
+    def response_delay_ms(self, message_id: MessageId, sender_id: ParticipantId) -> int:
+        """T_resp from now: ((H(me) xor H(sender))·H(id)) mod t_max; the original sender at once."""
+        distance = self._hash64(self._me) ^ self._hash64(sender_id)
+        return distance * self._hash64(message_id) % self._config.repair_t_max_ms
+
+    def in_response_group(
+        self, message_id: MessageId, sender_id: ParticipantId, *, members: int
+    ) -> bool:
+        """Whether we are among those who answer for this message."""
+        groups = self.response_groups(members)
+        if groups == 1 or sender_id == self._me:
+            return True
+        mine = self._hash64(self._me + message_id) % groups
+        return mine == self._hash64(sender_id + message_id) % groups
+
+    def response_groups(self, members: int) -> int:
+        """G = max(1, n // 128)."""
+        return max(1, members // self._config.repair_group_size)
+
+
+class RepairAnswers:
+    """Messages that we shall send again for others, by when.
+
+    An id mapped to None was asked for by its id; otherwise the set names the members whose holdings
+    lack it, and the answer is dropped if by then none does.
+    """
+
+    def __init__(self, config: SdsConfig) -> None:
+        self._config = config
+        self._planned: dict[MessageId, tuple[UnixMs, set[ParticipantId] | None]] = {}
+        self._due: list[tuple[UnixMs, MessageId]] = []
+        self._answered: dict[MessageId, UnixMs] = {}
+
+    def __len__(self) -> int:
+        return len(self._planned)
+
+    def plan(self, message_id: MessageId, at_ms: UnixMs, *, now_ms: UnixMs) -> bool:
+        """Answer a request at ``at_ms``; False = no need (answered just now) or no room."""
+        return self._plan(message_id, at_ms, None, now_ms=now_ms)
+
+    def plan_push(
+        self, message_id: MessageId, at_ms: UnixMs, lacking: ParticipantId, *, now_ms: UnixMs
+    ) -> bool:
+        """Send to a member that does not hold it."""
+        return self._plan(message_id, at_ms, {lacking}, now_ms=now_ms)
+
+    def cancel(self, message_id: MessageId) -> None:
+        """Somebody else sent it."""
+        self._planned.pop(message_id, None)
+
+    def next_deadline(self) -> UnixMs | None:
+        while self._due:
+            at_ms, message_id = self._due[0]
+            planned = self._planned.get(message_id)
+            if planned is not None and planned[0] == at_ms:
+                return at_ms
+            heappop(self._due)
+        return None
+
+    def take_due(
+        self, now_ms: UnixMs, limit: int
+    ) -> Iterable[tuple[MessageId, set[ParticipantId] | None]]:
+        """What is to be sent now, each with the members that lacked it (None: asked by id)."""
+        for _ in range(limit):
+            at = self.next_deadline()
+            if at is None or at > now_ms:
+                return
+            message_id = heappop(self._due)[1]
+            yield message_id, self._planned.pop(message_id)[1]
+
+    def answered(self, message_id: MessageId, now_ms: UnixMs) -> None:
+        """Remember that it was sent just now: the same request need not be answered twice."""
+        self._answered.pop(message_id, None)
+        self._answered[message_id] = now_ms
+        while len(self._answered) > self._config.repair_buffer:
+            del self._answered[next(iter(self._answered))]
+
+    def _plan(
+        self,
+        message_id: MessageId,
+        at_ms: UnixMs,
+        lacking: set[ParticipantId] | None,
+        *,
+        now_ms: UnixMs,
+    ) -> bool:
+        answered_ms = self._answered.get(message_id)
+        if answered_ms is not None and now_ms < answered_ms + self._config.repair_t_min_ms // 2:
+            return False
+        planned = self._planned.get(message_id)
+        if planned is None:
+            if len(self._planned) >= self._config.repair_buffer:
+                return False
+        else:
+            earlier_ms, others = planned
+            lacking = None if lacking is None or others is None else lacking | others
+            if earlier_ms <= at_ms:
+                self._planned[message_id] = earlier_ms, lacking
+                return True
+        self._planned[message_id] = at_ms, lacking
+        heappush(self._due, (at_ms, message_id))
+        return True

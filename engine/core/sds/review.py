@@ -1,0 +1,124 @@
+"""Review ACK Status of the specification, and all else that a message says beside its content.
+
+A causal history names what its sender holds: acknowledged.  A filter says perhaps: possibly
+acknowledged, never more.  Holdings (ours) name ranges of authors' sequence numbers: acknowledged,
+and whoever lacks what we hold is sent it.  Repair requests are SDS-R's.  All of it counts in
+duplicates and sync messages too; nothing here delivers anything.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.sds.bloom import ReceivedBloom
+from engine.core.sds.parts import Parts
+from engine.core.sds.step import Step
+from engine.core.sds.types import Holdings, LogEntry, Message, MessageReceived
+from engine.core.types import HolderSource, ParticipantId, UnixMs
+
+
+class AckReview:
+    """Learns from other members' messages who holds what."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def review(self, received: MessageReceived, step: Step) -> None:
+        """Take note of what the sender says it holds, lacks and asks for."""
+        message = received.message
+        self._review_history(message, step, verified=received.verified)
+        self._review_bloom(message, step)
+        if received.holdings is not None and received.verified:
+            self._review_holdings(message, received.holdings, step)
+        self._review_requests(message, step)
+
+    def _review_history(self, message: Message, step: Step, *, verified: bool) -> None:
+        parts = self._parts
+        # Nobody unverified is believed for certain; the protocol's own state follows all the same.
+        source = HolderSource.CAUSAL if verified else HolderSource.BLOOM
+        for entry in message.causal_history:
+            message_id = entry.message_id
+            if message_id in parts.holders or message_id in parts.outgoing:
+                parts.evidence(message_id, message.sender_id, source, step, acknowledges=True)
+
+    def _review_bloom(self, message: Message, step: Step) -> None:
+        parts = self._parts
+        if not message.bloom_filter:
+            return
+        try:
+            bloom = ReceivedBloom(message.bloom_filter)
+        except RemoteProtocolError as error:
+            parts.counters.add(f"sds.{error.reason}")
+            return
+        if bloom.fill > parts.config.bloom_max_fill:
+            parts.counters.add("sds.bloom_too_full")
+            return
+        candidates = dict(parts.holders.newest(parts.config.bloom_review_messages))
+        candidates.update(parts.outgoing.hashes())
+        for message_id, hashes in candidates.items():
+            if bloom.may_contain(hashes):
+                parts.evidence(
+                    message_id,
+                    message.sender_id,
+                    HolderSource.BLOOM,
+                    step,
+                    acknowledges=False,
+                )
+
+    def _review_holdings(self, message: Message, holdings: Holdings, step: Step) -> None:
+        parts, sender_id = self._parts, message.sender_id
+        progressed = False
+        for instance_id, item in parts.claims.hear(
+            sender_id, message.lamport_timestamp or 0, holdings
+        ):
+            progressed = True
+            for message_id in parts.holders.within(instance_id, item):
+                parts.evidence(
+                    message_id, sender_id, HolderSource.HOLDINGS, step, acknowledges=True
+                )
+        if progressed:
+            parts.timer.progressed()
+        self._plan_pushes(sender_id, step.now_ms)
+
+    def _plan_pushes(self, sender_id: ParticipantId, now_ms: UnixMs) -> None:
+        """Send the member what its holdings lack: it cannot ask for what it never heard of."""
+        parts = self._parts
+        settled = now_ms - 2 * parts.config.repair_t_min_ms
+        for entry in islice(self._lacking(sender_id), parts.config.push_per_claim):
+            position = entry.position
+            if position.lamport_timestamp > settled:
+                break  # Still on its way, probably; and what follows is younger.
+            message_id, author_id = position.message_id, entry.sender_id
+            if parts.times.in_response_group(message_id, author_id, members=len(parts.members)):
+                delay = parts.times.response_delay_ms(message_id, author_id)
+                at_ms = UnixMs(now_ms + parts.config.repair_t_min_ms + delay)
+                parts.answers.plan_push(message_id, at_ms, sender_id, now_ms=now_ms)
+
+    def _lacking(self, sender_id: ParticipantId) -> Iterator[LogEntry]:
+        """By Lamport time over all authors: the oldest can be delivered at once."""
+        parts = self._parts
+        limit = parts.config.push_per_claim
+        found = [
+            entry
+            for numbers in parts.claims.lacking(sender_id)
+            for instance_id, sequence in islice(numbers, limit)
+            if (message_id := parts.log.id_of(instance_id, sequence)) is not None
+            and (entry := parts.log.get(message_id)) is not None
+        ]
+        return iter(sorted(found, key=lambda entry: entry.position))
+
+    def _review_requests(self, message: Message, step: Step) -> None:
+        parts = self._parts
+        for wanted in message.repair_request:
+            entry = parts.log.get(wanted.message_id)
+            if entry is None:
+                parts.missing.asked_by_other(wanted.message_id, step)
+                continue
+            message_id, author_id = wanted.message_id, entry.sender_id
+            if not parts.times.in_response_group(message_id, author_id, members=len(parts.members)):
+                continue
+            delay = parts.times.response_delay_ms(message_id, author_id)
+            at_ms = UnixMs(step.now_ms + delay)
+            if not parts.answers.plan(message_id, at_ms, now_ms=step.now_ms):
+                parts.counters.add("sds.repair_answer_refused")
+        parts.answer_due(step)

@@ -1,0 +1,120 @@
+"""When to send a periodic sync message, and whether there is anything to say.
+
+Periodic Sync Message of the specification, with js-waku's timer: U(0, 1) · interval · multiplier.
+Beyond js-waku, in small groups news is acknowledged after a short random delay, and a member who
+syncs is answered; nothing is sent while everybody is known to be level; rounds that a silent
+member alone keeps going slow down.  What a sync message contains is not known here.
+"""
+
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.types import HistoryEntry, RandomUnit
+from engine.core.types import MessageId, UnixMs
+
+_UNSAID_MAX = 1_024
+
+
+class SyncTimer:
+    """The next sync message of one channel, and the reasons for it."""
+
+    def __init__(self, config: SdsConfig, random_unit: RandomUnit) -> None:
+        self._config = config
+        self._random = random_unit
+        self._unsaid: set[MessageId] = set()
+        self._asked = False
+        self._stated_ms: UnixMs | None = None
+        self._slowdown = 1
+        self._spoken_for = False
+        self.at_ms: UnixMs | None = None
+        self.for_repairs = False
+        """Brought forward because requests are due; they travel with the next message."""
+
+    @property
+    def has_news(self) -> bool:
+        """Something was delivered, or asked, since we last said what we hold."""
+        return self._asked or bool(self._unsaid)
+
+    def arm(self, multiplier: float, now_ms: UnixMs) -> None:
+        """Start the timer unless it runs."""
+        if self.at_ms is None:
+            self.at_ms = self._random_time(multiplier, now_ms)
+
+    def hasten(self, multiplier: float, now_ms: UnixMs, *, small_group: bool) -> None:
+        """Bring the next sync forward: at once but for a short random delay in a small group."""
+        prompt = self._config.prompt_sync_ms
+        if small_group and prompt is not None:
+            low, high = prompt
+            at_ms = UnixMs(now_ms + low + int(self._random() * (high - low)))
+        else:
+            at_ms = self._random_time(multiplier, now_ms)
+        if self.at_ms is None or at_ms < self.at_ms:
+            self.at_ms = at_ms
+
+    def delivered(self, message_id: MessageId) -> None:
+        """Somebody else's message is in the log now: its sender wants to know."""
+        if len(self._unsaid) < _UNSAID_MAX:
+            self._unsaid.add(message_id)
+        else:
+            self._asked = True  # More than our own content could list: only a sync will do.
+        self._slowdown = 1
+
+    def progressed(self) -> None:
+        """A member told something new: rounds are worth their while again."""
+        self._slowdown = 1
+
+    def asked(self, now_ms: UnixMs) -> bool:
+        """Somebody seems not to know what we hold; True unless we said it a moment ago."""
+        stated_ms = self._stated_ms
+        if stated_ms is not None and now_ms < stated_ms + self._config.answer_sync_after_ms:
+            return False
+        self._asked = True
+        return True
+
+    def woke(self) -> None:
+        """Started, came online, or the group changed: introduce ourselves."""
+        self._asked = True
+        self._slowdown = 1
+
+    def heard_level_sync(self, now_ms: UnixMs) -> None:
+        """Another member has just said what we would say: start the random wait again."""
+        self._spoken_for = True
+        if self.at_ms is not None and not self.has_news and not self.for_repairs:
+            self.at_ms = self._random_time(
+                self._config.sync_multiplier_sync_received * self._slowdown, now_ms
+            )
+
+    def content_sent(self, history: tuple[HistoryEntry, ...], *, holdings: bool) -> None:
+        """Our own content message said this much."""
+        if holdings:
+            self._unsaid.clear()
+        else:
+            self._unsaid.difference_update(entry.message_id for entry in history)
+
+    def stated(self, now_ms: UnixMs, *, for_silent_member: bool) -> None:
+        """A sync message went out: everything is said; the next round comes by itself."""
+        if for_silent_member:
+            self._slowdown = min(2 * self._slowdown, self._config.sync_slowdown_max)
+        self._unsaid.clear()
+        self._asked = False
+        self._spoken_for = False
+        self._stated_ms = now_ms
+        self.at_ms = self._random_time(
+            self._config.sync_multiplier_own_sync * self._slowdown, now_ms
+        )
+
+    def skip_if_spoken_for(self, now_ms: UnixMs) -> bool:
+        """Whether this round can be left to whoever said the same; never two rounds running."""
+        if not self._spoken_for:
+            return False
+        self._spoken_for = False
+        self.at_ms = self._random_time(
+            self._config.sync_multiplier_sync_received * self._slowdown, now_ms
+        )
+        return True
+
+    def stop(self) -> None:
+        """Nothing to say, or nobody to say it to."""
+        self.at_ms = None
+        self.for_repairs = False
+
+    def _random_time(self, multiplier: float, now_ms: UnixMs) -> UnixMs:
+        return UnixMs(now_ms + int(self._random() * self._config.sync_interval_ms * multiplier))

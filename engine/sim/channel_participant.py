@@ -1,0 +1,264 @@
+"""A bare SDS channel as a participant of the simulated network: codec, a store model, no crypto.
+
+Each payload frames a *signed part* (SDS bytes and holdings, as in a sealed channel) and who sent
+it again, if anybody did.  Content starts with the author's instance and sequence number.  Senders
+are believed: what signatures prove elsewhere, the simulation grants.
+"""
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import assert_never
+
+from engine.codec.sds import decode_message, encode_message
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError
+from engine.core.faults import SeededRandom
+from engine.core.sds.channel import SdsChannel
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.types import (
+    Broadcast,
+    BroadcastRepair,
+    ConnectivityChanged,
+    CopyAccepted,
+    DeadlineReached,
+    DependencyLost,
+    Event,
+    HeldByChanged,
+    Holdings,
+    Input,
+    MembersChanged,
+    Message,
+    MessageDelivered,
+    MessageReceived,
+    Send,
+    SendContent,
+    SendEphemeral,
+    SendPurpose,
+    SequenceRange,
+)
+from engine.core.types import (
+    AuthorSequence,
+    ChannelId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
+from engine.sim.channel_store import ChannelStore
+from engine.sim.judge import Observation
+from engine.sim.network import Outgoing
+
+CHANNEL = ChannelId("0")
+_AUTHOR = struct.Struct(">16sQ")
+_RANGE = struct.Struct(">16sQQ")
+_LENGTHS = struct.Struct(">IIB")
+
+
+@lru_cache(maxsize=65_536)
+def hash64(text: str) -> int:
+    """SDS-R's H."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def message_id_of(
+    sender_id: ParticipantId, channel_id: ChannelId, lamport: int, content: bytes
+) -> MessageId:
+    """Short and unique: content holds the author's sequence number."""
+    text = f"{sender_id}/{channel_id}/{lamport}/".encode()
+    return MessageId(hashlib.sha256(text + content).hexdigest()[:22])
+
+
+def instance_of(participant_id: ParticipantId) -> InstanceId:
+    return InstanceId(hashlib.sha256(participant_id.encode()).digest()[:16])
+
+
+class ChannelParticipant:
+    """One member with its disk, its machine, and what an onlooker saw of it."""
+
+    def __init__(
+        self,
+        participant_id: ParticipantId,
+        *,
+        members: frozenset[ParticipantId],
+        config: SdsConfig,
+        seed: int,
+        now_ms: UnixMs,
+    ) -> None:
+        self.participant_id = participant_id
+        self.store = ChannelStore()
+        self.counters = Counters()
+        self.seen = Observation(participant_id=participant_id)
+        self.sends: dict[str, int] = {}
+        """Broadcasts by purpose."""
+        self.events: list[Event] = []
+        """Those of the last input."""
+        self._members = members
+        self._config = config
+        self._random = SeededRandom(seed, participant_id)
+        self._sequence = 0
+        self._copies = 0
+        self.online = True
+        self.channel = self._build(now_ms)
+
+    def _build(self, now_ms: UnixMs) -> SdsChannel:
+        return SdsChannel(
+            CHANNEL,
+            self.participant_id,
+            config=self._config,
+            message_id_of=message_id_of,
+            sign=sign,
+            random_unit=self._random,
+            hash64=hash64,
+            state=self.store.state(),
+            members=self._members,
+            online=self.online,
+            now_ms=now_ms,
+            counters=self.counters,
+        )
+
+    # --- what a user and the surroundings do ---
+
+    def send(self, text: str, *, now_ms: UnixMs) -> list[Outgoing]:
+        self._sequence += 1
+        author = AuthorSequence(
+            instance_id=instance_of(self.participant_id), sequence=self._sequence
+        )
+        content = _AUTHOR.pack(author.instance_id, author.sequence) + text.encode()
+        return self.handle(SendContent(content=content, author=author), now_ms=now_ms)
+
+    def send_ephemeral(self, text: str, *, now_ms: UnixMs) -> list[Outgoing]:
+        return self.handle(SendEphemeral(content=text.encode()), now_ms=now_ms)
+
+    def restart(self, *, now_ms: UnixMs) -> None:
+        """The process died; only what was written is left."""
+        self.channel = self._build(now_ms)
+
+    def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
+        self.online = online
+        return self.handle(ConnectivityChanged(online=online), now_ms=now_ms)
+
+    def set_members(self, members: frozenset[ParticipantId], *, now_ms: UnixMs) -> list[Outgoing]:
+        self._members = members
+        return self.handle(MembersChanged(members=members), now_ms=now_ms)
+
+    # --- SimParticipant ---
+
+    def receive(self, payload: bytes, *, now_ms: UnixMs) -> Sequence[Outgoing]:
+        return self.handle(open_payload(payload), now_ms=now_ms)
+
+    def advance(self, *, now_ms: UnixMs) -> Sequence[Outgoing]:
+        return self.handle(DeadlineReached(), now_ms=now_ms)
+
+    def next_deadline(self) -> UnixMs | None:
+        return self.channel.next_deadline()
+
+    def observation(self) -> Observation:
+        """What the judge is shown."""
+        self.seen.log = [entry.position.message_id for entry in self.store.state().log]
+        return self.seen
+
+    # --- the runner's part ---
+
+    def handle(self, input_: Input, *, now_ms: UnixMs) -> list[Outgoing]:
+        """Writes first, then events and sends, as the real runner does."""
+        transition = self.channel.handle(input_, now_ms=now_ms)
+        self.store.apply(transition.writes)
+        self.events = list(transition.events)
+        for event in transition.events:
+            self._watch(event)
+        return [self._outgoing(send) for send in transition.sends]
+
+    def _watch(self, event: Event) -> None:
+        match event:
+            case MessageDelivered(message=message, is_own=is_own):
+                history = tuple(entry.message_id for entry in message.causal_history)
+                self.seen.deliveries.append((message.message_id, history))
+                if is_own:
+                    self.seen.sent.append(message.message_id)
+            case DependencyLost(entry=entry):
+                self.seen.lost.add(entry.message_id)
+            case HeldByChanged(message_id=message_id, certain=certain):
+                holders = {entry.participant_id for entry in certain}
+                self.seen.certain_holders[message_id] = holders
+            case _:
+                pass
+
+    def _outgoing(self, send: Send) -> Outgoing:
+        match send:
+            case Broadcast(message_id=message_id, raw=raw, purpose=purpose):
+                name = purpose.value
+                payload = frame(raw, None)
+                ephemeral = purpose is SendPurpose.EPHEMERAL
+            case BroadcastRepair(message_id=message_id):
+                name, ephemeral = "repair", False
+                payload = frame(self.store.raw[message_id], self.participant_id)
+            case _:
+                assert_never(send)
+        self.sends[name] = self.sends.get(name, 0) + 1
+        self.seen.retransmissions += name in {"repair", SendPurpose.RETRANSMISSION.value}
+        self._copies += 1
+        hint = hashlib.sha256(f"{self.participant_id}/{self._copies}".encode()).digest()
+
+        def accepted(peers: int, now_ms: UnixMs) -> Sequence[Outgoing]:
+            copy = CopyAccepted(message_id=message_id, peers=peers, retrieval_hint=hint)
+            return self.handle(copy, now_ms=now_ms)
+
+        return Outgoing(payload=payload, ephemeral=ephemeral, accepted=accepted)
+
+
+# --- framing ------------------------------------------------------------------------------------
+
+
+def sign(message: Message, holdings: Holdings | None, _now_ms: UnixMs) -> bytes:
+    """The signed part: SDS bytes and holdings."""
+    sds = encode_message(message)
+    ranges = b"".join(
+        _RANGE.pack(instance_id, item.first, item.last)
+        for instance_id, items in (holdings or {}).items()
+        for item in items
+    )
+    return _LENGTHS.pack(len(sds), len(ranges), holdings is not None) + sds + ranges
+
+
+def frame(raw: bytes, repaired_by: ParticipantId | None) -> bytes:
+    """A payload: who sent it again, then the signed part."""
+    name = (repaired_by or "").encode()
+    return bytes([len(name)]) + name + raw
+
+
+def open_payload(payload: bytes) -> MessageReceived:
+    """Raises RemoteProtocolError ``frame`` or what the codec raises."""
+    try:
+        start = 1 + payload[0]
+        repaired_by = payload[1:start].decode()
+        sds_length, ranges_length, has_holdings = _LENGTHS.unpack_from(payload, start)
+        sds = payload[start + _LENGTHS.size :][:sds_length]
+        ranges = payload[start + _LENGTHS.size + sds_length :]
+        if len(ranges) != ranges_length:
+            raise RemoteProtocolError("frame")
+        holdings = _holdings(ranges) if has_holdings else None
+    except (IndexError, UnicodeDecodeError, struct.error) as error:
+        raise RemoteProtocolError("frame") from error
+    message = decode_message(sds)
+    author = None
+    if message.content and not message.is_sync and not message.is_ephemeral:
+        instance_id, sequence = _AUTHOR.unpack_from(message.content)
+        author = AuthorSequence(instance_id=InstanceId(instance_id), sequence=sequence)
+    return MessageReceived(
+        message=message,
+        raw=payload[start:],
+        author=author,
+        holdings=holdings,
+        repaired_by=ParticipantId(repaired_by) if repaired_by else None,
+        retrieval_hint=hashlib.sha256(payload).digest(),
+    )
+
+
+def _holdings(data: bytes) -> Holdings:
+    holdings: dict[InstanceId, list[SequenceRange]] = {}
+    for instance_id, first, last in _RANGE.iter_unpack(data):
+        item = SequenceRange(first=first, last=last)
+        holdings.setdefault(InstanceId(instance_id), []).append(item)
+    return {instance_id: tuple(items) for instance_id, items in holdings.items()}

@@ -1,0 +1,91 @@
+"""A channel's durable state as a model: writes go in, ``ChannelState`` comes out.
+
+What a crash leaves behind in a simulation, and the plainest statement of what each write means; the
+real stores are judged by the same writes.
+"""
+
+from typing import TYPE_CHECKING, assert_never
+
+from engine.core.sds.types import (
+    AppendToLog,
+    ChannelState,
+    HolderEntry,
+    IncomingEntry,
+    LogEntry,
+    MissingEntry,
+    OutgoingEntry,
+    PutHolder,
+    PutIncoming,
+    PutMissing,
+    PutOutgoing,
+    RemoveIncoming,
+    RemoveMissing,
+    RemoveOutgoing,
+    SaveClock,
+    SaveRetrievalHint,
+    Write,
+)
+
+if TYPE_CHECKING:
+    from engine.core.types import MessageId, ParticipantId
+
+
+class ChannelStore:
+    """Tables of one channel, in memory."""
+
+    def __init__(self) -> None:
+        self.raw: dict[MessageId, bytes] = {}
+        self._lamport_timestamp = 0
+        self._log: dict[MessageId, LogEntry] = {}
+        self._outgoing: dict[MessageId, OutgoingEntry] = {}
+        self._incoming: dict[MessageId, IncomingEntry] = {}
+        self._missing: dict[MessageId, MissingEntry] = {}
+        self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
+
+    def apply(self, writes: tuple[Write, ...]) -> None:
+        """All of one transition, in order."""
+        for write in writes:
+            self._apply_one(write)
+
+    def state(self) -> ChannelState:
+        """What a machine built now would start from."""
+        return ChannelState(
+            lamport_timestamp=self._lamport_timestamp,
+            log=tuple(sorted(self._log.values(), key=lambda entry: entry.position)),
+            outgoing=tuple(self._outgoing.values()),
+            incoming=tuple(self._incoming.values()),
+            missing=tuple(self._missing.values()),
+            holders=tuple(self._holders.values()),
+        )
+
+    def _apply_one(self, write: Write) -> None:  # noqa: C901 - one case per kind of write
+        match write:
+            case SaveClock(lamport_timestamp=lamport_timestamp):
+                self._lamport_timestamp = lamport_timestamp
+            case AppendToLog(entry=logged, raw=raw):
+                self._log[logged.position.message_id] = logged
+                self.raw[logged.position.message_id] = raw
+            case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
+                known = self._log[message_id]
+                self._log[message_id] = LogEntry(
+                    position=known.position,
+                    sender_id=known.sender_id,
+                    retrieval_hint=hint,
+                    author=known.author,
+                )
+            case PutOutgoing(entry=outgoing):
+                self._outgoing[outgoing.message_id] = outgoing
+            case RemoveOutgoing(message_id=message_id):
+                del self._outgoing[message_id]
+            case PutIncoming(entry=incoming):
+                self._incoming[incoming.message.message_id] = incoming
+            case RemoveIncoming(message_id=message_id):
+                del self._incoming[message_id]
+            case PutMissing(entry=missing):
+                self._missing[missing.entry.message_id] = missing
+            case RemoveMissing(message_id=message_id):
+                del self._missing[message_id]
+            case PutHolder(entry=holder):
+                self._holders[holder.message_id, holder.participant_id] = holder
+            case _:
+                assert_never(write)

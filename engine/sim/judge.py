@@ -1,0 +1,96 @@
+"""What a run proves: convergence, causality, and that "held" was never claimed falsely.
+
+The judge sees only what participants showed and hold at the end, never how they came by it; the
+rules are the specification's (all nodes end with the same entries in the same order, dependencies
+before dependants) and the promise that a certain holder really holds.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from engine.core.types import MessageId, ParticipantId
+
+
+@dataclass(slots=True, kw_only=True)
+class Observation:
+    """One participant's run, collected while it ran."""
+
+    participant_id: ParticipantId
+    log: list[MessageId] = field(default_factory=list)
+    """In the log's final order."""
+    deliveries: list[tuple[MessageId, tuple[MessageId, ...]]] = field(default_factory=list)
+    """Every delivery in the order shown, with the message's causal history."""
+    lost: set[MessageId] = field(default_factory=set)
+    """Dependencies that it marked as irretrievably lost."""
+    sent: list[MessageId] = field(default_factory=list)
+    certain_holders: dict[MessageId, set[ParticipantId]] = field(default_factory=dict)
+    """Of its own messages: who it says holds them for certain."""
+    retransmissions: int = 0
+    """Rebroadcasts and repairs that it sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Numbers of a whole run."""
+
+    participants: int
+    messages_sent: int
+    messages_delivered: int
+    """To others than their senders."""
+    converged: bool
+    causal_violations: int
+    duplicate_deliveries: int
+    held_by_all: int
+    """Messages whose sender knows for certain that every other participant holds them."""
+    false_certain_holders: int
+    retransmissions: int
+
+
+def judge(observations: Iterable[Observation]) -> Verdict:
+    """Judge a run by what every participant saw."""
+    seen = list(observations)
+    logs = {item.participant_id: set(item.log) for item in seen}
+    everyone = frozenset(logs)
+    sent = {message_id for item in seen for message_id in item.sent}
+    converged = all(item.log == seen[0].log for item in seen) and all(
+        sent <= log for log in logs.values()
+    )
+    return Verdict(
+        participants=len(seen),
+        messages_sent=len(sent),
+        messages_delivered=sum(len(logs[i.participant_id] & sent - set(i.sent)) for i in seen),
+        converged=converged,
+        causal_violations=sum(map(causal_violations, seen)),
+        duplicate_deliveries=sum(
+            len(item.deliveries) - len({message_id for message_id, _ in item.deliveries})
+            for item in seen
+        ),
+        held_by_all=sum(_held_by_all(item, everyone) for item in seen),
+        false_certain_holders=sum(_false_holders(item, logs) for item in seen),
+        retransmissions=sum(item.retransmissions for item in seen),
+    )
+
+
+def causal_violations(observation: Observation) -> int:
+    """How many messages were shown before one that they depend on (unless that one was lost)."""
+    shown: set[MessageId] = set(observation.lost)
+    violations = 0
+    for message_id, history in observation.deliveries:
+        violations += not shown.issuperset(history)
+        shown.add(message_id)
+    return violations
+
+
+def _held_by_all(item: Observation, everyone: frozenset[ParticipantId]) -> int:
+    others = everyone - {item.participant_id}
+    return sum(
+        others <= item.certain_holders.get(message_id, set()) for message_id in set(item.sent)
+    )
+
+
+def _false_holders(item: Observation, logs: Mapping[ParticipantId, set[MessageId]]) -> int:
+    return sum(
+        message_id not in logs.get(holder, ())
+        for message_id, holders in item.certain_holders.items()
+        for holder in holders
+    )

@@ -1,0 +1,197 @@
+"""A deterministic network on virtual time: participants, faults, partitions, crashes.
+
+One heap of events, one seed, no asyncio, no clock: the same seed gives the same run bit for bit.
+Every transmission, repair or not, is put to the fault plan once per receiver, so a broadcast may
+reach some and not others.  Participants are whatever receives bytes and asks to be called again;
+the network refuses to know what the bytes mean.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Protocol, TypeAlias
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.faults import FaultPlan, FaultSpec
+from engine.core.types import UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """One broadcast.
+
+    ``accepted`` is called with (number of peers that could be reached, time) right after the
+    broadcast if there was at least one; what it returns is broadcast as well.
+    """
+
+    payload: bytes
+    ephemeral: bool = False
+    accepted: "Accepted | None" = None
+
+
+Accepted: TypeAlias = Callable[[int, UnixMs], Sequence[Outgoing]]
+
+
+class SimParticipant(Protocol):
+    """Something with a clock-driven protocol inside: a bare channel, or a whole session.
+
+    Times never go back.  ``receive`` may raise RemoteProtocolError: the network counts and goes on.
+    """
+
+    def receive(self, payload: bytes, *, now_ms: UnixMs) -> Sequence[Outgoing]: ...
+
+    def advance(self, *, now_ms: UnixMs) -> Sequence[Outgoing]:
+        """The time that ``next_deadline`` named has come."""
+
+    def next_deadline(self) -> UnixMs | None: ...
+
+
+Action: TypeAlias = Callable[["SimNetwork"], None]
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What the network did, counted per receiver except for ``broadcasts``."""
+
+    broadcasts: int = 0
+    broadcast_bytes: int = 0
+    arrived: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    cut_off: int = 0
+    """Not transmitted: partition, or the receiver was down."""
+    refused: dict[str, int] = field(default_factory=dict)
+
+
+class SimNetwork:
+    """Carries broadcasts between named participants."""
+
+    def __init__(self, spec: FaultSpec, *, start_ms: UnixMs) -> None:
+        self.now_ms = start_ms
+        self.traffic = Traffic()
+        self._spec = spec
+        self._participants: dict[str, SimParticipant] = {}
+        self._plans: dict[tuple[str, str], FaultPlan] = {}
+        self._islands: Mapping[str, int] = {}
+        self._events: list[tuple[UnixMs, int, Action]] = []
+        self._serial = 0
+        self._wake: dict[str, UnixMs] = {}
+
+    # --- who is there ---
+
+    def add(self, name: str, participant: SimParticipant) -> None:
+        """A participant starts, or starts again after a crash."""
+        self._participants[name] = participant
+        self._plan_wake(name)
+
+    def crash(self, name: str) -> None:
+        """It is gone with all that was on its way to it, until it is added again."""
+        del self._participants[name]
+        self._wake.pop(name, None)
+
+    def is_up(self, name: str) -> bool:
+        return name in self._participants
+
+    def partition(self, *islands: Sequence[str]) -> None:
+        """Only participants of the same island reach one another; unnamed ones share an island."""
+        self._islands = {name: number for number, group in enumerate(islands, 1) for name in group}
+
+    def heal(self) -> None:
+        """End of the partition."""
+        self._islands = {}
+
+    def set_faults(self, spec: FaultSpec) -> None:
+        """Other faults from now on; every link's decisions start anew."""
+        self._spec = spec
+        self._plans.clear()
+
+    # --- what happens ---
+
+    def at(self, when_ms: UnixMs, action: Action) -> None:
+        """Run ``action(network)`` at a time: a user types, a process dies, a cable is cut."""
+        self._serial += 1
+        heappush(self._events, (max(when_ms, self.now_ms), self._serial, action))
+
+    def broadcast(self, sender: str, outgoing: Sequence[Outgoing]) -> None:
+        """Transmit what a participant emitted, also outside ``receive`` and ``advance``."""
+        queue = list(outgoing)
+        for item in queue:
+            self.traffic.broadcasts += 1
+            self.traffic.broadcast_bytes += len(item.payload)
+            reachable = 0
+            for receiver in self._participants:
+                if receiver != sender:
+                    reachable += self._transmit(sender, receiver, item.payload)
+            if reachable and item.accepted is not None:
+                queue.extend(item.accepted(reachable, self.now_ms))
+        if sender in self._participants:
+            self._plan_wake(sender)
+
+    def run_until(self, end_ms: UnixMs, *, stop: Callable[[], bool] | None = None) -> bool:
+        """Let time pass up to ``end_ms``; stop early, returning True, when ``stop()`` says so.
+
+        ``stop`` is asked once per virtual second.
+        """
+        ask_ms = self.now_ms
+        while self._events and self._events[0][0] <= end_ms:
+            at_ms = self._events[0][0]
+            if stop is not None and at_ms >= ask_ms:
+                if stop():
+                    return True
+                ask_ms = UnixMs(at_ms + 1_000)
+            at_ms, _, action = heappop(self._events)
+            self.now_ms = at_ms
+            action(self)
+        self.now_ms = max(self.now_ms, end_ms)
+        return stop is not None and stop()
+
+    def _transmit(self, sender: str, receiver: str, payload: bytes) -> bool:
+        if self._islands.get(sender, 0) != self._islands.get(receiver, 0):
+            self.traffic.cut_off += 1
+            return False
+        plan = self._plans.get((sender, receiver))
+        if plan is None:
+            plan = self._plans[sender, receiver] = FaultPlan(self._spec, f"{sender}>{receiver}")
+        delays_ms = plan.delays_ms()
+        self.traffic.lost += not delays_ms
+        self.traffic.duplicated += len(delays_ms) > 1
+        participant = self._participants[receiver]
+        for delay_ms in delays_ms:
+            self.at(
+                UnixMs(self.now_ms + delay_ms),
+                lambda network: network.deliver(receiver, participant, payload),
+            )
+        return True
+
+    def deliver(self, name: str, participant: SimParticipant, payload: bytes) -> None:
+        """One copy arrives, if the participant that it was meant for still runs."""
+        if self._participants.get(name) is not participant:
+            self.traffic.cut_off += 1
+            return
+        self.traffic.arrived += 1
+        try:
+            outgoing = participant.receive(payload, now_ms=self.now_ms)
+        except RemoteProtocolError as error:
+            refused = self.traffic.refused
+            refused[error.reason] = refused.get(error.reason, 0) + 1
+            return
+        self.broadcast(name, outgoing)
+
+    def _plan_wake(self, name: str) -> None:
+        deadline_ms = self._participants[name].next_deadline()
+        if deadline_ms is None:
+            self._wake.pop(name, None)
+            return
+        deadline_ms = max(deadline_ms, self.now_ms)
+        planned_ms = self._wake.get(name)
+        if planned_ms == deadline_ms:
+            return
+        self._wake[name] = deadline_ms
+        self.at(deadline_ms, lambda network: network.wake(name, deadline_ms))
+
+    def wake(self, name: str, planned_ms: UnixMs) -> None:
+        """A deadline has come, unless it was moved meanwhile."""
+        if self._wake.get(name) != planned_ms or name not in self._participants:
+            return
+        del self._wake[name]
+        self.broadcast(name, self._participants[name].advance(now_ms=self.now_ms))
