@@ -43,7 +43,7 @@ def encoded(*ranges: int, author: bytes = AUTHOR) -> bytes:
     ).SerializeToString()
 
 
-def read(encoding: bytes) -> Holdings | None | Literal["bad_holdings"]:
+def read(encoding: bytes) -> Holdings | Literal["bad_holdings"] | None:
     """The set, or the only reason for which there may be none."""
     try:
         return decode_holdings(encoding)

@@ -1,0 +1,249 @@
+"""Invitation links: what mail does to them is forgiven, everything else is refused in words."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.invite import encode_invite, parse_invite
+from engine.codec.tuples import tuple_bytes
+from engine.core.errors import InviteError, LocalProtocolError
+from engine.core.invite import (
+    INVITE_PREFIX,
+    MAX_LINK_CHARACTERS,
+    MAX_NODE_ADDRESSES,
+    Invite,
+    conversation_id_of,
+    group_id_of,
+)
+from engine.core.types import ConversationId
+from engine.crypto.identity import Identity
+from proto import invite_pb2
+
+ADMIN = Identity(signing_key=bytes(range(32)), encryption_key=bytes(range(32)))
+ADDRESS = "/ip4/192.0.2.7/tcp/60000/p2p/12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X"
+INVITE = Invite(
+    group_id=bytes(range(32)),
+    group_name="Les amis",
+    epoch_id=bytes(range(8)),
+    epoch_key=bytes(range(100, 132)),
+    admin_public_key=ADMIN.public_key,
+    inviter_name="Zoë",
+    node_addresses=(ADDRESS,),
+)
+LINK = encode_invite(INVITE)
+
+
+def link_of(wire: invite_pb2.Invite) -> str:
+    """A link whose checksum is right, whatever is in it."""
+    return pack(wire.SerializeToString())
+
+
+def pack(encoded: bytes) -> str:
+    checksum = sha256(tuple_bytes("causerie/1/invite", encoded)).digest()[:4]
+    return INVITE_PREFIX + urlsafe_b64encode(checksum + encoded).decode().rstrip("=")
+
+
+def wire_of(link: str) -> invite_pb2.Invite:
+    payload = link.removeprefix(INVITE_PREFIX)
+    packed = urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+    return invite_pb2.Invite.FromString(packed[4:])
+
+
+def refusal(link: str) -> str:
+    with pytest.raises(InviteError) as error:
+        parse_invite(link)
+    return str(error.value)
+
+
+def test_what_was_invited_to_comes_back() -> None:
+    assert parse_invite(LINK) == INVITE
+    assert LINK.startswith("causerie:join/")
+    assert parse_invite(LINK).conversation_id == conversation_id_of(INVITE.group_id)
+
+
+def test_the_key_appears_in_no_representation() -> None:
+    assert repr(INVITE.epoch_key) not in repr(INVITE)
+
+
+@pytest.mark.parametrize(
+    "mangled",
+    [
+        f"  {LINK}\r\n",
+        f"<{LINK}>",
+        f"\n<{LINK}>.",
+        f'"{LINK}"',
+        f"({LINK}),",
+        "\r\n".join(LINK[start : start + 72] for start in range(0, len(LINK), 72)),
+        "\n ".join(LINK[start : start + 20] for start in range(0, len(LINK), 20)),
+        LINK.replace("causerie:join/", "Causerie:Join/"),
+        "\ufeff" + LINK[:50] + "\u200b" + LINK[50:] + "\u00a0",
+        LINK + "==",
+    ],
+)
+def test_what_mail_programs_do_is_forgiven(mangled: str) -> None:
+    assert parse_invite(mangled) == INVITE
+
+
+@pytest.mark.parametrize("nothing", ["", "  \n", "<>", "\u200b"])
+def test_nothing_is_asked_for_again(nothing: str) -> None:
+    assert "Paste an invitation link" in refusal(nothing)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    ["https://example.org/join/abc", "hello", "causerie:chat/abc", "1", "x" + LINK],
+)
+def test_foreign_links_are_called_so(foreign: str) -> None:
+    assert "not a Causerie invitation" in refusal(foreign)
+
+
+def test_every_cut_off_link_is_called_so() -> None:
+    for length in range(1, len(LINK)):
+        text = refusal(LINK[:length])
+        assert "cut off" in text
+        assert "Copy the whole link" in text
+
+
+def test_every_changed_character_is_noticed() -> None:
+    for position in range(len(INVITE_PREFIX), len(LINK) - 1):
+        other = "A" if LINK[position] != "A" else "B"
+        changed = LINK[:position] + other + LINK[position + 1 :]
+        assert "cut off or changed" in refusal(changed)
+    assert "cut off or changed" in refusal(LINK[:40] + "é" + LINK[41:])
+
+
+def test_a_newer_version_is_called_so() -> None:
+    wire = wire_of(LINK)
+    wire.version = 2
+    wire.epoch_key = b"of another length by then"
+    assert "newer version" in refusal(link_of(wire))
+
+
+def test_links_that_are_too_long_are_called_so() -> None:
+    assert "too long" in refusal(INVITE_PREFIX + "A" * MAX_LINK_CHARACTERS)
+    assert "too long" in refusal(INVITE_PREFIX + "A" * 10_000_000)
+    assert "too long" in refusal("A" * 10_000_000)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("group_id", bytes(31), "missing"),
+        ("epoch_id", b"", "missing"),
+        ("epoch_key", bytes(33), "missing"),
+        ("version", 0, "missing"),
+        ("admin_public_key", b"", "admin key"),
+        ("admin_public_key", (1).to_bytes(32, "little"), "admin key"),
+        ("admin_public_key", b"\xff" * 32, "admin key"),
+        ("group_name", "", "name"),
+        ("group_name", "\u202e", "name"),
+        ("inviter_name", "x" * 65, "name"),
+    ],
+)
+def test_bad_fields_are_refused_in_words(field: str, value: object, words: str) -> None:
+    wire = wire_of(LINK)
+    setattr(wire, field, value)
+    assert words in refusal(link_of(wire))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "ip4/192.0.2.7", "/ip4/1 2", "/dns4/ex\u0430mple.org", "/x" * 129, "/a\n", "/<b>"],
+)
+def test_bad_addresses_are_refused_from_others_and_left_out_of_our_own(address: str) -> None:
+    wire = wire_of(LINK)
+    wire.node_addresses.append(address)
+    assert "address" in refusal(link_of(wire))
+    ours = replace(INVITE, node_addresses=(address, ADDRESS))
+    assert parse_invite(encode_invite(ours)).node_addresses == (ADDRESS,)
+
+
+def test_too_many_addresses_are_refused() -> None:
+    wire = wire_of(LINK)
+    wire.node_addresses.extend(["/x"] * MAX_NODE_ADDRESSES)
+    assert "address" in refusal(link_of(wire))
+
+
+def test_checksummed_rubbish_is_refused() -> None:
+    assert "cannot be read" in refusal(pack(b"\xff\xff"))
+
+
+def test_names_are_cleaned() -> None:
+    wire = wire_of(LINK)
+    wire.group_name = "Les\u202e amis"
+    assert parse_invite(link_of(wire)).group_name == "Les amis"
+
+
+def test_addresses_that_do_not_fit_are_left_out_first_come_first_served() -> None:
+    long_name = "\U0001f600" * 64
+    addresses = tuple(f"/dns4/{'h' * 200}{number}.example/tcp/443/wss" for number in range(20))
+    generous = replace(
+        INVITE, group_name=long_name, inviter_name=long_name, node_addresses=addresses
+    )
+    link = encode_invite(generous)
+    assert len(link) <= MAX_LINK_CHARACTERS
+    kept = parse_invite(link).node_addresses
+    assert kept == addresses[: len(kept)]
+    assert len(kept) >= 2
+    many_small = replace(INVITE, node_addresses=tuple(f"/x{number}" for number in range(50)))
+    assert parse_invite(encode_invite(many_small)).node_addresses == tuple(
+        f"/x{number}" for number in range(MAX_NODE_ADDRESSES)
+    )
+    twice = replace(INVITE, node_addresses=(ADDRESS, ADDRESS))
+    assert parse_invite(encode_invite(twice)).node_addresses == (ADDRESS,)
+
+
+def test_invitations_that_nobody_could_use_are_never_made() -> None:
+    for broken in (
+        replace(INVITE, group_id=bytes(31)),
+        replace(INVITE, epoch_key=b""),
+        replace(INVITE, group_name=" "),
+        replace(INVITE, inviter_name="x" * 65),
+        replace(INVITE, admin_public_key=bytes(32)),
+    ):
+        with pytest.raises(LocalProtocolError):
+            encode_invite(broken)
+
+
+def test_conversation_ids_are_the_group_id_in_another_alphabet() -> None:
+    assert group_id_of(conversation_id_of(INVITE.group_id)) == INVITE.group_id
+    for wrong in ("", "AAAA", "!" * 43, "A" * 42 + "B", "é" * 43):
+        with pytest.raises(LocalProtocolError):
+            group_id_of(ConversationId(wrong))
+
+
+@given(st.text(max_size=200) | st.text(max_size=60).map(lambda text: INVITE_PREFIX + text))
+def test_garbage_is_refused_in_words(garbage: str) -> None:
+    assert refusal(garbage).endswith((".", INVITE_PREFIX))
+
+
+@given(st.binary(max_size=200))
+def test_checksummed_garbage_is_refused_in_words(garbage: bytes) -> None:
+    assert refusal(pack(garbage)).endswith(".")
+
+
+@given(
+    st.builds(
+        invite_pb2.Invite,
+        version=st.integers(0, 2),
+        group_id=st.just(bytes(32)) | st.binary(max_size=40),
+        group_name=st.text(st.characters(exclude_categories=["Cs"]), max_size=70),
+        epoch_id=st.just(bytes(8)) | st.binary(max_size=9),
+        epoch_key=st.just(bytes(32)) | st.binary(max_size=33),
+        admin_public_key=st.just(ADMIN.public_key) | st.binary(max_size=33),
+        inviter_name=st.text(st.characters(exclude_categories=["Cs"]), max_size=70),
+        node_addresses=st.lists(st.text("/ab", max_size=5), max_size=3),
+    )
+)
+def test_what_is_accepted_can_be_passed_on(wire: invite_pb2.Invite) -> None:
+    try:
+        invite = parse_invite(link_of(wire))
+    except InviteError:
+        return
+    again = parse_invite(encode_invite(invite))
+    assert replace(again, node_addresses=()) == replace(invite, node_addresses=())
+    assert again.node_addresses == tuple(dict.fromkeys(invite.node_addresses))

@@ -1,0 +1,220 @@
+"""Membership: real signed joins, every order of arrival, and those who should not get in."""
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.join import build_join, verify_join
+from engine.core.content import Join
+from engine.core.errors import CryptoError, RemoteProtocolError
+from engine.core.membership.members import MAX_MEMBERS, Membership
+from engine.core.ports import MemberRecord
+from engine.core.types import ConversationId, ParticipantId, UnixMs
+from engine.crypto.identity import Identity
+
+GROUP, OTHER_GROUP = bytes(range(32)), bytes(32)
+CONVERSATION = ConversationId("conversation")
+ALICE, BOB, CAROL = (
+    Identity(signing_key=bytes([seed] * 32), encryption_key=bytes([seed + 100] * 32))
+    for seed in (1, 2, 3)
+)
+
+
+def join(who: Identity, at_ms: int, name: str = "Somebody", group_id: bytes = GROUP) -> Join:
+    return build_join(who, group_id=group_id, name=name, joined_ms=UnixMs(at_ms))
+
+
+def membership(*records: MemberRecord) -> Membership:
+    return Membership(
+        CONVERSATION,
+        verify_join=lambda statement: verify_join(statement, group_id=GROUP),
+        records=records,
+    )
+
+
+def reason_of_refusing(members: Membership, sender: Identity, statement: Join | None) -> str:
+    with pytest.raises(RemoteProtocolError) as refusal:
+        members.require_acceptable(sender.participant_id, statement)
+    return refusal.value.reason
+
+
+def test_the_admin_is_known_from_the_invite_and_completed_by_the_admins_own_join() -> None:
+    members = membership()
+    admitted = members.admit_admin(ALICE.participant_id, ALICE.public_key, name="Alice")
+    assert admitted is not None
+    assert (admitted.is_admin, admitted.encryption_key, admitted.join_statement) == (True, b"", b"")
+    assert members.admit_admin(ALICE.participant_id, ALICE.public_key) is None
+    statement = join(ALICE, 5, "Alice A.")
+    record = members.join(ALICE.participant_id, statement)
+    assert record == MemberRecord(
+        conversation_id=CONVERSATION,
+        participant_id=ALICE.participant_id,
+        public_key=ALICE.public_key,
+        encryption_key=ALICE.encryption_public_key,
+        name="Alice A.",
+        is_admin=True,
+        joined_ms=UnixMs(5),
+        join_statement=statement.statement,
+    )
+    assert members.n == 1
+
+
+def test_an_admin_whose_join_came_first_becomes_admin() -> None:
+    members = membership()
+    members.join(ALICE.participant_id, join(ALICE, 5))
+    record = members.admit_admin(ALICE.participant_id, ALICE.public_key)
+    assert record is not None
+    assert record.is_admin
+    assert record.encryption_key == ALICE.encryption_public_key
+
+
+def test_members_are_listed_by_time_of_joining_and_counted() -> None:
+    members = membership()
+    members.join(CAROL.participant_id, join(CAROL, 3))
+    members.join(BOB.participant_id, join(BOB, 2))
+    members.join(ALICE.participant_id, join(ALICE, 1))
+    assert [m.participant_id for m in members.members()] == [
+        ALICE.participant_id,
+        BOB.participant_id,
+        CAROL.participant_id,
+    ]
+    members.leave(BOB.participant_id, UnixMs(9))
+    assert members.n == 2
+    assert members.member_ids() == {ALICE.participant_id, CAROL.participant_id}
+    assert not members.is_member(BOB.participant_id)
+    assert len(members.everyone()) == 3
+    record = members.record(BOB.participant_id)
+    assert record is not None
+    assert record.left_ms == 9
+
+
+def test_strangers_are_refused_unless_they_bring_their_own_join() -> None:
+    members = membership()
+    assert reason_of_refusing(members, BOB, None) == "not_a_member"
+    assert reason_of_refusing(members, BOB, join(CAROL, 1)) == "foreign_join"
+    assert reason_of_refusing(members, BOB, join(BOB, 1, group_id=OTHER_GROUP)) == "bad_signature"
+    members.require_acceptable(BOB.participant_id, join(BOB, 1))
+    assert members.n == 0  # looked at, not yet joined: SDS may still hold the message back
+    members.join(BOB.participant_id, join(BOB, 1))
+    members.require_acceptable(BOB.participant_id)
+
+
+def test_somebody_elses_or_forged_joins_change_nothing() -> None:
+    members = membership()
+    with pytest.raises(RemoteProtocolError, match="foreign_join"):
+        members.join(BOB.participant_id, join(CAROL, 1))
+    with pytest.raises(CryptoError):
+        members.join(BOB.participant_id, join(BOB, 1, group_id=OTHER_GROUP))
+    assert members.everyone() == ()
+
+
+def test_leaving_and_joining_again() -> None:
+    members = membership()
+    members.join(BOB.participant_id, join(BOB, 10))
+    members.leave(BOB.participant_id, UnixMs(20))
+    assert members.n == 0
+    members.require_acceptable(BOB.participant_id)  # what was written before may arrive after
+    assert members.join(BOB.participant_id, join(BOB, 10)) is None  # an old join lets nobody back
+    assert not members.is_member(BOB.participant_id)
+    back = members.join(BOB.participant_id, join(BOB, 30, "Bob again"))
+    assert back is not None
+    assert (back.name, back.left_ms) == ("Bob again", None)
+    assert members.is_member(BOB.participant_id)
+    assert members.leave(BOB.participant_id, UnixMs(20)) is None  # a late copy of the old leave
+    assert members.is_member(BOB.participant_id)
+
+
+def test_a_stranger_cannot_leave() -> None:
+    members = membership()
+    assert members.leave(BOB.participant_id, UnixMs(5)) is None
+    assert members.everyone() == ()
+
+
+def test_a_repeated_message_writes_nothing() -> None:
+    members = membership()
+    assert members.join(BOB.participant_id, join(BOB, 10)) is not None
+    assert members.join(BOB.participant_id, join(BOB, 10)) is None
+    assert members.leave(BOB.participant_id, UnixMs(20)) is not None
+    assert members.leave(BOB.participant_id, UnixMs(20)) is None
+    assert members.leave(BOB.participant_id, UnixMs(15)) is None
+
+
+STORY: list[Join | int] = [
+    join(BOB, 10, "first"),
+    20,
+    join(BOB, 20, "at the same moment"),
+    join(BOB, 30, "second"),
+    join(BOB, 30, "second, told differently"),
+]
+
+
+def outcome(story: list[Join | int]) -> tuple[MemberRecord, ...]:
+    members = membership()
+    members.admit_admin(BOB.participant_id, BOB.public_key)
+    for step in story:
+        if isinstance(step, Join):
+            members.join(BOB.participant_id, step)
+        else:
+            members.leave(BOB.participant_id, UnixMs(step))
+    return members.everyone()
+
+
+def test_every_order_of_arrival_has_the_same_outcome() -> None:
+    outcomes = {outcome(list(order)) for order in permutations(STORY)}
+    assert len(outcomes) == 1
+    assert outcomes.pop()[0].left_ms is None
+    outcomes = {outcome([*order]) for order in permutations([*STORY[:3], 40, 35])}
+    assert len(outcomes) == 1
+    assert outcomes.pop()[0].left_ms == 40
+
+
+JOINS = {at: join(BOB, at) for at in range(1, 7)}
+steps = st.sampled_from(list(JOINS.values())) | st.integers(0, 7)
+
+
+@given(st.lists(steps, max_size=8).flatmap(lambda s: st.tuples(st.just(s), st.permutations(s))))
+def test_any_story_in_any_order_with_repeats_has_one_outcome(
+    stories: tuple[list[Join | int], list[Join | int]],
+) -> None:
+    story, shuffled = stories
+    assert outcome(story) == outcome(shuffled) == outcome(shuffled + story)
+
+
+@given(st.lists(steps, max_size=8))
+def test_written_records_bring_everything_back(story: list[Join | int]) -> None:
+    written: dict[ParticipantId, MemberRecord] = {}
+    members = membership()
+    for step in story:
+        record = (
+            members.join(BOB.participant_id, step)
+            if isinstance(step, Join)
+            else members.leave(BOB.participant_id, UnixMs(step))
+        )
+        if record is not None:
+            assert written.get(record.participant_id) != record
+            written[record.participant_id] = record
+    assert membership(*written.values()).everyone() == members.everyone()
+
+
+def test_a_full_group_takes_nobody_in_but_keeps_working() -> None:
+    def filler(number: int) -> MemberRecord:
+        return MemberRecord(
+            conversation_id=CONVERSATION,
+            participant_id=ParticipantId(f"{number:032x}"),
+            public_key=bytes(32),
+            encryption_key=bytes(32),
+            name="x",
+            is_admin=False,
+            joined_ms=UnixMs(1),
+        )
+
+    members = membership(*(filler(number) for number in range(MAX_MEMBERS - 1)))
+    members.join(BOB.participant_id, join(BOB, 10))
+    assert reason_of_refusing(members, CAROL, join(CAROL, 11)) == "too_many_members"
+    with pytest.raises(RemoteProtocolError, match="too_many_members"):
+        members.join(CAROL.participant_id, join(CAROL, 11))
+    members.leave(BOB.participant_id, UnixMs(20))
+    assert members.join(BOB.participant_id, join(BOB, 30)) is not None
+    assert members.admit_admin(ALICE.participant_id, ALICE.public_key) is not None
