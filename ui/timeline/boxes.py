@@ -8,6 +8,7 @@ ask the same geometry that was painted.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 from typing import TypeAlias
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -16,7 +17,7 @@ from PySide6.QtGui import QFont, QFontMetricsF
 from engine.core.types import MessageId, UnixMs
 from engine.events import MessageView
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
-from ui.theme import Theme
+from ui.theme import Theme, Typeface
 from ui.timeline.bodies import Body, BodyLayouts
 from ui.timeline.geometry import Geometry
 from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow, local_time
@@ -108,6 +109,12 @@ class GapBox:
 Box: TypeAlias = BubbleBox | LineBox | GapBox
 
 
+@lru_cache(maxsize=64)
+def strong(face: Typeface) -> QFont:
+    """One font object for each size: making them anew costs more than drawing with them."""
+    return face.strong()
+
+
 def advance(font: QFont, words: str) -> float:
     return QFontMetricsF(font).horizontalAdvance(words)
 
@@ -132,7 +139,7 @@ class Measure:
                 return self._pill(day_words(day, local_time(self.now_ms()).date()))
             case UnreadRow(since_ms=since_ms):
                 words = f"New since {time_words(since_ms)}"
-                return self._line(words, self.theme.type.caption.strong(), above=5, below=4)
+                return self._line(words, strong(self.theme.type.caption), above=5, below=4)
             case SystemRow(message=message):
                 words = f"{kind_words(message)} · {time_words(message.sent_ms)}"
                 return self._line(words, self.theme.type.caption.font, above=7, below=5)
@@ -142,7 +149,7 @@ class Measure:
     def _pill(self, words: str) -> LineBox:
         theme = self.theme
         height = max(theme.metrics.scaled(26), theme.type.caption.line_height + 8)
-        width = advance(theme.type.caption.strong(), words) + 2 * theme.metrics.gap(12)
+        width = advance(strong(theme.type.caption), words) + 2 * theme.metrics.gap(12)
         above, below = theme.metrics.gap(8), theme.metrics.gap(4)
         rect = QRectF(int(self.geometry.centre - width / 2), above, int(width) + 1, int(height))
         return LineBox(height=above + int(height) + below, words=words, rect=rect)
@@ -169,7 +176,7 @@ class Measure:
         own_line = beside > room or body.right_to_left or body.folded
         inner = max(body.width, name_width, meta_width if own_line else beside)
         if body.folded:
-            inner = max(inner, advance(theme.type.small.strong(), "Show all") + 24 + meta_width)
+            inner = max(inner, advance(strong(theme.type.small), "Show all") + 24 + meta_width)
         top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
         width = float(int(inner + 2 * g.pad_x) + 1)
         left = g.right - width if message.is_own else g.bubble_left
@@ -202,7 +209,7 @@ class Measure:
     def _name(self, row: MessageRow, room: float) -> tuple[str, float, float]:
         if row.message.is_own or not row.first:
             return "", 0.0, 0.0
-        font = self.theme.type.label.strong()
+        font = strong(self.theme.type.label)
         words = QFontMetricsF(font).elidedText(
             sender_words(row.message), Qt.TextElideMode.ElideRight, room
         )
@@ -223,7 +230,7 @@ class Measure:
         if message.delivery is not None:
             width += _META_GAP + GLYPH_SIZE.width() * self.theme.metrics.factor
             count = count_of(message.delivery)
-            width += _META_GAP + advance(micro.strong(), count) if count else 0
+            width += _META_GAP + advance(strong(micro), count) if count else 0
         return width
 
     def _failure(
@@ -233,7 +240,7 @@ class Measure:
         if delivery is None or glyph_of(delivery) is not Glyph.FAILED:
             return "", QRectF(), ()
         g, theme = self.geometry, self.theme
-        font = theme.type.caption.strong()
+        font = strong(theme.type.caption)
         height = float(theme.metrics.scaled(26))
         top = bubble.bottom() + theme.metrics.gap(4)
         icon = theme.metrics.scaled(_ICON) + 6
@@ -262,14 +269,17 @@ class Measure:
         since = gap_since(row.gap, local_time(now_ms).date())
         pad, edge = metrics.gap(12), metrics.gap(6)
         button, fetch, ghost = self._gap_buttons()
-        title_width = advance(label.strong(), title) + advance(label.font, f" {since}")
+        title_width = advance(strong(label), title) + advance(label.font, f" {since}")
         details_width = advance(theme.type.small.font, details)
         card = g.card(metrics.gap(8), max(metrics.scaled(42), button + 2 * edge))
         room = card.width() - pad - fetch - ghost - 2 * edge - 12
         in_one_line = title_width + 12 + details_width <= room
         buttons_beside = max(title_width, details_width) <= room and not g.narrow
+        details_height = theme.type.small.line_height
         if not in_one_line or g.narrow:
-            text = label.line_height + theme.type.small.line_height
+            if not buttons_beside:
+                details_height = self._wrapped(details, card.width() - 2 * pad)
+            text = label.line_height + details_height
             below = 0 if buttons_beside else edge + button
             card.setHeight(max(card.height(), text + below + 2 * metrics.gap(8)))
         if in_one_line and not g.narrow:
@@ -294,13 +304,21 @@ class Measure:
             since=since,
             details=details,
             title_at=QRectF(card.left() + pad, title_y, title_width, label.line_height),
-            details_at=QRectF(details_x, details_y, details_room, label.line_height),
+            details_at=QRectF(
+                details_x, details_y, details_room, max(details_height, label.line_height)
+            ),
             parts=((Part.GAP_DETAILS, ghost_rect), (Part.FETCH, fetch_rect)),
         )
 
+    def _wrapped(self, words: str, width: float) -> float:
+        small = self.theme.type.small
+        flags = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft
+        taken = QFontMetricsF(small.font).boundingRect(QRectF(0, 0, width, 1000), flags, words)
+        return max(small.line_height, taken.height())
+
     def _gap_buttons(self) -> tuple[float, float, float]:
         """Height of both, width of "Fetch again", width of "Details"."""
-        metrics, font = self.theme.metrics, self.theme.type.small.strong()
+        metrics, font = self.theme.metrics, strong(self.theme.type.small)
         icon = metrics.scaled(_ICON) + 6
         fetch = advance(font, PART_WORDS[Part.FETCH]) + icon + 24
         ghost = advance(font, PART_WORDS[Part.GAP_DETAILS]) + 24

@@ -69,6 +69,8 @@ class TimelineCanvas(QAbstractScrollArea):
 
     def refresh(self) -> None:
         """Place the rows anew after any change, and paint."""
+        covers = self.scene.geometry.narrow and self._late_count() > 0
+        self.scene.placing.covered = self.late_chip.sizeHint().height() if covers else 0.0
         self.scene.place()
         self._sync_scrollbar()
         self._place_floating()
@@ -279,9 +281,8 @@ class TimelineCanvas(QAbstractScrollArea):
         if message is None:
             return
         box = self.scene.box(DayRow(day=local_day(message.sent_ms), before=message.message_id))
-        top = self.late_chip.height() if self.scene.geometry.narrow and self._late_count() else 0
         if isinstance(box, LineBox):
-            rows.pill(box.rect.translated(0, 4 + top), box.words)
+            rows.pill(box.rect.translated(0, 4 + self.scene.placing.covered), box.words)
 
     # mouse ----------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from ui.icons import draw_icon
 from ui.theme import Theme, current_theme
-from ui.timeline.boxes import advance
+from ui.timeline.boxes import advance, strong
 from ui.timeline.words import late_words
 
 _SHADOW = 3
@@ -76,7 +76,7 @@ class LateChip(_Floating):
         if self._narrow:
             parent = self.parentWidget()
             return QSize(0 if parent is None else parent.width(), height)
-        words = advance(theme.type.small.strong(), self.text())
+        words = advance(strong(theme.type.small), self.text())
         width = words + 12 + 8 + 7 + 2 * theme.metrics.scaled(16) + 6
         return QSize(int(width) + 2 * _SHADOW, height + 2 * _SHADOW + 1)
 
@@ -97,7 +97,7 @@ class LateChip(_Floating):
         painter.setPen(QPen(theme.lateLine, 1))
         painter.setBrush(theme.lateBg)
         painter.drawRoundedRect(body.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
-        font, side = theme.type.small.strong(), theme.metrics.scaled(16)
+        font, side = strong(theme.type.small), theme.metrics.scaled(16)
         words = advance(font, self.text())
         left = body.center().x() - (words + 7 + side) / 2 if self._narrow else body.left() + 12
         painter.setFont(font)
@@ -183,7 +183,7 @@ class JumpButton(_Floating):
 
     def _draw_badge(self, painter: QPainter, theme: Theme, body: QRectF) -> None:
         words = str(self._unread) if self._unread < 1000 else "999+"  # noqa: PLR2004 - fits
-        font, height = theme.type.micro.strong(), self._badge_height()
+        font, height = strong(theme.type.micro), self._badge_height()
         width = max(float(height), advance(font, words) + 10)
         rect = QRectF(body.center().x() - width / 2, 0, width, height)
         painter.setPen(Qt.PenStyle.NoPen)

@@ -51,6 +51,8 @@ class Placing:
     def __init__(self, height_of: Callable[[Row], float], *, padding: float = 12) -> None:
         self._height_of = height_of
         self.padding = padding
+        self.covered = 0.0
+        """How much of the top is covered by a bar: the beginning stands below it."""
         self.sticks = True
         self.placed: list[Placed] = []
         self._anchor: MessageId | None = None
@@ -152,13 +154,13 @@ class Placing:
     def _pull_up_to_beginning(self, loaded: Rows, height: float) -> None:
         """No empty space before the beginning, unless there is too little: it stands at the end."""
         first = self.placed[0]
-        free = first.y - self.padding
+        free = first.y - self.padding - self.covered
         if first.index == 0 and free > 0:
-            moved = self._fill(loaded.rows, 0, self.padding, height)
+            moved = self._fill(loaded.rows, 0, self.padding + self.covered, height)
             last = moved[-1]
             too_short = height - self.padding - last.bottom
             if last.index == len(loaded.rows) - 1 and too_short > 0:
-                moved = self._fill(loaded.rows, 0, self.padding + too_short, height)
+                moved = self._fill(loaded.rows, 0, moved[0].y + too_short, height)
             self.placed = moved
 
     def _cut(self, height: float) -> None:

@@ -12,12 +12,14 @@ about order.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import lru_cache
 from typing import TypeAlias
 
 from engine.core.types import MessageId, Position, UnixMs
 from engine.events import GapView, MessageKind, MessageView
 
 RUN_PAUSE_MS = 5 * 60 * 1000
+_QUARTER_MS = 15 * 60 * 1000
 _LATEST_MS = 253_370_764_800_000
 """The year 9999: a foreign clock beyond it is shown as that, because no calendar goes further."""
 
@@ -92,7 +94,13 @@ def order(message: MessageView) -> tuple[bool, int, str]:
 
 def local_day(at_ms: UnixMs) -> date:
     """The day of ``at_ms`` where this device is, with a foreign clock kept inside the calendar."""
-    return local_time(at_ms).date()
+    return _day_of_quarter(at_ms // _QUARTER_MS)
+
+
+@lru_cache(maxsize=4096)
+def _day_of_quarter(quarter: int) -> date:
+    """Every time zone's midnight is a quarter of an hour, so days are looked up by quarters."""
+    return local_time(UnixMs(quarter * _QUARTER_MS)).date()
 
 
 def local_time(at_ms: UnixMs) -> datetime:
