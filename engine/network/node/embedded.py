@@ -15,6 +15,7 @@ from engine.core.errors import ConfigError, LocalProtocolError, RemoteProtocolEr
 from engine.core.types import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
+from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, RemotePeer
 from engine.network.node.settings import NodeSettings
@@ -31,10 +32,15 @@ from engine.network.waku.message_hash import message_hash
 from engine.network.waku.relay import WakuRelay
 from engine.network.waku.relay_session import RELAY_PROTOCOL
 
-HostFactory = Callable[[str], Host]
-"""Makes a host that will listen on a multiaddr; called once per attempt."""
+HostFactory = Callable[[NodeSettings, str], Host]
+"""Makes a host that will listen on the multiaddr; called once per attempt."""
 
 MAX_KNOWN_PEERS = 50
+
+
+def tcp_host(settings: NodeSettings, listen: str) -> Host:
+    """Raises ConfigError for a listen host that is no IP address."""
+    return TcpHost(settings.network_key, [listen])
 
 
 class EmbeddedNode:
@@ -43,8 +49,8 @@ class EmbeddedNode:
     def __init__(
         self,
         settings: NodeSettings,
-        make_host: HostFactory,
         *,
+        make_host: HostFactory = tcp_host,
         random: Random | None = None,
     ) -> None:
         self._settings = settings
@@ -85,7 +91,7 @@ class EmbeddedNode:
         await self._listen_on(0)
 
     async def _listen_on(self, port: int) -> None:
-        host = self._make_host(self._settings.listen_multiaddr(port))
+        host = self._make_host(self._settings, self._settings.listen_multiaddr(port))
         relay = WakuRelay(
             host,
             settings=self._settings.relay,
