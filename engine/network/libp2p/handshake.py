@@ -131,6 +131,8 @@ class SecuredPipe(EarlyBytes):
         self._sending = session.sending
         self._receiving = session.receiving
         self._partial = bytearray()
+        self._wanted = 0
+        """Length of ``_partial`` at which trying again makes sense."""
         self._broken = False
         inner.attach(self)
 
@@ -166,6 +168,8 @@ class SecuredPipe(EarlyBytes):
             return
         if self._partial:
             self._partial += data
+            if len(self._partial) < self._wanted:
+                return
             data = bytes(self._partial)
             self._partial.clear()
         try:
@@ -183,13 +187,15 @@ class SecuredPipe(EarlyBytes):
         view = memoryview(data)
         plaintexts: list[bytes] = []
         offset = 0
+        self._wanted = _LENGTH.size
         while len(data) - offset >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(data, offset)
-            end = offset + _LENGTH.size + length
-            if end > len(data):
+            start = offset + _LENGTH.size
+            if start + length > len(data):
+                self._wanted = _LENGTH.size + length
                 break
-            plaintexts.append(self._receiving.decrypt(view[offset + _LENGTH.size : end]))
-            offset = end
+            plaintexts.append(self._receiving.decrypt(view[start : start + length]))
+            offset = start + length
         return (plaintexts[0] if len(plaintexts) == 1 else b"".join(plaintexts)), offset
 
     def pipe_lost(self, error: Exception | None) -> None:

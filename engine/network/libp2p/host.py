@@ -142,6 +142,10 @@ class TcpHost:
                 found[str(address.with_peer(self._peer_id))] = None
         return tuple(found)
 
+    def connection_count(self) -> int:
+        """Sockets in use; a peer may have more than one for a moment."""
+        return len(self._connections) + self._handshakes
+
     def traffic(self) -> tuple[int, int]:
         return self._traffic.received, self._traffic.sent
 

@@ -125,7 +125,7 @@ class _BadPartError(Exception):
 
 
 def _parse_parts(parts: list[str]) -> Multiaddr:
-    if parts[0]:
+    if parts[0] or len(parts) == 1:
         raise _BadPartError('it must start with "/"')
     parts = parts[1:]
     if len(parts) > _MAX_PARTS:

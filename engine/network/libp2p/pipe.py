@@ -1,9 +1,9 @@
 """Pipes: ordered bytes to and from one peer, before anything is multiplexed.
 
-A transport gives a ``Pipe``; the Noise layer is a ``Pipe`` on top of it.  During the upgrade a pipe
-is read with ``read_exactly``; then ``attach`` hands it to a ``PipeSink``, which is called on the
-loop as bytes arrive, without a task in between.  ``write`` never blocks: what is queued is visible, and
-whoever writes must look.  Refuses to know what the bytes mean.
+A transport gives a ``Pipe``; the Noise layer is a ``Pipe`` on top of it.  During the upgrade it is
+read with ``read_exactly``; then ``attach`` hands it to a ``PipeSink``, called on the loop as bytes
+arrive, without a task in between.  ``write`` never blocks: what is queued is visible, and whoever
+writes must look.  Refuses to know what the bytes mean.
 """
 
 import asyncio
