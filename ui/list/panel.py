@@ -7,7 +7,14 @@ reachable by the menu and the keyboard.
 from collections.abc import Callable
 from datetime import datetime
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    Qt,
+    Signal,
+    SignalInstance,
+)
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -21,7 +28,7 @@ from PySide6.QtWidgets import (
 from engine.core.types import ConversationId
 from engine.events import ConnectionLevel, ConnectionView, IdentityView
 from ui.avatar import Avatar
-from ui.controls import Area, ElidedText, IconButton, Text, plain_tip
+from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, plain_tip
 from ui.list.delegate import ConversationDelegate
 from ui.list.model import ConversationModel
 from ui.list.search import SearchField
@@ -65,6 +72,7 @@ class LeftPanel(Area):
         self._model = model
         self._delegate = ConversationDelegate(now)
         self._settled: ConversationId | None = None
+        self._is_alone = False
         self._connection_words = ""
         self.avatar = Avatar(36, is_group=False)
         self._name = ElidedText(face="body", strong=True)
@@ -99,12 +107,25 @@ class LeftPanel(Area):
         search_layout.setContentsMargins(12, 0, 12, 10)
         search_layout.addWidget(self.search)
         self._nothing.setContentsMargins(22, 22, 22, 0)
+        self._begin = QWidget()
+        begin = QVBoxLayout(self._begin)
+        begin.setContentsMargins(22, 18, 22, 0)
+        begin.setSpacing(10)
+        starts: tuple[tuple[str, str, SignalInstance, ButtonKind], ...] = (
+            ("New group", "plus", self.new_group_requested, "primary"),
+            ("Join with an invitation", "join", self.join_requested, "plain"),
+        )
+        for words, icon_name, wish, kind in starts:
+            button = Button(words, kind=kind, size="big", icon_name=icon_name)
+            button.clicked.connect(wish)
+            begin.addWidget(button)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
         whole.addWidget(self._head)
         whole.addWidget(self._search_box)
         whole.addWidget(self._nothing)
+        whole.addWidget(self._begin)
         whole.addWidget(self.rows, 1)
         whole.addStretch(0)
         theme_changed.connect(self._dress)
@@ -157,6 +178,11 @@ class LeftPanel(Area):
         self._say_nothing()
         self._dress()
 
+    def set_alone(self, is_alone: bool) -> None:
+        """No page stands beside it, so it offers itself what to begin with."""
+        self._is_alone = is_alone
+        self._say_nothing()
+
     def select(self, conversation_id: ConversationId | None) -> None:
         """Mark it as the open one; emits nothing."""
         self._settled = conversation_id
@@ -205,6 +231,7 @@ class LeftPanel(Area):
         elif empty:
             self._nothing.setText("Groups appear here, newest first. Nothing is waiting for you.")
         self._nothing.setVisible(empty and not self.is_rail)
+        self._begin.setVisible(empty and self._is_alone and not self._model.filter_text())
 
     def _enter_rows(self) -> None:
         if self._model.rowCount() == 0:

@@ -144,6 +144,9 @@ class Composer(Area):
             self._draft_timer.stop()
             self._tell_draft()
 
+    def stop_typing(self) -> None:
+        self._tell_typing(active=False)
+
     def set_room(self, height: int) -> None:
         """The height of the whole pane, of which it may take a share."""
         self._room = height

@@ -1,0 +1,18 @@
+"""Builds the window for an engine.  Makes no event loop and starts no engine: that is not its job.
+
+The caller runs both on one loop, shows the window, and awaits ``MainWindow.start()``; after
+``closed`` it awaits ``MainWindow.shutdown()``.
+"""
+
+from engine.api import ChatEngine
+from ui.settings import UiSettings
+from ui.window.looks import Looks
+from ui.window.main_window import MainWindow, Surroundings
+
+
+def build_window(
+    engine: ChatEngine, settings: UiSettings, surroundings: Surroundings | None = None
+) -> MainWindow:
+    """Must be called after a QApplication exists.  The window is not shown yet."""
+    Looks(settings).apply()
+    return MainWindow(engine, settings, surroundings or Surroundings())

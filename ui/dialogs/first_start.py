@@ -1,0 +1,316 @@
+"""The first start: a name makes an identity, then a conversation can begin.  Two short steps.
+
+It is a page of the window, not a sheet, because there is nothing behind it yet.  The avatar is
+hollow until the key exists: its colour comes from the key.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.api import MAX_NAME_CHARACTERS
+from engine.core.errors import ChatError
+from engine.events import IdentityView
+from ui.avatar import draw_avatar
+from ui.controls import Area, Button, Card, Text
+from ui.dialogs.group import selectable
+from ui.dialogs.sheet import field_label, problem_line, say_problem
+from ui.icons import draw_icon
+from ui.tasks import Tasks
+from ui.theme import Radius, current_theme, initials, theme_changed
+from ui.words import one_line
+
+_CARD_WIDTH = 440
+_CARD_HEIGHT = 560
+_STEPS = 2
+
+
+class _Steps(QWidget):
+    """Beads on a thread: done is filled, now is ringed, to come is hollow."""
+
+    def __init__(self, now: int) -> None:
+        super().__init__()
+        self._now = now
+        self.setAccessibleName(f"Step {now} of {_STEPS}")
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(20 + 45 * (_STEPS - 1), 20)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for step in range(1, _STEPS + 1):
+            centre = QPointF(10 + 45 * (step - 1), 10)
+            if step < _STEPS:
+                painter.setPen(QPen(theme.accent if step < self._now else theme.thread, 2))
+                painter.drawLine(centre + QPointF(6, 0), centre + QPointF(39, 0))
+            if step == self._now:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(theme.accentSoft)
+                painter.drawEllipse(centre, 9.5, 9.5)
+            done = step < self._now
+            painter.setPen(QPen(theme.accent if step <= self._now else theme.line2, 2))
+            painter.setBrush(theme.accent if done else theme.surface)
+            painter.drawEllipse(centre, 4.5, 4.5)
+
+
+class _BigAvatar(QWidget):
+    def __init__(self) -> None:
+        super().__init__()
+        self._stable_id: str | None = None
+        self._name = ""
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme_changed.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:
+        side = current_theme().metrics.scaled(88)
+        return QSize(side, side)
+
+    def show_person(self, stable_id: str | None, name: str) -> None:
+        self._stable_id, self._name = stable_id, name
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(1.5, 1.5, -1.5, -1.5)
+        if self._stable_id is not None:
+            draw_avatar(painter, box, stable_id=self._stable_id, name=self._name, is_group=False)
+            return
+        painter.setPen(QPen(theme.accent, 2))
+        painter.drawEllipse(box)
+        font = theme.type.title.strong()
+        font.setPixelSize(int(box.width() * 0.4))
+        painter.setFont(font)
+        painter.setPen(theme.accentInk)
+        letter = initials(self._name) if self._name.strip() else ""
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, letter)
+
+
+class _Note(Card):
+    def __init__(self, icon_name: str, words: str) -> None:
+        super().__init__("surface2", "surface2", radius=11)
+        self._icon_name = icon_name
+        row = QHBoxLayout(self)
+        row.setContentsMargins(38, 11, 12, 11)
+        self.words = Text(words, face="label", colour="ink2", wrap=True)
+        row.addWidget(self.words)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        box = QRectF(12, 12, 16, 16)
+        draw_icon(painter, self._icon_name, box, current_theme().accentInk)
+
+
+class Step(Card):
+    """One card: beads, title, words, content, and a foot that stays at the bottom."""
+
+    def __init__(self, number: int, title: str, words: str) -> None:
+        super().__init__("surface", "line", radius=Radius.DIALOG)
+        head = QHBoxLayout()
+        head.addWidget(_Steps(number))
+        head.addStretch(1)
+        head.addWidget(Text(f"Step {number} of {_STEPS}", face="caption", colour="ink3"))
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(24, 22, 24, 20)
+        whole.setSpacing(0)
+        whole.addLayout(head)
+        whole.addSpacing(16)
+        whole.addWidget(Text(title, face="title", strong=True, wrap=True))
+        whole.addSpacing(6)
+        whole.addWidget(Text(words, face="body", colour="ink2", wrap=True))
+        whole.addSpacing(16)
+        self.body = QVBoxLayout()
+        self.body.setSpacing(8)
+        whole.addLayout(self.body)
+        whole.addStretch(1)
+        whole.addSpacing(20)
+        self.foot = QHBoxLayout()
+        whole.addLayout(self.foot)
+
+
+class NameStep(Step):
+    def __init__(self) -> None:
+        super().__init__(1, "What should people call you?", "Your name travels with your messages.")
+        self.avatar = _BigAvatar()
+        self.name = QLineEdit()
+        self.name.setMaxLength(MAX_NAME_CHARACTERS)
+        self.problem = problem_line()
+        self.next = Button("Next", kind="primary", size="big")
+        self.body.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.body.addSpacing(8)
+        self.body.addWidget(field_label("Name", self.name))
+        self.body.addWidget(self.name)
+        self.body.addWidget(self.problem)
+        self.body.addSpacing(8)
+        self.body.addWidget(
+            _Note(
+                "key",
+                "A key pair is made on this device. Nobody else has the secret half, and there is"
+                " no backup yet: who loses this device loses this identity.",
+            )
+        )
+        self.foot.addStretch(1)
+        self.foot.addWidget(self.next)
+
+
+class ConversationStep(Step):
+    def __init__(self) -> None:
+        super().__init__(
+            2,
+            "Start a conversation",
+            "Use an invitation you were given, or make a group and invite people to it.",
+        )
+        self.avatar = _BigAvatar()
+        self.who = Text(face="body", strong=True)
+        self.who.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self._fingerprint_title = Text("Your fingerprint", face="caption", colour="ink3")
+        self.fingerprint = selectable("")
+        self.kept = _Note("lock", "")
+        self.join = Button("Join with an invitation", kind="primary", size="big", icon_name="join")
+        self.new_group = Button("New group", size="big", icon_name="plus")
+        self.later = Button("Later", kind="ghost", size="big")
+        self.body.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.body.addWidget(self.who)
+        self.body.addSpacing(8)
+        self.body.addWidget(self._fingerprint_title)
+        self.body.addWidget(self.fingerprint)
+        self.body.addSpacing(8)
+        self.body.addWidget(self.kept)
+        self.body.addSpacing(8)
+        for button in (self.join, self.new_group):
+            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            self.body.addWidget(button)
+        self.foot.addWidget(self.later)
+        self.foot.addStretch(1)
+
+    def show_identity(self, identity: IdentityView) -> None:
+        name = one_line(identity.name)
+        self.avatar.show_person(identity.participant_id, name)
+        self.who.setText(name)
+        self.fingerprint.setText(identity.fingerprint)
+        self.kept.words.setText(
+            f"Messages are kept encrypted on this device. The key is in: {identity.key_storage}."
+        )
+
+
+class FirstStart(Area):
+    """``create`` makes the identity and may refuse the name."""
+
+    identity_created = Signal()
+    new_group_requested = Signal()
+    join_requested = Signal()
+    later_requested = Signal()
+
+    def __init__(self, create: Callable[[str], Awaitable[IdentityView]], tasks: Tasks) -> None:
+        super().__init__("canvas")
+        self._create = create
+        self._tasks = tasks
+        self.name_step = NameStep()
+        self.conversation_step = ConversationStep()
+        self.steps = QStackedWidget()
+        self.steps.addWidget(self.name_step)
+        self.steps.addWidget(self.conversation_step)
+        self._lay_out()
+        self.name_step.name.textChanged.connect(self._judge)
+        self.name_step.name.returnPressed.connect(self._submit)
+        self.name_step.next.clicked.connect(self._submit)
+        self.conversation_step.new_group.clicked.connect(self.new_group_requested)
+        self.conversation_step.join.clicked.connect(self.join_requested)
+        self.conversation_step.later.clicked.connect(self.later_requested)
+        theme_changed.connect(self._dress)
+        self._judge()
+        self._dress()
+
+    def _lay_out(self) -> None:
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(Text("Welcome to Causerie", face="title", strong=True))
+        hint = "Two short steps. Nothing leaves this device until you join a conversation."
+        words.addWidget(Text(hint, face="body", colour="ink2", wrap=True))
+        self._sign = _Sign()
+        brand = QHBoxLayout()
+        brand.setSpacing(14)
+        brand.addWidget(self._sign)
+        brand.addLayout(words, 1)
+        self._column = QWidget()
+        column = QVBoxLayout(self._column)
+        column.setContentsMargins(12, 24, 12, 24)
+        column.setSpacing(24)
+        column.addStretch(1)
+        column.addLayout(brand)
+        column.addWidget(self.steps)
+        column.addStretch(1)
+        centre = QWidget()
+        row = QHBoxLayout(centre)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addStretch(1)
+        row.addWidget(self._column, 10)
+        row.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.viewport().setAutoFillBackground(False)
+        scroll.setWidget(centre)
+        centre.setAutoFillBackground(False)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(scroll)
+
+    def begin(self) -> None:
+        self.steps.setCurrentWidget(self.name_step)
+        self.name_step.name.setFocus()
+
+    def _judge(self) -> None:
+        name = self.name_step.name.text()
+        self.name_step.avatar.show_person(None, name)
+        say_problem(self.name_step.problem, "")
+        self.name_step.next.setEnabled(bool(name.strip()))
+
+    def _submit(self) -> None:
+        if self.name_step.next.isEnabled():
+            self.name_step.next.setEnabled(False)
+            self._tasks.spawn(self._make, purpose="make your identity", retry=False)
+
+    async def _make(self) -> None:
+        try:
+            identity = await self._create(self.name_step.name.text().strip())
+        except ChatError as error:
+            say_problem(self.name_step.problem, str(error))
+            self.name_step.next.setEnabled(True)
+            self.name_step.name.setFocus()
+            return
+        self.conversation_step.show_identity(identity)
+        self.steps.setCurrentWidget(self.conversation_step)
+        self.conversation_step.join.setFocus()
+        self.identity_created.emit()
+
+    def _dress(self) -> None:
+        metrics = current_theme().metrics
+        self._column.setMaximumWidth(metrics.scaled(_CARD_WIDTH) + 24)
+        self.steps.setMinimumHeight(metrics.scaled(_CARD_HEIGHT))
+
+
+class _Sign(QWidget):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedSize(52, 52)
+        self.setAccessibleName("Causerie")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        draw_icon(QPainter(self), "causerie", QRectF(self.rect()), current_theme().accent)

@@ -1,0 +1,59 @@
+"""Desktop notifications through the system tray, where there is one.
+
+They never replace the window: nothing is ever hidden in the tray.  A muted conversation says
+nothing, and the text stays out when the user wishes so.
+"""
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QSystemTrayIcon
+
+from engine.events import ConversationView, MessageView
+from ui.words import kind_words, one_line
+
+_SHOWN_MS = 8000
+_LONGEST_BODY = 200
+
+
+def notification_words(
+    conversation: ConversationView, message: MessageView, *, show_text: bool
+) -> tuple[str, str]:
+    """Title and body.  Some desktops read markup in the body, so none can be in it."""
+    sender = one_line(message.sender_name, 40)
+    body = f"{sender}: {kind_words(message)}" if show_text else f"New message from {sender}"
+    plain = str.maketrans({"<": "‹", ">": "›", "&": "+"})  # noqa: RUF001 - look-alikes by intent.
+    title = one_line(conversation.name, 60)
+    return title.translate(plain), one_line(body, _LONGEST_BODY).translate(plain)
+
+
+class Notifications(QObject):
+    activated = Signal(str)
+    """The conversation whose notification was clicked."""
+
+    def __init__(self, icon: QIcon, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._last = ""
+        self._tray: QSystemTrayIcon | None = None
+        if QSystemTrayIcon.isSystemTrayAvailable():
+            self._tray = QSystemTrayIcon(icon, self)
+            self._tray.setToolTip("Causerie")
+            self._tray.messageClicked.connect(self._clicked)
+            self._tray.activated.connect(self._clicked)
+            self._tray.show()
+
+    def tell(
+        self, conversation: ConversationView, message: MessageView, *, show_text: bool
+    ) -> None:
+        if conversation.muted or self._tray is None or not self._tray.supportsMessages():
+            return
+        self._last = conversation.conversation_id
+        title, body = notification_words(conversation, message, show_text=show_text)
+        icon = QSystemTrayIcon.MessageIcon.NoIcon
+        self._tray.showMessage(title, body, icon, _SHOWN_MS)
+
+    def close(self) -> None:
+        if self._tray is not None:
+            self._tray.hide()
+
+    def _clicked(self) -> None:
+        self.activated.emit(self._last)

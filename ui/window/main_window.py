@@ -1,0 +1,394 @@
+"""The main window: puts the parts together and leads engine events to them.
+
+It decides nothing about messages; it knows which conversation is open, how much room there is, and
+which page is shown.  It is closed by the user and never by itself.
+"""
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from PySide6.QtCore import QByteArray, Qt, QUrl, Signal
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QResizeEvent
+from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from engine.api import ChatEngine
+from engine.core.types import ConversationId, MessageId
+from engine.events import ConversationView, NoticeLevel
+from ui.bridge import EngineBridge
+from ui.dialogs.first_start import FirstStart
+from ui.icons import app_icon
+from ui.list.model import ConversationModel
+from ui.list.panel import LeftPanel
+from ui.notifications import Notifications
+from ui.settings import UiSettings
+from ui.tasks import Tasks
+from ui.theme import theme_changed
+from ui.window.empty import EmptyPage
+from ui.window.flows import Flows
+from ui.window.layout import LIST_WIDTH, Body, Mode
+from ui.window.looks import Looks
+from ui.window.menu import WindowMenu
+from ui.window.notices import Notice, NoticesBar
+from ui.window.outbox import Outbox
+from ui.window.pane import ConversationPane
+from ui.window.router import EventRouter, Shown
+from ui.window.strip import StatusStrip
+from ui.words import one_line
+
+_SIZE = (1280, 820)
+_LEAST = (360, 420)
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the window needs from outside besides the engine and its settings."""
+
+    version: str = "0"
+    open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
+    now: Callable[[], datetime] = _now
+
+
+class MainWindow(QMainWindow):
+    closed = Signal()
+    """The user closed it; drafts are on their way, so await ``shutdown`` before the loop ends."""
+
+    def __init__(
+        self, engine: ChatEngine, settings: UiSettings, surroundings: Surroundings
+    ) -> None:
+        super().__init__()
+        self._engine = engine
+        self._settings = settings
+        self._surroundings = surroundings
+        self._leaving = False
+        self.looks = Looks(settings)
+        self.looks = Looks(settings)
+        self._wanted = ConversationId("")
+        self.tasks = Tasks(self)
+        self.bridge = EngineBridge(engine, self)
+        self.outbox = Outbox(engine, self.tasks, self)
+        self.flows = Flows(engine, self.tasks, self, now=surroundings.now)
+        self.model = ConversationModel()
+        self.panel = LeftPanel(self.model, surroundings.now)
+        self.pane = ConversationPane(engine, self.tasks, self.outbox)
+        self.empty = EmptyPage()
+        self.first_start = FirstStart(engine.create_identity, self.tasks)
+        self.notices = NoticesBar()
+        self.strip = StatusStrip()
+        self.notifications = Notifications(app_icon(), self)
+        self.menu = WindowMenu(self)
+        self.router = EventRouter(
+            self.bridge,
+            self.tasks,
+            Shown(
+                model=self.model,
+                pane=self.pane,
+                notices=self.notices,
+                notifications=self.notifications,
+                settings=settings,
+                outbox=self.outbox,
+            ),
+            self,
+        )
+        self._lay_out()
+        self._fill_menu()
+        self._connect_parts()
+        self._restore()
+
+    # --- building ---------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        self.setWindowTitle("Causerie")
+        self.setWindowIcon(app_icon())
+        self.setMinimumSize(*_LEAST)
+        self.main = QStackedWidget()
+        self.main.addWidget(self.empty)
+        self.main.addWidget(self.pane)
+        self.body = Body(self.panel, self.main)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.body)
+        self.pages.addWidget(self.first_start)
+        central = QWidget()
+        column = QVBoxLayout(central)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.notices)
+        column.addWidget(self.pages, 1)
+        column.addWidget(self.strip)
+        self.setCentralWidget(central)
+
+    def _fill_menu(self) -> None:
+        menu, flows = self.menu, self.flows
+        menu.add("New group", ("Ctrl+N",), self._new_group, icon_name="compose")
+        menu.add("Join with an invitation", ("Ctrl+J",), self._join, icon_name="join")
+        menu.add("Search conversations", ("Ctrl+K",), self._search, icon_name="search")
+        menu.addSeparator()
+        menu.add_appearance(self._settings, self.looks.choose)
+        menu.add_text_size(self.looks.step_text_size)
+        menu.add_choice(
+            "Show text in notifications",
+            on=self._settings.show_message_text,
+            changed=self.looks.choose_previews,
+        )
+        menu.addSeparator()
+        version = self._surroundings.version
+        menu.add("How it works", ("F1",), lambda: flows.how_it_works(version), icon_name="help")
+        menu.add("Quit", ("Ctrl+Q",), self._ask_to_close, icon_name="quit")
+        menu.add_hidden("Conversation above", ("Alt+Up",), lambda: self._step(-1))
+        menu.add_hidden("Conversation below", ("Alt+Down",), lambda: self._step(1))
+        menu.add_hidden("Next area", ("F6",), self._next_area)
+        menu.add_hidden("Back to the conversations", ("Alt+Left",), self._back)
+        self.panel.set_menu(menu)
+
+    def _connect_parts(self) -> None:
+        self.panel.opened.connect(self.open_conversation)
+        for part in (self.panel, self.empty, self.first_start):
+            part.new_group_requested.connect(self._new_group)
+            part.join_requested.connect(self._join)
+        self.first_start.identity_created.connect(self._show_connection)
+        self.first_start.later_requested.connect(self._show_body)
+        self.flows.open_requested.connect(self._open_when_known)
+        self.flows.quit_agreed.connect(self._leave)
+        self.model.totals_changed.connect(self._show_totals)
+        self.router.open_conversation_removed.connect(self._show_nothing_open)
+        self.router.connection_changed.connect(self._show_connection)
+        self.notifications.activated.connect(self._notification_clicked)
+        self.body.mode_changed.connect(self._show_mode)
+        self.body.list_width_changed.connect(self._keep_list_width)
+        theme_changed.connect(self.body.refit)
+        header, pane = self.pane.header, self.pane
+        header.back_requested.connect(self._back)
+        header.invite_requested.connect(lambda: self._with_open(self.flows.invite))
+        header.members_requested.connect(lambda: self._with_open(self.flows.members))
+        header.leave_requested.connect(lambda: self._with_open(self.flows.leave))
+        pane.delete_requested.connect(lambda m: self._delete(m, unsent=False))
+        pane.discard_requested.connect(lambda m: self._delete(m, unsent=True))
+        pane.holders_requested.connect(
+            lambda m: self._with_open(lambda view: self.flows.holders(view, m))
+        )
+        pane.link_activated.connect(
+            lambda target: self.flows.link(target, self._surroundings.open_url)
+        )
+        pane.load_failed.connect(self._load_failed)
+
+    def _restore(self) -> None:
+        self.resize(*_SIZE)
+        stored = self._settings.get("geometry") or ""
+        try:
+            geometry = base64.b64decode(stored, validate=True)
+        except ValueError:
+            geometry = b""
+        if geometry:
+            self.restoreGeometry(QByteArray(geometry))
+        width = self._settings.get("list_width") or ""
+        self.body.set_list_width(int(width) if width.isdecimal() else LIST_WIDTH)
+
+    # --- life -------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Read what there is and show it; the first page if there is nobody yet."""
+        self._show_connection()
+        if self._engine.identity() is None:
+            self.pages.setCurrentWidget(self.first_start)
+            self.panel.setEnabled(True)
+            self.first_start.begin()
+        self.model.reset(await self._engine.conversations())
+        last = self.model.conversation(ConversationId(self._settings.get("conversation") or ""))
+        if last is not None and self.body.mode is not Mode.NARROW:
+            self.open_conversation(last.conversation_id)
+        elif self.pages.currentWidget() is self.body:
+            self._show_nothing_open()
+
+    async def shutdown(self) -> None:
+        """After ``closed``: drafts and sends reach the engine, then no more events are heard."""
+        self.pane.leave()
+        await self.tasks.settle()
+        self.bridge.detach()
+        self.notifications.close()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        waiting = sum(view.waiting_to_send for view in self.model.conversations())
+        if waiting and not self._leaving:
+            event.ignore()
+            self.flows.quit(waiting)
+            return
+        self._leaving = True
+        packed = base64.b64encode(self.saveGeometry().data()).decode("ascii")
+        self._settings.put("geometry", packed)
+        self.pane.composer.flush_draft()
+        event.accept()
+        self.closed.emit()
+
+    def _ask_to_close(self) -> None:
+        self.close()
+
+    def _leave(self) -> None:
+        self._leaving = True
+        self.close()
+
+    # --- which conversation -----------------------------------------------------------------------
+
+    def open_conversation(self, conversation_id: ConversationId) -> None:
+        conversation = self.model.conversation(conversation_id)
+        if conversation is None:
+            return
+        if not self.pane.is_open(conversation_id):
+            self.pane.open(conversation)
+            self.model.set_open(conversation_id)
+            self.pane.header.show_typing(self.model.typing(conversation_id))
+            self._settings.put("conversation", conversation_id)
+            self.setWindowTitle(f"{one_line(conversation.name, 60)} · Causerie")
+        self.panel.select(conversation_id)
+        self.main.setCurrentWidget(self.pane)
+        self.pages.setCurrentWidget(self.body)
+        self.body.show_main(True)
+        self._show_unread_elsewhere()
+        if not self.panel.rows.hasFocus():
+            self.pane.composer.box.setFocus()
+
+    def _open_when_known(self, conversation_id: ConversationId) -> None:
+        """Its event may come after the command's answer."""
+        self._wanted = conversation_id
+        if self.model.conversation(conversation_id) is not None:
+            self._open_wanted()
+        else:
+            self.tasks.spawn(self._learn_wanted, purpose="show the group")
+
+    async def _learn_wanted(self) -> None:
+        for conversation in await self._engine.conversations():
+            if conversation.conversation_id == self._wanted:
+                self.model.put(conversation)
+                self._open_wanted()
+
+    def _open_wanted(self) -> None:
+        self.panel.search.clear()
+        self.open_conversation(self._wanted)
+        self.pane.composer.box.setFocus()
+
+    def _show_nothing_open(self) -> None:
+        self.pane.leave()
+        self.model.set_open(None)
+        self.panel.select(None)
+        self.setWindowTitle("Causerie")
+        self.empty.show_whether_any(any_conversation=bool(self.model.conversations()))
+        self.main.setCurrentWidget(self.empty)
+        self.body.show_main(False)
+        if self.model.rowCount():
+            self.panel.rows.setFocus()
+        else:
+            self.empty.new_group.setFocus()
+
+    def _show_body(self) -> None:
+        self.pages.setCurrentWidget(self.body)
+        if self.pane.conversation is None:
+            self._show_nothing_open()
+
+    def _with_open(self, run: Callable[[ConversationView], None]) -> None:
+        if self.pane.conversation is not None:
+            run(self.pane.conversation)
+
+    def _delete(self, message_id: MessageId, *, unsent: bool) -> None:
+        self._with_open(lambda view: self.flows.delete(view, message_id, unsent=unsent))
+
+    # --- commands of the menu and the keys --------------------------------------------------------
+
+    def _has_identity(self) -> bool:
+        return self._engine.identity() is not None
+
+    def _new_group(self) -> None:
+        if self._has_identity():
+            self.flows.new_group()
+
+    def _join(self) -> None:
+        if self._has_identity():
+            self.flows.join()
+
+    def _search(self) -> None:
+        if not self._has_identity():
+            return
+        self._show_body()
+        if self.body.mode is Mode.NARROW:
+            self.body.show_main(False)
+        elif self.panel.is_rail:
+            self.body.peek()
+        self.panel.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.panel.search.selectAll()
+
+    def _step(self, rows: int) -> None:
+        if self.pages.currentWidget() is self.body:
+            self.panel.step(rows)
+
+    def _back(self) -> None:
+        if self.body.mode is Mode.NARROW:
+            self.body.show_main(False)
+        self.panel.rows.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _next_area(self) -> None:
+        """List, timeline, composer, and round again."""
+        areas: list[QWidget] = [self.panel.rows, self.pane.timeline, self.pane.composer.box]
+        usable = [area for area in areas if area.isVisible() and area.isEnabled()]
+        if not usable:
+            return
+        at = next((i for i, area in enumerate(usable) if area.hasFocus()), -1)
+        usable[(at + 1) % len(usable)].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _keep_list_width(self, width: int) -> None:
+        self._settings.put("list_width", str(width))
+
+    # --- what the parts show ----------------------------------------------------------------------
+
+    def _show_connection(self) -> None:
+        connection = self._engine.connection()
+        self.panel.show_identity(self._engine.identity(), connection)
+        self.strip.show_connection(connection)
+
+    def _show_totals(self) -> None:
+        conversations = self.model.conversations()
+        self.strip.show_totals(conversations)
+        self.empty.show_whether_any(any_conversation=bool(conversations))
+        self._show_unread_elsewhere()
+
+    def _show_unread_elsewhere(self) -> None:
+        elsewhere = sum(
+            view.unread
+            for view in self.model.conversations()
+            if not view.muted and not self.pane.is_open(view.conversation_id)
+        )
+        self.pane.header.back.show_unread(elsewhere)
+
+    def _show_mode(self) -> None:
+        self.pane.header.set_back_visible(self.body.mode is Mode.NARROW)
+        self._show_connection()
+
+    def _load_failed(self, text: str) -> None:
+        def again() -> None:
+            self.notices.clear("page")
+            if (conversation := self.pane.conversation) is not None:
+                self.pane.open(conversation)
+
+        self.notices.raise_notice(
+            Notice(
+                key="page",
+                level=NoticeLevel.ERROR,
+                text=f"Could not read the messages: {text}",
+                action_name="Try again",
+                action=again,
+            )
+        )
+
+    def _notification_clicked(self, conversation_id: ConversationId) -> None:
+        if self.isMinimized():
+            self.showNormal()
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.open_conversation(conversation_id)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.body.refit()

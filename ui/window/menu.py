@@ -1,0 +1,87 @@
+"""The window's menu and its keys.  Every action has a shortcut or stands in this menu, or both."""
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtWidgets import QMenu, QWidget
+
+from ui.icons import icon
+from ui.settings import Appearance, UiSettings
+from ui.theme import current_theme, theme_changed
+
+_APPEARANCES = (
+    (Appearance.SYSTEM, "As the desktop"),
+    (Appearance.LIGHT, "Light"),
+    (Appearance.DARK, "Dark"),
+    (Appearance.HIGH_CONTRAST, "High contrast"),
+)
+
+
+class WindowMenu(QMenu):
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window = window
+        self._icons: dict[QAction, str] = {}
+        self.setAccessibleName("Menu")
+        self.setToolTipsVisible(True)
+        theme_changed.connect(self._dress)
+
+    def add(
+        self, text: str, keys: tuple[str, ...], run: Callable[[], None], *, icon_name: str = ""
+    ) -> QAction:
+        action = self.addAction(text)
+        self.bind(action, keys, run)
+        if icon_name:
+            self._icons[action] = icon_name
+            self._dress()
+        return action
+
+    def add_hidden(self, text: str, keys: tuple[str, ...], run: Callable[[], None]) -> QAction:
+        """A key without a line in the menu."""
+        action = QAction(text, self._window)
+        self.bind(action, keys, run)
+        return action
+
+    def bind(self, action: QAction, keys: tuple[str, ...], run: Callable[[], None]) -> None:
+        action.setShortcuts([QKeySequence(key) for key in keys])
+        action.triggered.connect(lambda _checked=False: run())
+        self._window.addAction(action)
+
+    def add_appearance(self, settings: UiSettings, chosen: Callable[[Appearance], None]) -> None:
+        menu = self.addMenu("Appearance")
+        self._icons[menu.menuAction()] = "contrast"
+        group = QActionGroup(menu)
+        for choice, words in _APPEARANCES:
+            action = menu.addAction(words)
+            action.setCheckable(True)
+            action.setChecked(choice is settings.appearance)
+            action.triggered.connect(partial(_chosen, chosen, choice))
+            group.addAction(action)
+        self._dress()
+
+    def add_text_size(self, step: Callable[[int], None]) -> None:
+        menu = self.addMenu("Text size")
+        self._icons[menu.menuAction()] = "text-size"
+        for words, keys, change in (
+            ("Larger", ("Ctrl++", "Ctrl+="), 1),
+            ("Smaller", ("Ctrl+-",), -1),
+            ("Normal", ("Ctrl+0",), 0),
+        ):
+            self.bind(menu.addAction(words), keys, partial(step, change))
+        self._dress()
+
+    def add_choice(self, text: str, *, on: bool, changed: Callable[[bool], None]) -> None:
+        action = self.addAction(text)
+        action.setCheckable(True)
+        action.setChecked(on)
+        action.toggled.connect(changed)
+
+    def _dress(self) -> None:
+        theme = current_theme()
+        for action, name in self._icons.items():
+            action.setIcon(icon(name, theme.ink2, theme.metrics.scaled(16)))
+
+
+def _chosen(chosen: Callable[[Appearance], None], choice: Appearance, _checked: bool) -> None:
+    chosen(choice)

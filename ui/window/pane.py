@@ -1,0 +1,245 @@
+"""One conversation on screen: header, timeline, composer, and the commands they give.
+
+It passes engine events for the open conversation on to its parts, and nothing for any other.
+"""
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+
+from engine.api import ChatEngine
+from engine.core.types import ConversationId, MessageId, ParticipantId, Position
+from engine.events import ConversationView, GapView, MessageView
+from ui.tasks import Tasks
+from ui.timeline.view import TimelineView
+from ui.window.beads import MAX_BEADS
+from ui.window.composer import Composer
+from ui.window.header import ConversationHeader
+from ui.window.outbox import Outbox
+from ui.words import one_line
+
+_UNKNOWN_NAME = "somebody"
+
+
+class Recent:
+    """The last messages of the open conversation, for the bead strip."""
+
+    def __init__(self) -> None:
+        self._messages: dict[MessageId, MessageView] = {}
+
+    def clear(self) -> None:
+        self._messages.clear()
+
+    def put(self, message: MessageView) -> None:
+        self._messages[message.message_id] = message
+        if len(self._messages) > 2 * MAX_BEADS:
+            self._messages = {view.message_id: view for view in self.last()}
+
+    def remove(self, message_id: MessageId) -> None:
+        self._messages.pop(message_id, None)
+
+    def last(self) -> tuple[MessageView, ...]:
+        ordered = sorted(self._messages.values(), key=lambda view: (view.waiting, view.position))
+        return tuple(ordered[-MAX_BEADS:])
+
+
+class ConversationPane(QWidget):
+    delete_requested = Signal(str)
+    discard_requested = Signal(str)
+    holders_requested = Signal(str)
+    link_activated = Signal(str)
+    load_failed = Signal(str)
+
+    def __init__(self, engine: ChatEngine, tasks: Tasks, outbox: Outbox) -> None:
+        super().__init__()
+        self._engine = engine
+        self._tasks = tasks
+        self._outbox = outbox
+        self._conversation: ConversationView | None = None
+        self._recent = Recent()
+        self.header = ConversationHeader()
+        self.timeline = TimelineView(engine, names=self._name_of, parent=self)
+        self.timeline.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.composer = Composer()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.header)
+        layout.addWidget(self.timeline, 1)
+        layout.addWidget(self.composer)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.composer.submitted.connect(self._send)
+        self.composer.draft_changed.connect(self._save_draft)
+        self.composer.typing_changed.connect(self._tell_typing)
+        self._outbox.returned.connect(self._take_back)
+        self.header.mute_requested.connect(self._mute)
+        self.timeline.visibleUpTo.connect(self._mark_read)
+        self.timeline.fetchRequested.connect(self._fetch)
+        self.timeline.resendRequested.connect(self._resend)
+        self.timeline.discardRequested.connect(self.discard_requested)
+        self.timeline.deleteRequested.connect(self.delete_requested)
+        self.timeline.holdersRequested.connect(self.holders_requested)
+        self.timeline.linkActivated.connect(self.link_activated)
+        self.timeline.loadFailed.connect(self.load_failed)
+
+    # --- what is open -----------------------------------------------------------------------------
+
+    @property
+    def conversation(self) -> ConversationView | None:
+        return self._conversation
+
+    def is_open(self, conversation_id: ConversationId) -> bool:
+        return (
+            self._conversation is not None and self._conversation.conversation_id == conversation_id
+        )
+
+    def open(self, conversation: ConversationView) -> None:
+        self.leave()
+        self._conversation = conversation
+        self.header.show_typing(())
+        self.header.show_conversation(conversation, ())
+        self.timeline.open(conversation)
+        draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
+        self.composer.open(conversation.name, draft)
+        conversation_id = conversation.conversation_id
+
+        async def fill() -> None:
+            page = await self._engine.latest_page(conversation_id, limit=MAX_BEADS)
+            gap = await self._engine.gap(conversation_id)
+            if self.is_open(conversation_id):
+                for message in page.messages:
+                    self._recent.put(message)
+                self._show_header()
+                self.timeline.set_gap(gap)
+
+        self._tasks.spawn(fill, purpose="read the conversation")
+
+    def leave(self) -> None:
+        """Keep what was written and let go of the conversation."""
+        if self._conversation is None:
+            return
+        self.composer.flush_draft()
+        self.composer.stop_typing()
+        self._let_go()
+
+    def forget(self) -> None:
+        """The conversation is gone, and with it its draft."""
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._conversation = None
+        self._recent.clear()
+        self.timeline.clear()
+        self.composer.set_text("")
+        self.composer.block("Choose a conversation first")
+
+    def refresh(self, conversation: ConversationView) -> None:
+        """The open conversation's name, members or counts changed."""
+        if self.is_open(conversation.conversation_id):
+            self._conversation = conversation
+            self.timeline.update_conversation(conversation)
+            self._show_header()
+
+    # --- engine events for the open conversation --------------------------------------------------
+
+    def add(self, message: MessageView) -> None:
+        self._recent.put(message)
+        self._show_header()
+        self.timeline.add(message)
+
+    def change(self, message: MessageView) -> None:
+        self._recent.put(message)
+        self._show_header()
+        self.timeline.change(message)
+
+    def remove(self, message_id: MessageId) -> None:
+        self._recent.remove(message_id)
+        self._show_header()
+        self.timeline.remove(message_id)
+
+    def set_gap(self, gap: GapView | None) -> None:
+        self.timeline.set_gap(gap)
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def _open_id(self) -> ConversationId | None:
+        return None if self._conversation is None else self._conversation.conversation_id
+
+    def _send(self, text: str) -> None:
+        if (open_id := self._open_id()) is not None:
+            self._outbox.send(open_id, text)
+            self.timeline.go_to_newest()
+
+    def _save_draft(self, text: str) -> None:
+        if (open_id := self._open_id()) is not None:
+            self._outbox.save_draft(open_id, text)
+
+    def _take_back(self, conversation_id: ConversationId, text: str) -> None:
+        """A text that could not be sent stands in the composer again, before what came after."""
+        if self.is_open(conversation_id):
+            typed = self.composer.text()
+            whole = f"{text}\n{typed}" if typed else text
+            self.composer.set_text(whole)
+            self._outbox.save_draft(conversation_id, whole)
+        else:
+            later = self._outbox.draft(conversation_id, "")
+            self._outbox.save_draft(conversation_id, f"{text}\n{later}" if later else text)
+
+    def _tell_typing(self, active: bool) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.set_typing(open_id, active=active)
+
+            self._tasks.spawn(work, purpose="tell that you are typing", retry=False)
+
+    def _mark_read(self, position: Position) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.mark_read(open_id, position)
+
+            self._tasks.spawn(work, purpose="remember what was read", retry=False)
+
+    def _mute(self, muted: bool) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.set_muted(open_id, muted=muted)
+
+            self._tasks.spawn(work, purpose="mute the group" if muted else "unmute the group")
+
+    def _fetch(self) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.fetch_missing(open_id)
+
+            self._tasks.spawn(work, purpose="ask for the missing messages")
+
+    def _resend(self, message_id: MessageId) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.resend(open_id, message_id)
+
+            self._tasks.spawn(work, purpose="send the message again")
+
+    # --- looks ------------------------------------------------------------------------------------
+
+    def _name_of(self, participant_id: ParticipantId) -> str:
+        members = () if self._conversation is None else self._conversation.members
+        for member in members:
+            if member.participant_id == participant_id:
+                return one_line(member.name, 40)
+        return _UNKNOWN_NAME
+
+    def _show_header(self) -> None:
+        if self._conversation is not None:
+            self.header.show_conversation(self._conversation, self._recent.last())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.composer.set_room(self.height())

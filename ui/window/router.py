@@ -1,0 +1,139 @@
+"""Where each engine event goes: the list, the open conversation, the notices, the desktop."""
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.core.types import ConversationId
+from engine.events import (
+    ConversationAdded,
+    ConversationChanged,
+    ConversationRemoved,
+    ConversationView,
+    GapUpdated,
+    MessageAdded,
+    MessageChanged,
+    MessageRemoved,
+    NoticeCleared,
+    NoticeLevel,
+    NoticeRaised,
+    TypingChanged,
+)
+from ui.bridge import EngineBridge
+from ui.list.model import ConversationModel
+from ui.notifications import Notifications
+from ui.settings import UiSettings
+from ui.tasks import Failure, Tasks
+from ui.window.notices import Notice, NoticesBar
+from ui.window.outbox import Outbox
+from ui.window.pane import ConversationPane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The parts that events are led to."""
+
+    model: ConversationModel
+    pane: ConversationPane
+    notices: NoticesBar
+    notifications: Notifications
+    settings: UiSettings
+    outbox: Outbox
+
+
+class EventRouter(QObject):
+    open_conversation_removed = Signal()
+    connection_changed = Signal()
+
+    def __init__(self, bridge: EngineBridge, tasks: Tasks, shown: Shown, parent: QObject) -> None:
+        super().__init__(parent)
+        self._shown = shown
+        bridge.conversation_added.connect(self._put)
+        bridge.conversation_changed.connect(self._put)
+        bridge.conversation_removed.connect(self._conversation_removed)
+        bridge.message_added.connect(self._message_added)
+        bridge.message_changed.connect(self._message_changed)
+        bridge.message_removed.connect(self._message_removed)
+        bridge.gap_updated.connect(self._gap_updated)
+        bridge.typing_changed.connect(self._typing_changed)
+        bridge.connection_changed.connect(self._connection_changed)
+        bridge.notice_raised.connect(self._notice_raised)
+        bridge.notice_cleared.connect(self._notice_cleared)
+        shown.outbox.draft_saved.connect(self._draft_saved)
+        tasks.failed.connect(self._task_failed)
+        tasks.succeeded.connect(self._task_succeeded)
+
+    def _put(self, event: ConversationAdded | ConversationChanged) -> None:
+        view = event.conversation
+        draft = self._shown.outbox.draft(view.conversation_id, view.draft)
+        current = view if draft == view.draft else replace(view, draft=draft)
+        self._shown.model.put(current)
+        self._shown.pane.refresh(current)
+
+    def _draft_saved(self, conversation_id: ConversationId, text: str) -> None:
+        view = self._shown.model.conversation(conversation_id)
+        if view is not None and view.draft != text:
+            self._shown.model.put(replace(view, draft=text))
+
+    def _conversation_removed(self, event: ConversationRemoved) -> None:
+        self._shown.outbox.forget(event.conversation_id)
+        was_open = self._shown.pane.is_open(event.conversation_id)
+        self._shown.model.remove(event.conversation_id)
+        if was_open:
+            self._shown.pane.forget()
+            self.open_conversation_removed.emit()
+
+    def _message_added(self, event: MessageAdded) -> None:
+        message, pane = event.message, self._shown.pane
+        if pane.is_open(message.conversation_id):
+            pane.add(message)
+        if not event.notify or self._is_watched(message.conversation_id):
+            return
+        view: ConversationView | None = self._shown.model.conversation(message.conversation_id)
+        if view is not None:
+            show_text = self._shown.settings.show_message_text
+            self._shown.notifications.tell(view, message, show_text=show_text)
+
+    def _is_watched(self, conversation_id: ConversationId) -> bool:
+        pane = self._shown.pane
+        return pane.is_open(conversation_id) and pane.isVisible() and pane.isActiveWindow()
+
+    def _message_changed(self, event: MessageChanged) -> None:
+        if self._shown.pane.is_open(event.message.conversation_id):
+            self._shown.pane.change(event.message)
+
+    def _message_removed(self, event: MessageRemoved) -> None:
+        if self._shown.pane.is_open(event.conversation_id):
+            self._shown.pane.remove(event.message_id)
+
+    def _gap_updated(self, event: GapUpdated) -> None:
+        if self._shown.pane.is_open(event.conversation_id):
+            self._shown.pane.set_gap(event.gap)
+
+    def _typing_changed(self, event: TypingChanged) -> None:
+        self._shown.model.set_typing(event.conversation_id, event.names)
+        if self._shown.pane.is_open(event.conversation_id):
+            self._shown.pane.header.show_typing(event.names)
+
+    def _connection_changed(self) -> None:
+        self.connection_changed.emit()
+
+    def _notice_raised(self, event: NoticeRaised) -> None:
+        self._shown.notices.raise_notice(Notice(key=event.key, level=event.level, text=event.text))
+
+    def _notice_cleared(self, event: NoticeCleared) -> None:
+        self._shown.notices.clear(event.key)
+
+    def _task_failed(self, failure: Failure) -> None:
+        self._shown.notices.raise_notice(
+            Notice(
+                key=f"task: {failure.purpose}",
+                level=NoticeLevel.ERROR,
+                text=f"Could not {failure.purpose}: {failure.text}",
+                action_name="Try again" if failure.retry is not None else "",
+                action=failure.retry,
+            )
+        )
+
+    def _task_succeeded(self, purpose: str) -> None:
+        self._shown.notices.clear(f"task: {purpose}")
