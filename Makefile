@@ -39,7 +39,7 @@ icons:
 	$(SETUP) test -- python -m scripts.icons
 
 package:
-	$(SETUP) package -- python packaging/build.py $(ARGS)
+	$(SETUP) package -- python -m scripts.package $(ARGS)
 
 lock:
 	$(SETUP) tools -- python -m scripts.lock $(ARGS)

@@ -63,6 +63,7 @@ OFFSCREEN = (
 
 WINDOW = (
     *OFFSCREEN,
+    Need(Kind.LIBRARY, "libwayland-cursor.so.0", "libwayland-cursor0"),
     Need(Kind.LIBRARY, "libX11-xcb.so.1", "libx11-xcb1"),
     Need(Kind.LIBRARY, "libxcb-cursor.so.0", "libxcb-cursor0"),
     Need(Kind.LIBRARY, "libxcb-icccm.so.4", "libxcb-icccm4"),
@@ -85,6 +86,7 @@ DISPLAY_SERVER = (
 
 PACKAGER = (
     Need(Kind.PROGRAM, "objdump", "binutils"),
+    Need(Kind.PROGRAM, "strip", "binutils"),
     Need(Kind.PROGRAM, "dpkg-deb", "dpkg"),
     Need(Kind.PROGRAM, "appstreamcli", "appstream"),
     Need(Kind.PROGRAM, "desktop-file-validate", "desktop-file-utils"),

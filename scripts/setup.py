@@ -6,8 +6,8 @@ with COMMAND from that environment.  Levels: ``run`` takes the runtime lock, eve
 development lock, because it holds the tools too.
 
 An environment is ready only if ``.venv/ready`` names the lock, the Python and the place that it was
-made from.  The stamp is written last and whatever lacks it is thrown away, so that a set-up that
-was interrupted is begun anew and never used half-done.  Packages come as wheels and are checked
+made from.  The stamp comes last, so that a set-up that was interrupted is begun anew and never used
+half-done.  A ``.venv`` that was not made here is its owner's and not touched.  Packages come as wheels and are checked
 against the hashes in the lock; of pip's own settings only those that describe the network count.
 
 Only the standard library is used.
@@ -38,7 +38,8 @@ from scripts import needs
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV_NAME = ".venv"
-STAMP_NAME = "ready"
+READY = "ready"
+UNFINISHED = "unfinished"
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
@@ -94,7 +95,7 @@ def fingerprint(root: Path, lock: str) -> str:
 
 def is_ready(root: Path, lock: str) -> bool:
     """The development environment serves for running too, never the other way round."""
-    stamp = root / VENV_NAME / STAMP_NAME
+    stamp = root / VENV_NAME / READY
     try:
         found = stamp.read_text(encoding="utf-8").split()
     except OSError:
@@ -132,14 +133,17 @@ def _fill(root: Path, lock: str) -> None:
 def build_venv(root: Path, lock: str) -> None:
     """Make ``.venv`` from nothing; on any failure nothing of it is left."""
     venv = root / VENV_NAME
+    stamp, mark = venv / READY, venv / UNFINISHED
+    if venv.exists() and not (stamp.exists() or mark.exists()):
+        raise SetupError(f"{venv} was not made by make: remove it, then try again")
     print(f"set-up: Python packages of requirements/{lock}.txt into {VENV_NAME}", flush=True)
     shutil.rmtree(venv, ignore_errors=True)
+    venv.mkdir()
     try:
+        mark.touch()
         _fill(root, lock)
-        stamp = venv / STAMP_NAME
-        unfinished = stamp.with_suffix(".new")
-        unfinished.write_text(f"{lock} {fingerprint(root, lock)}\n", encoding="utf-8")
-        unfinished.replace(stamp)
+        mark.write_text(f"{lock} {fingerprint(root, lock)}\n", encoding="utf-8")
+        mark.replace(stamp)
     except BaseException:
         shutil.rmtree(venv, ignore_errors=True)
         raise
