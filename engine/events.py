@@ -89,7 +89,6 @@ class GapView:
     since_ms: UnixMs
     requests: int
     next_request_ms: UnixMs | None
-    lost: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

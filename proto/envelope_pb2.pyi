@@ -29,7 +29,7 @@ class SealedEnvelope(_message.Message):
     header: _builtins.bytes
     """an EnvelopeHeader; the associated data of the AEAD"""
     ciphertext: _builtins.bytes
-    """AES-256-GCM of a SignedPart"""
+    """AES-256-GCM of a SealedPlaintext"""
     def __init__(
         self,
         *,
@@ -79,6 +79,36 @@ class EnvelopeHeader(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EnvelopeHeader: _TypeAlias = EnvelopeHeader  # noqa: Y015
+
+@_typing.final
+class SealedPlaintext(_message.Message):
+    """What is under the seal.  The statements are signed by themselves, so they may differ from copy to
+    copy of one signed part: who reads it can know its people without having seen them join.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SIGNED_PART_FIELD_NUMBER: _builtins.int
+    STATEMENTS_FIELD_NUMBER: _builtins.int
+    signed_part: _builtins.bytes
+    """a SignedPart, as signed"""
+    @_builtins.property
+    def statements(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """content.Join of the sender and, in a repair, of the author"""
+
+    def __init__(
+        self,
+        *,
+        signed_part: _builtins.bytes = ...,
+        statements: _abc.Iterable[_builtins.bytes] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["signed_part", b"signed_part", "statements", b"statements"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SealedPlaintext: _TypeAlias = SealedPlaintext  # noqa: Y015
 
 @_typing.final
 class SignedPart(_message.Message):

@@ -1,4 +1,4 @@
-"""``proto/envelope.proto`` as bytes: sealed envelope, header, signed part.
+"""``proto/envelope.proto`` as bytes: sealed envelope, header, plaintext, signed part.
 
 Header and signed part travel as opaque bytes and are handed on exactly as received, because they
 are what was authenticated.  Every length is fixed or bounded here; unknown fields are skipped, as
@@ -6,6 +6,7 @@ protobuf does.  It refuses to know keys: what a seal or a signature is worth is 
 ``engine.crypto.sealed``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
@@ -20,6 +21,8 @@ GROUP_TAG_BYTES = 8
 SALT_BYTES = 24
 COMMITMENT_BYTES = 32
 MAX_HEADER_BYTES = 256
+MAX_STATEMENTS = 2
+MAX_STATEMENT_BYTES = 1024
 _EPOCH_ID_BYTES = 8
 _KEY_BYTES = 32
 _SIGNATURE_BYTES = 64
@@ -64,6 +67,25 @@ def decode_envelope(payload: bytes) -> tuple[bytes, bytes]:
     if not wire.header or not wire.ciphertext:
         raise RemoteProtocolError("malformed", "envelope")
     return wire.header, wire.ciphertext
+
+
+def encode_plaintext(signed_part: bytes, statements: Sequence[bytes]) -> bytes:
+    return envelope_pb2.SealedPlaintext(
+        signed_part=signed_part, statements=statements
+    ).SerializeToString(deterministic=True)
+
+
+def decode_plaintext(plaintext: bytes) -> tuple[bytes, tuple[bytes, ...]]:
+    """(signed part, join statements), as received.  Raises RemoteProtocolError ``malformed``."""
+    try:
+        wire = envelope_pb2.SealedPlaintext.FromString(plaintext)
+    except DecodeError as error:
+        raise RemoteProtocolError("malformed", "plaintext") from error
+    statements = tuple(wire.statements)
+    too_large = any(len(statement) > MAX_STATEMENT_BYTES for statement in statements)
+    if not wire.signed_part or len(statements) > MAX_STATEMENTS or too_large:
+        raise RemoteProtocolError("malformed", "plaintext")
+    return wire.signed_part, statements
 
 
 def encode_header(header: EnvelopeHeader) -> bytes:

@@ -8,6 +8,7 @@ Whether the newcomer may join is not known here: in a simple group whoever has t
 
 from google.protobuf.message import DecodeError
 
+from engine.codec.envelope import MAX_STATEMENT_BYTES
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import MAX_SAFE_INTEGER, Join, clean_name
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
@@ -16,7 +17,6 @@ from engine.crypto.identity import SIGNATURE_BYTES, Identity, participant_id_of,
 from engine.crypto.keys import KEY_BYTES, require_encryption_key
 from proto import content_pb2
 
-MAX_STATEMENT_BYTES = 1024
 _DOMAIN = "causerie/1/join"
 
 

@@ -3,8 +3,9 @@
 Inside is a *signed part*: SDS bytes, holdings and a time under the sender's Ed25519 signature,
 which also covers group and epoch.  Around it a *seal*: AES-256-GCM under a key that HKDF-SHA256
 makes for this one message from the epoch key and 24 random bytes; the header is associated data and
-carries a commitment to the key, compared first, so that no ciphertext opens under two keys.  A
-repair wraps somebody's signed part, as received, in a signed part of the responder's own.
+carries a commitment to the key, compared first, so that no ciphertext opens under two keys.  Beside
+the signed part the seal holds join statements, which are signed by themselves.  A repair wraps
+somebody's signed part, as received, in a signed part of the responder's own.
 
 ``SealedGroup.open`` checks in this order: size, header, group, epoch, commitment, seal, shape, key,
 signature, and that the signer's id IS the SDS ``sender_id``.  Nothing is parsed as SDS before.  Who
@@ -13,7 +14,8 @@ stays valid when it is sealed again, with another salt, for a retransmission.
 """
 
 import hmac
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
@@ -26,15 +28,19 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from engine.codec.envelope import (
     COMMITMENT_BYTES,
     GROUP_TAG_BYTES,
+    MAX_STATEMENT_BYTES,
+    MAX_STATEMENTS,
     SALT_BYTES,
     VERSION,
     EnvelopeHeader,
     SignedPart,
     decode_envelope,
     decode_header,
+    decode_plaintext,
     decode_signed_part,
     encode_envelope,
     encode_header,
+    encode_plaintext,
     encode_signed_part,
     sds_sender_of,
 )
@@ -55,7 +61,9 @@ from engine.crypto.identity import Identity, RandomBytes, participant_id_of, ver
 MAX_ENVELOPE_BYTES = MAX_WAKU_MESSAGE_BYTES - 512
 """What we make leaves room for the Waku message's other fields; what we accept may be larger."""
 
-MAX_SIGNED_PART_BYTES = MAX_ENVELOPE_BYTES - MAX_HOLDINGS_BYTES - 512
+MAX_SIGNED_PART_BYTES = (
+    MAX_ENVELOPE_BYTES - MAX_HOLDINGS_BYTES - MAX_STATEMENTS * (MAX_STATEMENT_BYTES + 4) - 512
+)
 """Leaves room for a repair response's own signature and holdings around it."""
 
 _SEAL_DOMAIN = "causerie/1/seal"
@@ -85,6 +93,8 @@ class Opened:
     repaired_by: ParticipantId | None = None
     outer_holdings: Holdings | None = None
     outer_signed_ms: UnixMs | None = None
+    statements: tuple[bytes, ...] = ()
+    """Join statements that came under the seal, as received; nothing about them is checked."""
 
 
 class _MessageKeys(NamedTuple):
@@ -146,8 +156,18 @@ class SealedGroup:
             raise LocalProtocolError("a repair of a repair")
         return self._signed(identity, _REPAIR_DOMAIN, original, holdings, signed_ms)
 
-    def seal(self, signed_part: bytes, *, random_bytes: RandomBytes) -> bytes:
-        """A Waku payload, different at every call.  Raises LocalProtocolError if too large."""
+    def seal(
+        self,
+        signed_part: bytes,
+        *,
+        random_bytes: RandomBytes,
+        statements: Sequence[bytes] = (),
+    ) -> bytes:
+        """A Waku payload, different at every call.  Raises LocalProtocolError if too large.
+
+        ``statements`` are at most two self-signed joins: the sender's, and a repaired author's.
+        """
+        plaintext = encode_plaintext(signed_part, statements)
         salt = random_bytes(SALT_BYTES)
         keys = self._message_keys(salt)
         header = encode_header(
@@ -158,7 +178,7 @@ class SealedGroup:
                 commitment=keys.commitment,
             )
         )
-        payload = encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, signed_part, header))
+        payload = encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, plaintext, header))
         if len(payload) > MAX_ENVELOPE_BYTES:
             raise LocalProtocolError(f"an envelope of {len(payload)} bytes is too large")
         return payload
@@ -173,7 +193,8 @@ class SealedGroup:
         ``bad_commitment``, ``bad_seal``, ``bad_public_key``, ``small_order_key``,
         ``bad_signature``, ``forged_sender``.
         """
-        return self.read(self._unseal(payload))
+        signed_part, statements = decode_plaintext(self._unseal(payload))
+        return replace(self.read(signed_part), statements=statements)
 
     def read(self, signed_part: bytes) -> Opened:
         """As ``open``, for a signed part that has no seal around it (any more)."""

@@ -56,6 +56,7 @@ class SealedVector(TypedDict):
     payload: str
     repair: str
     repair_payload: str
+    statement: str
 
 
 class ContentVector(TypedDict):
@@ -187,7 +188,10 @@ def open_by_the_book(payload: bytes) -> bytes:
     info = tuple_of("causerie/1/seal", 1, GROUP.group_id, GROUP.epoch_id)
     derived = hkdf(GROUP.epoch_key, header.strings[4], info, 76)
     assert header.strings[5] == derived[44:]
-    return AESGCM(derived[:32]).decrypt(derived[32:44], envelope[2], envelope[1])
+    plaintext = AESGCM(derived[:32]).decrypt(derived[32:44], envelope[2], envelope[1])
+    parts = fields_of(plaintext).strings
+    assert parts.get(2, b"").hex() == SEALED["statement"]
+    return parts[1]
 
 
 def check_by_the_book(signed_part: bytes, domain: str, body_field: int) -> bytes:
@@ -250,8 +254,11 @@ def test_envelopes_stay() -> None:
     salt = bytes.fromhex(SEALED["salt"])
     assert signed.hex() == SEALED["signed_part"]
     assert repair.hex() == SEALED["repair"]
-    assert GROUP.seal(signed, random_bytes=lambda _: salt).hex() == SEALED["payload"]
-    assert GROUP.seal(repair, random_bytes=lambda _: salt).hex() == SEALED["repair_payload"]
+    for part, payload in ((signed, "payload"), (repair, "repair_payload")):
+        sealed = GROUP.seal(
+            part, random_bytes=lambda _: salt, statements=[bytes.fromhex(SEALED["statement"])]
+        )
+        assert sealed.hex() == SEALED[payload]
     assert GROUP.group_tag.hex() == SEALED["group_tag"]
     assert content_topic_of(GROUP.epoch_key) == SEALED["content_topic"]
 
@@ -261,6 +268,7 @@ def test_envelopes_still_open() -> None:
     assert opened.sds_bytes.hex() == SEALED["sds_bytes"]
     assert (opened.sender_id, opened.signed_ms) == (ALICE.participant_id, SEALED["signed_ms"])
     assert opened.holdings == HOLDINGS
+    assert opened.statements == (bytes.fromhex(SEALED["statement"]),)
     repaired = GROUP.open(bytes.fromhex(SEALED["repair_payload"]))
     assert repaired.raw == opened.raw
     assert repaired.repaired_by == BOB.participant_id

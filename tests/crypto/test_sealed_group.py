@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.codec.envelope import (
+    MAX_STATEMENT_BYTES,
     SignedPart,
     decode_envelope,
     decode_header,
@@ -407,3 +408,16 @@ def test_garbage_from_somebody_with_the_key_is_refused(part: envelope_pb2.Signed
     payload = FIXED.seal(part.SerializeToString(), random_bytes=os.urandom)
     with pytest.raises(RemoteProtocolError):
         FIXED.open(payload)
+
+
+def test_statements_come_along_under_the_seal_and_are_bounded(
+    alice: Identity, group: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    signed = group.sign(alice, sds_bytes(alice.participant_id), None, NOW)
+    statements = (b"a statement", bytes(MAX_STATEMENT_BYTES))
+    payload = group.seal(signed, random_bytes=os.urandom, statements=statements)
+    assert group.open(payload).statements == statements
+    assert group.open(payload).raw == signed
+    for surplus in ((b"1", b"2", b"3"), (bytes(MAX_STATEMENT_BYTES + 1),)):
+        sealed = group.seal(signed, random_bytes=os.urandom, statements=surplus)
+        assert reason_of(group, sealed) == "malformed"

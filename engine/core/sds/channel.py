@@ -195,9 +195,7 @@ class SdsChannel:
             return
         message = Message(
             sender_id=parts.participant_id,
-            message_id=self._message_id_of(
-                parts.participant_id, parts.channel_id, step.now_ms, content
-            ),
+            message_id=MessageId(f"ephemeral-{step.now_ms}"),
             channel_id=parts.channel_id,
             content=content,
         )

@@ -1,0 +1,179 @@
+"""The command line: ``causerie`` opens the window; ``demo``, ``doctor`` and ``node`` need none.
+
+Whatever is wrong with arguments, settings, profile or port is one line on stderr that names it and
+what is allowed, and exit status 2.  Qt is imported only by those commands that show something.
+"""
+
+import argparse
+import importlib.metadata
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.core.errors import ChatError, ConfigError
+from engine.core.faults import FaultSpec, parse_fault_spec
+
+EXIT_BAD_INPUT = 2
+MAX_PORT = 65_535
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    asked = _parser().parse_args(arguments)
+    try:
+        return _dispatch(asked)
+    except ChatError as error:
+        print(f"causerie: {error}", file=sys.stderr)  # noqa: T201 - a command line's answer
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        return 130
+
+
+def _dispatch(asked: argparse.Namespace) -> int:
+    """Import late: a window takes Qt, the headless commands should not wait for it."""
+    # ruff: noqa: PLC0415
+    from chat_app.paths import profile_paths
+
+    match asked.command:
+        case "demo":
+            return _demo(asked)
+        case "doctor":
+            from chat_app.doctor import examine
+
+            return examine(profile_paths(asked.profile, asked.profile_dir), as_json=asked.json)
+        case "node":
+            from chat_app.node import serve
+
+            return serve(
+                profile_paths(asked.profile or "node", asked.profile_dir)
+                if asked.profile_dir is None
+                else profile_paths(asked.profile, asked.profile_dir),
+                port=asked.port,
+                listen_host=asked.listen,
+            )
+        case _:
+            from chat_app.window import WindowOptions, open_window
+
+            return open_window(
+                profile_paths(asked.profile, asked.profile_dir),
+                WindowOptions(port=asked.port, faults=asked.faults, invite=asked.invite),
+            )
+
+
+def _demo(asked: argparse.Namespace) -> int:
+    if asked.headless:
+        from chat_app.demo_headless import DemoSpec, run_headless
+
+        spec = DemoSpec(
+            participants=asked.participants,
+            messages=asked.messages,
+            loss=asked.loss,
+            seed=asked.seed,
+        )
+        return run_headless(spec, as_json=asked.json)
+    if asked.json:
+        raise ConfigError("--json: only together with --headless")
+    from chat_app.demo_window import show_demo
+
+    return show_demo(participants=asked.participants, loss=asked.loss, seed=asked.seed)
+
+
+# --- arguments ----------------------------------------------------------------------------------
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="causerie",
+        description="Group chat in which nothing gets lost and every message shows who holds it.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"causerie {importlib.metadata.version('causerie')}"
+    )
+    _add_profile(parser)
+    _add_port(parser)
+    parser.add_argument(
+        "--faults",
+        type=_faults,
+        metavar="SPEC",
+        help="disturb what arrives, e.g. loss=0.3,delay=50..400ms,dup=0.05,reorder=0.1,seed=7",
+    )
+    parser.set_defaults(command="window", invite=None)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_demo(commands)
+    doctor = commands.add_parser("doctor", help="how this profile is, on a page")
+    _add_profile(doctor)
+    doctor.add_argument("--json", action="store_true", help="print one JSON object")
+    node = commands.add_parser("node", help="run the relay node alone, until interrupted")
+    _add_profile(node)
+    _add_port(node)
+    node.add_argument("--listen", metavar="HOST", help="address to listen on (default: settings)")
+    join = commands.add_parser("join", help="open the window with an invitation")
+    _add_profile(join)
+    _add_port(join)
+    join.add_argument("invite", metavar="LINK")
+    join.set_defaults(faults=None)
+    return parser
+
+
+def _add_profile(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--profile", metavar="NAME", help="which profile (default: default)")
+    parser.add_argument(
+        "--profile-dir", type=Path, metavar="DIR", help="keep the whole profile in this directory"
+    )
+
+
+def _add_port(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--port", type=_port, metavar="N", help="TCP port to listen on (default: settings)"
+    )
+
+
+def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    demo = commands.add_parser("demo", help="people in one process talk to each other")
+    demo.add_argument("--headless", action="store_true", help="no window, virtual time")
+    demo.add_argument("--json", action="store_true", help="with --headless: one JSON object")
+    demo.add_argument("--participants", type=_between(2, 64), metavar="N")
+    demo.add_argument("--messages", type=_between(1, 100_000), default=200, metavar="N")
+    demo.add_argument("--loss", type=_share, default=0.2, metavar="P", help="0 to 0.9")
+    demo.add_argument("--seed", type=_between(0, 2**63 - 1), default=1, metavar="S")
+
+
+def _faults(text: str) -> FaultSpec:
+    try:
+        return parse_fault_spec(text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _port(text: str) -> int:
+    return _between(0, MAX_PORT)(text)
+
+
+class _between:  # noqa: N801 - reads as the argparse type that it is
+    """An argparse type: a whole number from ``lowest`` to ``highest``."""
+
+    def __init__(self, lowest: int, highest: int) -> None:
+        self._lowest, self._highest = lowest, highest
+
+    def __call__(self, text: str) -> int:
+        allowed = f"allowed is a whole number from {self._lowest} to {self._highest}"
+        if not (text.isascii() and text.isdigit()) or len(text) > 20:  # noqa: PLR2004 - longer than any allowed number
+            raise argparse.ArgumentTypeError(f"{text!r}: {allowed}")
+        number = int(text)
+        if not self._lowest <= number <= self._highest:
+            raise argparse.ArgumentTypeError(f"{number}: {allowed}")
+        return number
+
+
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number <= 0.9:  # noqa: PLR2004 - beyond this nothing converges in sensible time
+        raise argparse.ArgumentTypeError(f"{text!r}: allowed is a number from 0 to 0.9")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

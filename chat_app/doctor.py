@@ -1,0 +1,155 @@
+"""``causerie doctor``: identity, database, clock, network and counters of a profile, on a page.
+
+It only reads, and it works while the application runs on the same profile.  It shows no message
+text and no keys.  Exit status 0 if everything is well, 1 if something needs attention, 2 if the
+profile cannot be read at all.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from chat_app.paths import ProfilePaths
+from chat_app.settings import load_settings
+from engine.core.errors import ConfigError
+from engine.crypto.identity import Identity
+from engine.persistence.database import damaged_pages, open_readonly
+from engine.persistence.errors import ProfileInUseError
+from engine.persistence.key import obtain_database_key
+from engine.persistence.lock import ProfileLock
+from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
+from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.runtime.engine import PORT_KEY
+
+EARLIEST_PLAUSIBLE_CLOCK_S = 1_760_000_000
+"""October 2025: a clock before this program was written is wrong."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """Sections of plain values, and what needs attention, in words."""
+
+    sections: dict[str, dict[str, object]] = field(default_factory=dict)
+    attention: list[str] = field(default_factory=list)
+
+
+def examine(paths: ProfilePaths, *, as_json: bool) -> int:
+    """Print the page.  Raises ConfigError, StorageError for what cannot be read at all."""
+    if not paths.directory.is_dir():
+        raise ConfigError(f"there is no profile in {paths.directory}")
+    settings = load_settings(paths.settings_file)
+    directory = open_profile_directory(paths.directory)
+    findings = Findings()
+    findings.sections["profile"] = {
+        "name": paths.name,
+        "directory": str(paths.directory),
+        "running": _is_running(directory),
+    }
+    _database(directory, findings, force_key_file=settings.storage.key == "file")
+    _clock(findings)
+    text = json.dumps(_as_object(findings), indent=2) if as_json else "\n".join(_page(findings))
+    sys.stdout.write(text + "\n")
+    return 1 if findings.attention else 0
+
+
+def _is_running(directory: ProfileDirectory) -> bool:
+    try:
+        ProfileLock(directory).release()
+    except ProfileInUseError:
+        return True
+    return False
+
+
+def _database(directory: ProfileDirectory, findings: Findings, *, force_key_file: bool) -> None:
+    if not directory.has_database():
+        findings.sections["database"] = {"present": False}
+        findings.attention.append("This profile was never opened: it has no database yet.")
+        return
+    key = obtain_database_key(directory, force_key_file=force_key_file)
+    db = open_readonly(directory.database, key.key)
+    store = SqliteProfileStore(db)
+    try:
+        damaged = damaged_pages(db)
+        findings.sections["database"] = {
+            "present": True,
+            "bytes": directory.database.stat().st_size,
+            "key": key.place.value,
+            "damaged_pages": len(damaged),
+        }
+        if damaged:
+            findings.attention.append(f"The database is damaged: {len(damaged)} findings.")
+        _identity(store, findings)
+        _network(store, findings)
+    finally:
+        store.close()
+
+
+def _identity(store: SqliteProfileStore, findings: Findings) -> None:
+    profile = store.profile()
+    if profile is None:
+        findings.sections["identity"] = {"present": False}
+        return
+    identity = Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key)
+    groups = store.groups()
+    summaries = [store.summary(group.conversation_id) for group in groups]
+    findings.sections["identity"] = {
+        "present": True,
+        "name": profile.name,
+        "participant_id": identity.participant_id,
+        "fingerprint": identity.fingerprint,
+    }
+    findings.sections["conversations"] = {
+        "groups": len(groups),
+        "unread": sum(s.unread for s in summaries),
+        "waiting_to_send": sum(s.waiting_to_send for s in summaries),
+        "not_delivered": sum(s.failed for s in summaries),
+    }
+    failed = sum(s.failed for s in summaries)
+    if failed:
+        findings.attention.append(f"{failed} messages were not delivered; resend them.")
+
+
+def _network(store: SqliteProfileStore, findings: Findings) -> None:
+    port = store.value(PORT_KEY)
+    findings.sections["network"] = {
+        "port": int(port) if port else None,
+        "known_peers": len(store.node_addresses()),
+    }
+    findings.sections["counters"] = dict(store.counters())
+
+
+def _clock(findings: Findings) -> None:
+    now_s = time.time()
+    findings.sections["clock"] = {
+        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now_s)),
+        "plausible": now_s >= EARLIEST_PLAUSIBLE_CLOCK_S,
+    }
+    if now_s < EARLIEST_PLAUSIBLE_CLOCK_S:
+        findings.attention.append("This machine's clock is far in the past; set it.")
+
+
+def _as_object(findings: Findings) -> dict[str, object]:
+    return {"ok": not findings.attention, "attention": findings.attention, **findings.sections}
+
+
+def _page(findings: Findings) -> Iterator[str]:
+    for title, values in findings.sections.items():
+        yield title
+        if not values:
+            yield "  none"
+        for name, value in values.items():
+            yield f"  {name.replace('_', ' '):<24} {_shown(value)}"
+    yield ""
+    yield from findings.attention or ["Everything is well."]
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None:
+            return "not yet"
+        case bool():
+            return "yes" if value else "no"
+        case _:
+            return str(value)

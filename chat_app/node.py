@@ -1,0 +1,87 @@
+"""``causerie node``: the relay node alone, for a team, a LAN or tests, until it is interrupted.
+
+Its identity is a key file of its own in the profile directory, since it has no person and no
+database.  The port that it got is remembered beside it, so that addresses stay true.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from chat_app.logs import logging_to
+from chat_app.paths import ProfilePaths
+from chat_app.settings import load_settings
+from engine.core.errors import StorageError
+from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.node.service import run_node
+from engine.network.node.settings import NodeSettings
+from engine.network.waku.topics import Sharding
+from engine.persistence.lock import ProfileLock
+from engine.persistence.profile_directory import (
+    ProfileDirectory,
+    open_profile_directory,
+    write_private_file,
+)
+
+KEY_BYTES = 32
+
+
+def serve(paths: ProfilePaths, *, port: int | None, listen_host: str | None) -> int:
+    """Run until SIGINT or SIGTERM.  Raises ConfigError, StorageError, TransportError."""
+    settings = load_settings(paths.settings_file)
+    directory = open_profile_directory(paths.directory)
+    with ProfileLock(directory), logging_to(settings.log, paths.log_directory):
+        chosen = settings.network.port if port is None else port
+        node = NodeSettings(
+            network_key=_network_key(directory),
+            listen_host=listen_host or settings.network.listen_host,
+            port=chosen or None,
+            remembered_port=_remembered_port(directory),
+            sharding=Sharding(
+                cluster_id=settings.network.cluster, shard_count=settings.network.shards
+            ),
+        )
+        asyncio.run(_serve(node, directory, settings.network.peers))
+    return 0
+
+
+async def _serve(node: NodeSettings, directory: ProfileDirectory, peers: Sequence[str]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, stop.set)
+        except NotImplementedError:  # Windows: Ctrl+C raises KeyboardInterrupt instead
+            break
+
+    def ready(addresses: Sequence[str]) -> None:
+        for address in addresses:
+            sys.stdout.write(f"listening on {address}\n")
+        sys.stdout.flush()
+        if addresses:
+            port = parse_multiaddr(addresses[0]).port
+            write_private_file(directory.path / "node.port", f"{port}\n")
+
+    await run_node(node, ready=ready, stop=stop, peers=peers)
+
+
+def _network_key(directory: ProfileDirectory) -> bytes:
+    path = directory.path / "node.key"
+    try:
+        if not path.exists():
+            write_private_file(path, os.urandom(KEY_BYTES).hex() + "\n")
+        key = bytes.fromhex(path.read_text("ascii").strip())
+    except (OSError, ValueError) as error:
+        raise StorageError(f"The node's key {path} cannot be used.") from error
+    if len(key) != KEY_BYTES:
+        raise StorageError(f"The node's key {path} cannot be used: it has the wrong length.")
+    return key
+
+
+def _remembered_port(directory: ProfileDirectory) -> int | None:
+    try:
+        return int((directory.path / "node.port").read_text("ascii")) or None
+    except (OSError, ValueError):
+        return None

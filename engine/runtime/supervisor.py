@@ -1,0 +1,59 @@
+"""Keeps a profile's runners running: a failed one is thrown away and built anew from the store.
+
+After a StorageError memory may be ahead of the disk, so nothing of the old session survives.  The
+user is told "not saved" while it lasts, and told again when it is over.  Any other error that
+escapes a runner is a bug: logged with its traceback (types and places, never contents), and the
+runner is restarted all the same, since a chat that stops silently is worse.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from engine.core.counters import Counters
+from engine.core.errors import StorageError
+from engine.events import EngineEvent, NoticeCleared, NoticeLevel, NoticeRaised
+
+FIRST_DELAY_MS = 250
+LONGEST_DELAY_MS = 30_000
+STORAGE_NOTICE = "storage"
+
+logger = logging.getLogger(__name__)
+
+
+async def keep_running(
+    name: str,
+    load: Callable[[], Awaitable[None]],
+    run: Callable[[], Awaitable[None]],
+    *,
+    publish: Callable[[EngineEvent], None],
+    counters: Counters,
+) -> None:
+    """``load`` and ``run`` again and again, with growing pauses after failures, until cancelled."""
+    delay_ms = FIRST_DELAY_MS
+    failed = False
+    while True:
+        try:
+            await load()
+            if failed:
+                publish(NoticeCleared(key=STORAGE_NOTICE))
+                failed, delay_ms = False, FIRST_DELAY_MS
+            await run()
+        except StorageError as error:
+            failed = True
+            counters.add("runner.storage_failed")
+            logger.error(  # noqa: TRY400 - an expected failure: its type says it all
+                "storage failed", extra={"error": type(error).__name__, "area": name}
+            )
+            publish(
+                NoticeRaised(
+                    key=STORAGE_NOTICE,
+                    level=NoticeLevel.ERROR,
+                    text=f"Not saved: {error} Trying again by itself.",
+                )
+            )
+        except Exception:
+            counters.add("runner.crashed")
+            logger.exception("a runner ended unexpectedly", extra={"area": name})
+        await asyncio.sleep(delay_ms / 1000)
+        delay_ms = min(2 * delay_ms, LONGEST_DELAY_MS)

@@ -1,0 +1,159 @@
+"""Stored rows and membership → the read models that listeners are given.
+
+The delivery state is derived at every read from what only ever grows (who holds it) and from the
+audience, so it cannot move backwards: a message's audience is everybody who had joined when it was
+sent and has not left, and whoever proved to hold it since.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from engine.api import HolderView, Page
+from engine.core.ports import (
+    ConversationSummary,
+    GroupRecord,
+    MemberRecord,
+    StoredMessage,
+    StoredPage,
+)
+from engine.core.sds.types import HolderEntry
+from engine.core.types import DeliveryState, HolderSource, ParticipantId, UnixMs
+from engine.crypto.identity import fingerprint_of
+from engine.events import (
+    ConversationView,
+    DeliveryView,
+    MemberView,
+    MessageKind,
+    MessageView,
+    SpanKind,
+    TextSpan,
+)
+
+Members = Mapping[ParticipantId, MemberRecord]
+
+
+def message_view(stored: StoredMessage, members: Members, own_id: ParticipantId) -> MessageView:
+    record = stored.record
+    sender = members.get(record.sender_id)
+    return MessageView(
+        conversation_id=record.conversation_id,
+        position=record.position,
+        sender_id=record.sender_id,
+        sender_name=sender.name if sender else record.sender_id[:8],
+        is_own=record.is_own,
+        kind=MessageKind(record.kind),
+        text=record.text,
+        spans=tuple(
+            TextSpan(kind=SpanKind(s.kind), start=s.start, length=s.length, target=s.target)
+            for s in record.spans
+        ),
+        sent_ms=record.sent_ms,
+        delivery=delivery_view(stored, members, own_id) if record.is_own else None,
+        waiting=record.waiting,
+        late=record.late,
+    )
+
+
+def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId) -> DeliveryView:
+    certain = {h.participant_id for h in stored.holders if h.source is not HolderSource.BLOOM}
+    maybe = {h.participant_id for h in stored.holders} - certain
+    audience = audience_of(members, own_id, certain, sent_ms=stored.record.sent_ms)
+    base = stored.delivery.state if stored.delivery else DeliveryState.SENT
+    held_by = tuple(who for who in audience if who in certain)
+    maybe_held_by = tuple(who for who in audience if who in maybe)
+    if audience and len(held_by) == len(audience):
+        state = DeliveryState.HELD
+    elif held_by or maybe_held_by:
+        state = DeliveryState.POSSIBLY_HELD
+    else:
+        state = base
+    return DeliveryView(
+        state=state,
+        held_by=held_by,
+        maybe_held_by=maybe_held_by,
+        of=len(audience),
+        attempts=stored.delivery.attempts if stored.delivery else 0,
+        failure=stored.delivery.failure
+        if stored.delivery and state is DeliveryState.FAILED
+        else None,
+    )
+
+
+def audience_of(
+    members: Members, own_id: ParticipantId, certain: set[ParticipantId], *, sent_ms: UnixMs
+) -> list[ParticipantId]:
+    """Everybody whose holding counts for a message sent at ``sent_ms`` by our own clock."""
+    return [
+        who
+        for who, member in members.items()
+        if who != own_id
+        and member.left_ms is None
+        and (member.joined_ms <= sent_ms or who in certain)
+    ]
+
+
+def page_view(page: StoredPage, members: Members, own_id: ParticipantId) -> Page:
+    return Page(
+        messages=tuple(message_view(stored, members, own_id) for stored in page.messages),
+        has_older=page.has_older,
+        has_newer=page.has_newer,
+        older_count=page.older_count,
+        total=page.total,
+    )
+
+
+def member_views(members: Sequence[MemberRecord], own_id: ParticipantId) -> tuple[MemberView, ...]:
+    return tuple(
+        MemberView(
+            participant_id=member.participant_id,
+            name=member.name,
+            is_self=member.participant_id == own_id,
+            is_admin=member.is_admin,
+            has_left=member.left_ms is not None,
+            fingerprint=fingerprint_of(member.public_key),
+        )
+        for member in members
+    )
+
+
+def conversation_view(
+    group: GroupRecord,
+    members: Members,
+    summary: ConversationSummary,
+    own_id: ParticipantId,
+    *,
+    missing: int,
+) -> ConversationView:
+    last = summary.last_message
+    return ConversationView(
+        conversation_id=group.conversation_id,
+        name=group.name,
+        members=member_views(tuple(members.values()), own_id),
+        unread=summary.unread,
+        first_unread=summary.first_unread,
+        muted=group.muted,
+        last_message=message_view(last, members, own_id) if last else None,
+        missing=missing,
+        waiting_to_send=summary.waiting_to_send,
+        failed=summary.failed,
+        created_ms=group.created_ms,
+        draft=group.draft,
+    )
+
+
+def holder_views(
+    entries: Sequence[HolderEntry], members: Members, own_id: ParticipantId
+) -> tuple[HolderView, ...]:
+    """One line for every other current member: the surest that is known."""
+    certain = {e.participant_id: e for e in entries if e.source is not HolderSource.BLOOM}
+    known = {e.participant_id: e for e in entries} | certain
+    return tuple(
+        HolderView(
+            participant_id=who,
+            name=member.name,
+            certain=who in certain,
+            source=known[who].source.value if who in known else None,
+            since_ms=known[who].since_ms if who in known else None,
+        )
+        for who, member in members.items()
+        if who != own_id and member.left_ms is None
+    )

@@ -1,0 +1,24 @@
+"""Collects what one call on a session gives back, in order."""
+
+from dataclasses import dataclass, field
+
+from engine.core.ports import StoreWrite
+from engine.core.types import MessageId
+from engine.session.types import Note, SessionSend, SessionTransition
+
+
+@dataclass(slots=True)
+class Batch:
+    """Collects what one call gives back."""
+
+    writes: list[StoreWrite] = field(default_factory=list)
+    sends: list[SessionSend] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    def finish(self, message_id: MessageId | None = None) -> SessionTransition:
+        return SessionTransition(
+            writes=tuple(self.writes),
+            sends=tuple(self.sends),
+            notes=tuple(self.notes),
+            message_id=message_id,
+        )

@@ -1,0 +1,156 @@
+"""How groups begin: created here, joined by link, or loaded from the store.
+
+Gives records, writes and first words; it performs nothing itself.  A group begins with the author's
+own signed join, so that everybody can be told who that is; its creator adds that it exists.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.codec.invite import encode_invite
+from engine.codec.join import build_join, verify_join
+from engine.core.content import Body, Created
+from engine.core.counters import Counters
+from engine.core.invite import (
+    EPOCH_ID_BYTES,
+    EPOCH_KEY_BYTES,
+    GROUP_ID_BYTES,
+    Invite,
+    conversation_id_of,
+    group_id_of,
+)
+from engine.core.membership.members import Membership
+from engine.core.ports import (
+    GroupRecord,
+    MemberRecord,
+    OwnSequence,
+    ProfileRecord,
+    ProfileStore,
+    PutGroup,
+    PutMember,
+    PutNodeAddress,
+    StoreWrite,
+)
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.types import ChannelState
+from engine.core.types import ContentTopic, ConversationId, MessageId, ParticipantId, UnixMs
+from engine.crypto.identity import Identity, participant_id_of
+from engine.crypto.sealed import content_topic_of
+from engine.session.chance import Chance
+from engine.session.group import GroupSession, SessionSeed
+
+SMALL_GROUP = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupBook:
+    """The groups of one identity."""
+
+    store: ProfileStore
+    identity: Identity
+    profile: ProfileRecord
+    chance: Chance
+    counters: Counters
+    now_ms: Callable[[], UnixMs]
+    online: Callable[[], bool]
+
+    @property
+    def own_id(self) -> ParticipantId:
+        return self.identity.participant_id
+
+    def content_topic(self, group: GroupRecord) -> ContentTopic:
+        return content_topic_of(group.epoch_key)
+
+    def new_group(self, name: str) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
+        """A group of our own: its record, what to write, what to say first."""
+        random_bytes = self.chance.random_bytes
+        group = GroupRecord(
+            conversation_id=conversation_id_of(random_bytes(GROUP_ID_BYTES)),
+            name=name,
+            epoch_id=random_bytes(EPOCH_ID_BYTES),
+            epoch_key=random_bytes(EPOCH_KEY_BYTES),
+            admin_public_key=self.identity.public_key,
+            created_ms=self.now_ms(),
+        )
+        writes, join = self._beginning(group, ())
+        return group, writes, (Created(name=name), join)
+
+    def joined_group(
+        self, invite: Invite
+    ) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
+        """Somebody's group, by an invitation that the user agreed to."""
+        group = GroupRecord(
+            conversation_id=invite.conversation_id,
+            name=invite.group_name,
+            epoch_id=invite.epoch_id,
+            epoch_key=invite.epoch_key,
+            admin_public_key=invite.admin_public_key,
+            created_ms=self.now_ms(),
+        )
+        addresses = tuple(
+            PutNodeAddress(multiaddr=address, seen_ms=self.now_ms())
+            for address in invite.node_addresses
+        )
+        writes, join = self._beginning(group, addresses)
+        return group, writes, (join,)
+
+    def _beginning(
+        self, group: GroupRecord, more: Sequence[StoreWrite]
+    ) -> tuple[Sequence[StoreWrite], Body]:
+        now_ms = self.now_ms()
+        group_id = group_id_of(group.conversation_id)
+        join = build_join(
+            self.identity, group_id=group_id, name=self.profile.name, joined_ms=now_ms
+        )
+        membership = Membership(
+            group.conversation_id, verify_join=lambda j: verify_join(j, group_id=group_id)
+        )
+        admin_id = participant_id_of(group.admin_public_key)
+        records: dict[ParticipantId, MemberRecord | None] = {
+            admin_id: membership.admit_admin(admin_id, group.admin_public_key, name="Admin")
+        }
+        records[self.own_id] = membership.join(self.own_id, join)
+        writes: list[StoreWrite] = [
+            PutGroup(group=group, initial_state=ChannelState(lamport_timestamp=now_ms))
+        ]
+        writes += [PutMember(member=r) for r in records.values() if r is not None]
+        return (*writes, *more), join
+
+    def invite_link(self, group: GroupRecord, node_addresses: Sequence[str]) -> str:
+        return encode_invite(
+            Invite(
+                group_id=group_id_of(group.conversation_id),
+                group_name=group.name,
+                epoch_id=group.epoch_id,
+                epoch_key=group.epoch_key,
+                admin_public_key=group.admin_public_key,
+                inviter_name=self.profile.name,
+                node_addresses=tuple(node_addresses),
+            )
+        )
+
+    def load(self, group: GroupRecord) -> GroupSession:
+        """Build the session from the store; runs on the storage thread."""
+        conversation_id = group.conversation_id
+        members = self.store.members(conversation_id)
+        seed = SessionSeed(
+            group=group,
+            identity=self.identity,
+            members=members,
+            state=self.store.channel_state(conversation_id),
+            own_sequence=self._own_sequence(conversation_id),
+        )
+        small = len(members) <= SMALL_GROUP
+        return GroupSession(
+            seed,
+            chance=self.chance,
+            counters=self.counters,
+            config=SdsConfig.for_small_group() if small else SdsConfig(),
+            online=self.online(),
+            now_ms=self.now_ms(),
+        )
+
+    def _own_sequence(self, conversation_id: ConversationId) -> OwnSequence:
+        instance_id = self.profile.instance_id
+        kept = self.store.own_sequence(conversation_id, instance_id)
+        return kept or OwnSequence(instance_id=instance_id, sequence=0, previous_id=MessageId(""))

@@ -1,0 +1,172 @@
+"""The channel's events → what to write and what to tell: rows, delivery, gaps, typing.
+
+It turns the state machine's words into the window's: decoded content becomes a row, the outgoing
+buffer's state becomes "saved", "sent" or "failed".  It knows nothing of membership and bytes on
+the wire.
+"""
+
+from typing import assert_never
+
+from engine.codec.content import decode_content, decode_ephemeral
+from engine.core.content import Content
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError
+from engine.core.ports import DeliveryRecord, PutDelivery, PutMessage
+from engine.core.sds.types import (
+    ChannelState,
+    DependencyLost,
+    EphemeralReceived,
+    Event,
+    GapChanged,
+    HeldByChanged,
+    Message,
+    MessageDelivered,
+    MessageShownWaiting,
+    MissingState,
+    OutgoingChanged,
+    OutgoingState,
+    RepairRequested,
+)
+from engine.core.types import ConversationId, DeliveryState, MessageId, Position, UnixMs
+from engine.events import GapView
+from engine.session.batch import Batch
+from engine.session.rows import TEXT, row_of
+from engine.session.types import GapNoted, RowAdded, RowChanged, TypingNoted
+from engine.session.typing import TypingBoard
+
+GIVEN_UP = "Nobody took it after many tries. It is safe on this device."
+
+
+class Narrator:
+    """Starts from the saved state: which rows stand below a gap, and what is missing."""
+
+    def __init__(
+        self,
+        conversation_id: ConversationId,
+        *,
+        typing: TypingBoard,
+        state: ChannelState,
+        counters: Counters,
+    ) -> None:
+        self._conversation_id = conversation_id
+        self._typing = typing
+        self._shown_waiting = {e.message.message_id for e in state.incoming if e.shown}
+        self._missing = tuple(m for m in state.missing if m.state is MissingState.WANTED)
+        self._missing_total = len(self._missing)
+        self._waiting = len(state.incoming)
+        self._counters = counters
+
+    def tell(self, event: Event, batch: Batch, *, now_ms: UnixMs) -> Content | None:
+        """Note one event; gives back what was said if it was a delivery."""
+        match event:
+            case MessageDelivered():
+                return self._delivered(event, batch, now_ms=now_ms)
+            case MessageShownWaiting():
+                self._shown(event, batch, now_ms=now_ms)
+            case EphemeralReceived():
+                self._ephemeral(event.message, batch, now_ms=now_ms)
+            case GapChanged():
+                self._missing, self._missing_total = event.missing, event.missing_total
+                self._waiting = event.waiting
+                batch.notes.append(GapNoted())
+            case DependencyLost() | RepairRequested():
+                batch.notes.append(GapNoted())
+            case HeldByChanged():
+                batch.notes.append(RowChanged(message_id=event.message_id))
+            case OutgoingChanged():
+                self._outgoing_changed(event, batch)
+            case _:
+                assert_never(event)
+        return None
+
+    def gap(self) -> GapView | None:
+        wanted = self._missing
+        if not self._missing_total and not self._waiting:
+            return None
+        return GapView(
+            conversation_id=self._conversation_id,
+            missing=self._missing_total,
+            waiting=self._waiting,
+            since_ms=min((m.since_ms for m in wanted), default=UnixMs(0)),
+            requests=max((m.requests for m in wanted), default=0),
+            next_request_ms=min((m.request_at_ms for m in wanted), default=None),
+        )
+
+    def _delivered(self, event: MessageDelivered, batch: Batch, *, now_ms: UnixMs) -> Content:
+        message = event.message
+        content = decode_content(message.content or b"")
+        record = row_of(
+            self._conversation_id,
+            content,
+            position=event.position,
+            sender_id=message.sender_id,
+            is_own=event.is_own,
+            now_ms=now_ms,
+            late=event.late,
+        )
+        batch.writes.append(PutMessage(message=record))
+        if event.is_own:
+            batch.writes.append(self._delivery(message.message_id, DeliveryState.SAVED))
+        if message.message_id in self._shown_waiting:
+            self._shown_waiting.discard(message.message_id)
+            batch.notes.append(RowChanged(message_id=message.message_id))
+        else:
+            batch.notes.append(
+                RowAdded(
+                    message_id=message.message_id,
+                    is_own=event.is_own,
+                    notify=not event.is_own and record.kind == TEXT,
+                )
+            )
+        if self._typing.heard(message.sender_id, active=False, now_ms=now_ms):
+            batch.notes.append(TypingNoted())
+        return content
+
+    def _shown(self, event: MessageShownWaiting, batch: Batch, *, now_ms: UnixMs) -> None:
+        message = event.message
+        record = row_of(
+            self._conversation_id,
+            decode_content(message.content or b""),
+            position=Position(
+                lamport_timestamp=message.lamport_timestamp or 0, message_id=message.message_id
+            ),
+            sender_id=message.sender_id,
+            is_own=False,
+            now_ms=now_ms,
+            waiting=True,
+        )
+        self._shown_waiting.add(message.message_id)
+        batch.writes.append(PutMessage(message=record))
+        batch.notes.append(
+            RowAdded(message_id=message.message_id, is_own=False, notify=record.kind == TEXT)
+        )
+
+    def _ephemeral(self, message: Message, batch: Batch, *, now_ms: UnixMs) -> None:
+        try:
+            said = decode_ephemeral(message.content or b"")
+        except RemoteProtocolError as error:
+            self._counters.add(f"group.{error.reason}")
+            return
+        if self._typing.heard(message.sender_id, active=said.active, now_ms=now_ms):
+            batch.notes.append(TypingNoted())
+
+    def _outgoing_changed(self, event: OutgoingChanged, batch: Batch) -> None:
+        if event.state is OutgoingState.FAILED:
+            state = DeliveryState.FAILED
+        elif event.accepted or event.state is OutgoingState.ACKNOWLEDGED:
+            state = DeliveryState.SENT
+        else:
+            state = DeliveryState.SAVED
+        batch.writes.append(self._delivery(event.message_id, state))
+        batch.notes.append(RowChanged(message_id=event.message_id))
+
+    def _delivery(self, message_id: MessageId, state: DeliveryState) -> PutDelivery:
+        failed = state is DeliveryState.FAILED
+        return PutDelivery(
+            conversation_id=self._conversation_id,
+            message_id=message_id,
+            delivery=DeliveryRecord(
+                state=state,
+                failure=GIVEN_UP if failed else None,
+            ),
+        )

@@ -1,0 +1,58 @@
+"""An SDS message and its content → the row that a timeline shows.
+
+Spans are found once, here, when a row is stored, never while painting.
+"""
+
+from typing import assert_never
+
+from engine.core.content import Content, Created, Join, Leave, Text, Unsupported
+from engine.core.ports import MessageRecord, SpanRecord
+from engine.core.text_spans import find_spans
+from engine.core.types import ConversationId, ParticipantId, Position, UnixMs
+
+TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
+
+
+def row_of(  # noqa: PLR0913 - one keyword per fact of the row
+    conversation_id: ConversationId,
+    content: Content,
+    *,
+    position: Position,
+    sender_id: ParticipantId,
+    is_own: bool,
+    now_ms: UnixMs,
+    waiting: bool = False,
+    late: bool = False,
+) -> MessageRecord:
+    kind, text = _kind_and_text(content)
+    spans: tuple[SpanRecord, ...] = find_spans(text) if kind == TEXT else ()
+    return MessageRecord(
+        conversation_id=conversation_id,
+        position=position,
+        sender_id=sender_id,
+        is_own=is_own,
+        kind=kind,
+        text=text,
+        spans=spans,
+        sent_ms=content.sent_ms,
+        received_ms=now_ms,
+        waiting=waiting,
+        late=late,
+    )
+
+
+def _kind_and_text(content: Content) -> tuple[str, str]:
+    body = content.body
+    match body:
+        case Text():
+            return TEXT, body.text
+        case Created():
+            return CREATED, body.name
+        case Join():
+            return JOINED, body.name
+        case Leave():
+            return LEFT, ""
+        case Unsupported():
+            return UNSUPPORTED, body.kind
+        case _:
+            assert_never(body)

@@ -1,0 +1,75 @@
+"""What a conversation's session gives back: writes, publications, and notes on what changed.
+
+A session is sans-I/O like the state machines it composes.  A runner makes ``writes`` durable in one
+transaction, then performs ``sends``, then turns ``notes`` into events by reading the rows that they
+name.  Notes carry ids, not rows, so that what is shown is always what is on disk.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from engine.core.ports import StoreWrite
+from engine.core.sds.types import SendPurpose
+from engine.core.types import MessageId
+from engine.core.waku import WakuMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """Hand this to the network.  ``message_id`` is set when an own message's receipt matters."""
+
+    message: WakuMessage
+    purpose: SendPurpose
+    message_id: MessageId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadForRepair:
+    """Read this message's raw bytes and give them to ``repair``: somebody asked for it."""
+
+    message_id: MessageId
+
+
+SessionSend: TypeAlias = Publish | LoadForRepair
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowAdded:
+    message_id: MessageId
+    is_own: bool
+    notify: bool
+    """Worth a desktop notification: somebody else said it, live."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChanged:
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapNoted:
+    """Ask ``GroupSession.gap`` for what is missing now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembersNoted:
+    """Somebody joined or left, or a name changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypingNoted:
+    """Ask ``GroupSession.typing_now`` who is typing."""
+
+
+Note: TypeAlias = RowAdded | RowChanged | GapNoted | MembersNoted | TypingNoted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTransition:
+    """``writes`` first, in one transaction; then ``sends``; then ``notes``."""
+
+    writes: tuple[StoreWrite, ...] = ()
+    sends: tuple[SessionSend, ...] = ()
+    notes: tuple[Note, ...] = ()
+    message_id: MessageId | None = None
+    """The id of the message that a ``say`` made."""

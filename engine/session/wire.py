@@ -1,0 +1,99 @@
+"""The bytes of a group: what goes out is signed once and sealed afresh, what comes in is checked.
+
+Everything that a received payload must pass before anybody looks at membership: seal, signature,
+signer is sender (``engine.crypto.sealed``), SDS shape, content shape.  It keeps no state of the
+conversation; who is a member and what happens with a message is the session's business.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.codec.content import decode_content
+from engine.codec.sds import decode_message, encode_message
+from engine.core.content import Content
+from engine.core.invite import group_id_of
+from engine.core.ports import GroupRecord
+from engine.core.sds.types import Holdings, Message, SendPurpose
+from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
+from engine.core.waku import WakuMessage
+from engine.crypto.identity import Identity
+from engine.crypto.sealed import Opened, SealedGroup, content_topic_of
+from engine.session.types import Publish
+
+NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """A message whose seal, signature and sender check out; membership is still open.
+
+    ``content`` is None for sync and ephemeral messages.
+    """
+
+    opened: Opened
+    message: Message
+    content: Content | None
+    waku_hash: WakuHash
+
+    @property
+    def size(self) -> int:
+        return len(self.opened.raw)
+
+
+class GroupWire:
+    """One identity in one group and epoch."""
+
+    def __init__(
+        self, group: GroupRecord, identity: Identity, random_bytes: Callable[[int], bytes]
+    ) -> None:
+        self._identity = identity
+        self._random_bytes = random_bytes
+        self._sealed = SealedGroup(
+            group_id=group_id_of(group.conversation_id),
+            epoch_id=group.epoch_id,
+            epoch_key=group.epoch_key,
+        )
+        self.content_topic: ContentTopic = content_topic_of(group.epoch_key)
+
+    def sign(self, message: Message, holdings: Holdings | None, now_ms: UnixMs) -> bytes:
+        """The signed part that is kept, broadcast and resent."""
+        return self._sealed.sign(
+            self._identity, encode_message(message), holdings, signed_ms=now_ms
+        )
+
+    def wrap_repair(self, raw: bytes, *, now_ms: UnixMs) -> tuple[bytes, ParticipantId]:
+        """Our signature around somebody's signed part, and whose it is."""
+        author = self._sealed.read(raw).sender_id
+        return self._sealed.wrap_repair(self._identity, raw, None, signed_ms=now_ms), author
+
+    def publish(
+        self,
+        signed_part: bytes,
+        purpose: SendPurpose,
+        *,
+        statements: Sequence[bytes],
+        now_ms: UnixMs,
+        message_id: MessageId | None = None,
+    ) -> Publish:
+        """Seal afresh: no two copies are the same bytes, so no cache swallows the second."""
+        payload = self._sealed.seal(
+            signed_part, statements=statements, random_bytes=self._random_bytes
+        )
+        return Publish(
+            message=WakuMessage(
+                payload=payload,
+                content_topic=self.content_topic,
+                timestamp_ns=now_ms * NS_PER_MS,
+                ephemeral=True if purpose is SendPurpose.EPHEMERAL else None,
+            ),
+            purpose=purpose,
+            message_id=message_id,
+        )
+
+    def open(self, payload: bytes, waku_hash: WakuHash) -> Verified:
+        """Raises RemoteProtocolError with the reason for whatever does not check out."""
+        opened = self._sealed.open(payload)
+        message = decode_message(opened.sds_bytes)
+        is_content = not message.is_sync and not message.is_ephemeral
+        content = decode_content(message.content or b"") if is_content else None
+        return Verified(opened=opened, message=message, content=content, waku_hash=waku_hash)

@@ -1,0 +1,215 @@
+"""A whole sealed session as a participant of the simulated network: the same class the app runs.
+
+Identity, signatures, seals, membership, SDS, content and a store, with everything random drawn from
+the seed and the time handed in, so that a run is the same bit for bit.  Only the disk is a model
+(``MemoryProfileStore``), and writes are applied before anything is sent, as the real runner does.
+"""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+
+from engine.codec.envelope import decode_signed_part
+from engine.codec.invite import parse_invite
+from engine.codec.sds import decode_message
+from engine.codec.waku import decode_waku_message, encode_waku_message
+from engine.core.content import Body, Text
+from engine.core.counters import Counters
+from engine.core.faults import SeededRandom
+from engine.core.ports import ApplyChannel, GroupRecord, ProfileRecord, StoreWrite
+from engine.core.sds.types import (
+    AppendToLog,
+    MissingState,
+    PutHolder,
+    PutMissing,
+    SendPurpose,
+    Write,
+)
+from engine.core.types import HolderSource, InstanceId, ParticipantId, PubsubTopic, UnixMs
+from engine.crypto.identity import Identity
+from engine.network.waku.message_hash import message_hash
+from engine.persistence.memory_store import MemoryProfileStore
+from engine.session.chance import Chance
+from engine.session.group import GroupSession
+from engine.session.groups import GroupBook
+from engine.session.types import LoadForRepair, Publish, SessionTransition
+from engine.sim.judge import Observation
+from engine.sim.network import Outgoing
+
+_TOPIC = PubsubTopic("/waku/2/rs/42/0")
+
+
+def seeded_bytes(seed: int, name: str) -> Callable[[int], bytes]:
+    """A stream of bytes that is the same for a seed on every machine.  Not for real secrets."""
+    counter = 0
+
+    def take(count: int) -> bytes:
+        nonlocal counter
+        blocks = b""
+        while len(blocks) < count:
+            blocks += sha256(f"{seed}/{name}/{counter}".encode()).digest()
+            counter += 1
+        return blocks[:count]
+
+    return take
+
+
+class SessionParticipant:
+    """One person with a profile in memory and, once it began or joined one, a group."""
+
+    def __init__(self, name: str, *, seed: int, now_ms: UnixMs) -> None:
+        self.name = name
+        self.store = MemoryProfileStore()
+        self.counters = Counters()
+        self.sends: dict[SendPurpose, int] = {}
+        self.online = True
+        self._now_ms = now_ms
+        random_bytes = seeded_bytes(seed, name)
+        identity = Identity.generate(random_bytes)
+        self._book = GroupBook(
+            store=self.store,
+            identity=identity,
+            profile=ProfileRecord(
+                name=name,
+                signing_key=identity.signing_key,
+                encryption_key=identity.encryption_key,
+                network_key=random_bytes(32),
+                instance_id=InstanceId(random_bytes(16)),
+                created_ms=now_ms,
+            ),
+            chance=Chance(random_bytes=random_bytes, random_unit=SeededRandom(seed, name)),
+            counters=self.counters,
+            now_ms=lambda: self._now_ms,
+            online=lambda: self.online,
+        )
+        self.seen = Observation(participant_id=identity.participant_id)
+        self._group: GroupRecord | None = None
+        self._session: GroupSession | None = None
+
+    @property
+    def participant_id(self) -> ParticipantId:
+        return self._book.own_id
+
+    @property
+    def session(self) -> GroupSession:
+        if self._session is None:
+            raise LookupError(f"{self.name} is in no group")
+        return self._session
+
+    # --- what a user does ---
+
+    def create_group(self, name: str, *, now_ms: UnixMs) -> list[Outgoing]:
+        self._now_ms = now_ms
+        return self._begin(*self._book.new_group(name))
+
+    def invite_link(self) -> str:
+        if self._group is None:
+            raise LookupError(f"{self.name} is in no group")
+        return self._book.invite_link(self._group, ())
+
+    def join_group(self, link: str, *, now_ms: UnixMs) -> list[Outgoing]:
+        self._now_ms = now_ms
+        return self._begin(*self._book.joined_group(parse_invite(link)))
+
+    def say(self, body: Body, *, now_ms: UnixMs) -> list[Outgoing]:
+        self._now_ms = now_ms
+        transition = self.session.say(body, now_ms=now_ms)
+        if isinstance(body, Text) and transition.message_id is not None:
+            self.seen.sent.append(transition.message_id)
+        return self._perform(transition)
+
+    def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
+        self._now_ms, self.online = now_ms, online
+        return self._perform(self.session.connectivity(online=online, now_ms=now_ms))
+
+    def restart(self, *, now_ms: UnixMs) -> None:
+        """The process died; only what was written is left."""
+        self._now_ms = now_ms
+        if self._group is not None:
+            self._session = self._book.load(self._group)
+
+    # --- SimParticipant ---
+
+    def receive(self, payload: bytes, *, now_ms: UnixMs) -> Sequence[Outgoing]:
+        self._now_ms = now_ms
+        message = decode_waku_message(payload)
+        if message.content_topic != self.session.content_topic:
+            return []
+        return self._perform(
+            self.session.receive(message, message_hash(_TOPIC, message), now_ms=now_ms)
+        )
+
+    def advance(self, *, now_ms: UnixMs) -> Sequence[Outgoing]:
+        self._now_ms = now_ms
+        return self._perform(self.session.advance(now_ms=now_ms))
+
+    def next_deadline(self) -> UnixMs | None:
+        return self.session.next_deadline() if self._session else None
+
+    def observation(self) -> Observation:
+        """What the judge is shown."""
+        log = self.session.channel.snapshot().log
+        self.seen.log = [entry.position.message_id for entry in log]
+        self.seen.retransmissions = self.sends.get(SendPurpose.RETRANSMISSION, 0)
+        return self.seen
+
+    # --- the runner's part ---
+
+    def _begin(
+        self, group: GroupRecord, writes: Sequence[StoreWrite], opening: Sequence[Body]
+    ) -> list[Outgoing]:
+        self.store.apply(writes)
+        self._group = group
+        self._session = self._book.load(group)
+        return [out for body in opening for out in self.say(body, now_ms=self._now_ms)]
+
+    def _perform(self, transition: SessionTransition) -> list[Outgoing]:
+        self.store.apply(transition.writes)
+        for write in transition.writes:
+            if isinstance(write, ApplyChannel):
+                for channel_write in write.writes:
+                    self._watch(channel_write)
+        outgoing = []
+        for send in transition.sends:
+            publish = self._loaded(send) if isinstance(send, LoadForRepair) else send
+            if publish is not None:
+                outgoing.append(self._outgoing(publish))
+        return outgoing
+
+    def _loaded(self, send: LoadForRepair) -> Publish | None:
+        if self._group is None:
+            return None
+        raw = self.store.raw(self._group.conversation_id, send.message_id)
+        return self.session.repair(raw, now_ms=self._now_ms) if raw else None
+
+    def _outgoing(self, publish: Publish) -> Outgoing:
+        self.sends[publish.purpose] = self.sends.get(publish.purpose, 0) + 1
+        message_id, waku_hash = publish.message_id, message_hash(_TOPIC, publish.message)
+
+        def accepted(peers: int, now_ms: UnixMs) -> list[Outgoing]:
+            self._now_ms = now_ms
+            if message_id is None:
+                return []
+            return self._perform(
+                self.session.accepted(message_id, peers=peers, waku_hash=waku_hash, now_ms=now_ms)
+            )
+
+        return Outgoing(
+            payload=encode_waku_message(publish.message),
+            ephemeral=publish.purpose is SendPurpose.EPHEMERAL,
+            accepted=accepted,
+        )
+
+    def _watch(self, write: Write) -> None:
+        """The judge is told what became durable: that is what a restart would find."""
+        match write:
+            case AppendToLog(entry=entry, raw=raw):
+                message = decode_message(decode_signed_part(raw).sds_message)
+                history = tuple(dependency.message_id for dependency in message.causal_history)
+                self.seen.deliveries.append((entry.position.message_id, history))
+            case PutMissing(entry=missing) if missing.state is MissingState.LOST:
+                self.seen.lost.add(missing.entry.message_id)
+            case PutHolder(entry=holder) if holder.source is not HolderSource.BLOOM:
+                certain = self.seen.certain_holders.setdefault(holder.message_id, set())
+                certain.add(holder.participant_id)
+            case _:
+                pass
