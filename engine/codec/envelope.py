@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
-from engine.core.errors import RemoteProtocolError
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.types import ParticipantId, UnixMs
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from proto import envelope_pb2, sds_pb2
@@ -70,6 +70,9 @@ def decode_envelope(payload: bytes) -> tuple[bytes, bytes]:
 
 
 def encode_plaintext(signed_part: bytes, statements: Sequence[bytes]) -> bytes:
+    """Raises LocalProtocolError for statements that nobody would accept."""
+    if not _are_statements(statements):
+        raise LocalProtocolError("too many join statements, or too large ones")
     return envelope_pb2.SealedPlaintext(
         signed_part=signed_part, statements=statements
     ).SerializeToString(deterministic=True)
@@ -82,10 +85,15 @@ def decode_plaintext(plaintext: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     except DecodeError as error:
         raise RemoteProtocolError("malformed", "plaintext") from error
     statements = tuple(wire.statements)
-    too_large = any(len(statement) > MAX_STATEMENT_BYTES for statement in statements)
-    if not wire.signed_part or len(statements) > MAX_STATEMENTS or too_large:
+    if not wire.signed_part or not _are_statements(statements):
         raise RemoteProtocolError("malformed", "plaintext")
     return wire.signed_part, statements
+
+
+def _are_statements(statements: Sequence[bytes]) -> bool:
+    return len(statements) <= MAX_STATEMENTS and all(
+        len(statement) <= MAX_STATEMENT_BYTES for statement in statements
+    )
 
 
 def encode_header(header: EnvelopeHeader) -> bytes:

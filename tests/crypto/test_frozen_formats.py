@@ -254,11 +254,12 @@ def test_envelopes_stay() -> None:
     salt = bytes.fromhex(SEALED["salt"])
     assert signed.hex() == SEALED["signed_part"]
     assert repair.hex() == SEALED["repair"]
-    for part, payload in ((signed, "payload"), (repair, "repair_payload")):
+    payloads = ((signed, SEALED["payload"]), (repair, SEALED["repair_payload"]))
+    for part, payload in payloads:
         sealed = GROUP.seal(
             part, random_bytes=lambda _: salt, statements=[bytes.fromhex(SEALED["statement"])]
         )
-        assert sealed.hex() == SEALED[payload]
+        assert sealed.hex() == payload
     assert GROUP.group_tag.hex() == SEALED["group_tag"]
     assert content_topic_of(GROUP.epoch_key) == SEALED["content_topic"]
 

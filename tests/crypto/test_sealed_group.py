@@ -13,6 +13,7 @@ from engine.codec.envelope import (
     SignedPart,
     decode_envelope,
     decode_header,
+    decode_plaintext,
     decode_signed_part,
     encode_envelope,
     encode_header,
@@ -418,6 +419,9 @@ def test_statements_come_along_under_the_seal_and_are_bounded(
     payload = group.seal(signed, random_bytes=os.urandom, statements=statements)
     assert group.open(payload).statements == statements
     assert group.open(payload).raw == signed
-    for surplus in ((b"1", b"2", b"3"), (bytes(MAX_STATEMENT_BYTES + 1),)):
-        sealed = group.seal(signed, random_bytes=os.urandom, statements=surplus)
-        assert reason_of(group, sealed) == "malformed"
+    for surplus in ([b"1", b"2", b"3"], [bytes(MAX_STATEMENT_BYTES + 1)]):
+        with pytest.raises(LocalProtocolError):
+            group.seal(signed, random_bytes=os.urandom, statements=surplus)
+        plaintext = envelope_pb2.SealedPlaintext(signed_part=signed, statements=surplus)
+        with pytest.raises(RemoteProtocolError, match="malformed"):
+            decode_plaintext(plaintext.SerializeToString())
