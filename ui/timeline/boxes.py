@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
+from math import ceil
 from typing import TypeAlias
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -23,6 +24,7 @@ from ui.timeline.geometry import Geometry
 from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow, local_time
 from ui.timeline.words import (
     day_words,
+    gap_cause,
     gap_details,
     gap_since,
     gap_title,
@@ -103,6 +105,8 @@ class GapBox:
     details: str
     title_at: QRectF
     details_at: QRectF
+    cause: str
+    cause_at: QRectF
     parts: tuple[tuple[Part, QRectF], ...]
 
 
@@ -127,6 +131,8 @@ class Measure:
     geometry: Geometry
     bodies: BodyLayouts
     unfolded: Callable[[MessageId], bool]
+    explained: Callable[[], bool]
+    """Whether the gap's details are open."""
     now_ms: Callable[[], UnixMs]
 
     def box(self, row: Row) -> Box:
@@ -264,50 +270,52 @@ class Measure:
 
     def _gap(self, row: GapRow) -> GapBox:
         g, theme, now_ms = self.geometry, self.theme, self.now_ms()
-        metrics, label = theme.metrics, theme.type.label
+        metrics, label, small = theme.metrics, theme.type.label, theme.type.small
         title, details = gap_title(row.gap), gap_details(row.gap, now_ms)
         since = gap_since(row.gap, local_time(now_ms).date())
-        pad, edge = metrics.gap(12), metrics.gap(6)
+        cause = gap_cause(row.gap) if self.explained() else ""
+        pad, edge, inner = metrics.gap(12), metrics.gap(6), metrics.gap(8)
         button, fetch, ghost = self._gap_buttons()
         title_width = advance(strong(label), title) + advance(label.font, f" {since}")
-        details_width = advance(theme.type.small.font, details)
+        details_width = advance(small.font, details)
         card = g.card(metrics.gap(8), max(metrics.scaled(42), button + 2 * edge))
-        room = card.width() - pad - fetch - ghost - 2 * edge - 12
-        in_one_line = title_width + 12 + details_width <= room
-        buttons_beside = max(title_width, details_width) <= room and not g.narrow
-        details_height = theme.type.small.line_height
-        if not in_one_line or g.narrow:
-            if not buttons_beside:
-                details_height = self._wrapped(details, card.width() - 2 * pad)
-            text = label.line_height + details_height
-            below = 0 if buttons_beside else edge + button
-            card.setHeight(max(card.height(), text + below + 2 * metrics.gap(8)))
-        if in_one_line and not g.narrow:
-            title_y = details_y = card.center().y() - label.line_height / 2
-            details_x = card.left() + pad + title_width + 12
+        left, width = card.left() + pad, card.width() - 2 * pad
+        room = width + pad - fetch - ghost - 2 * edge - 12
+        beside = max(title_width, details_width) <= room and not g.narrow
+        if title_width + 12 + details_width <= room and not g.narrow:
+            y = card.center().y() - label.line_height / 2
+            title_at = QRectF(left, y, title_width, label.line_height)
+            start = left + title_width + 12
+            details_at = QRectF(start, y, room - title_width - 12, label.line_height)
         else:
-            title_y, details_x = card.top() + metrics.gap(8), card.left() + pad
-            details_y = title_y + label.line_height
-        if buttons_beside:
-            y = float(int(card.center().y() - button / 2))
-            fetch_rect = QRectF(card.right() - edge - fetch, y, fetch, button)
-            ghost_rect = QRectF(fetch_rect.left() - edge - ghost, y, ghost, button)
-        else:
-            y = float(int(card.bottom() - metrics.gap(8) - button))
-            fetch_rect = QRectF(card.left() + pad, y, fetch, button)
-            ghost_rect = QRectF(fetch_rect.right() + edge, y, ghost, button)
-        details_room = card.right() - pad - details_x
+            title_at = QRectF(left, card.top() + inner, title_width, label.line_height)
+            taken = small.line_height if beside else self._wrapped(details, width)
+            details_at = QRectF(left, title_at.bottom(), room if beside else width, taken)
+            card.setBottom(max(card.bottom(), details_at.bottom() + inner))
+        y = float(int(card.center().y() - button / 2)) if beside else details_at.bottom() + edge
+        fetch_x = card.right() - edge - fetch if beside else left
+        ghost_x = fetch_x - edge - ghost if beside else left + fetch + edge
+        if not beside:
+            card.setBottom(y + button + inner)
+        cause_at = QRectF()
+        if cause:
+            cause_at = QRectF(left, card.bottom() - 2, width, self._wrapped(cause, width))
+            card.setBottom(cause_at.bottom() + inner)
+        card.setHeight(float(ceil(card.height())))
         return GapBox(
             height=card.bottom() + edge,
             card=card,
             title=title,
             since=since,
             details=details,
-            title_at=QRectF(card.left() + pad, title_y, title_width, label.line_height),
-            details_at=QRectF(
-                details_x, details_y, details_room, max(details_height, label.line_height)
+            cause=cause,
+            title_at=title_at,
+            details_at=details_at,
+            cause_at=cause_at,
+            parts=(
+                (Part.GAP_DETAILS, QRectF(ghost_x, y, ghost, button)),
+                (Part.FETCH, QRectF(fetch_x, y, fetch, button)),
             ),
-            parts=((Part.GAP_DETAILS, ghost_rect), (Part.FETCH, fetch_rect)),
         )
 
     def _wrapped(self, words: str, width: float) -> float:

@@ -39,7 +39,6 @@ _PAGE_KEEPS = 48
 class TimelineInteraction(TimelineCanvas):
     linkActivated = Signal(str)
     fetchRequested = Signal()
-    gapDetailsRequested = Signal()
     resendRequested = Signal(str)
     """A message id, as in all signals about one message."""
     discardRequested = Signal(str)
@@ -81,7 +80,8 @@ class TimelineInteraction(TimelineCanvas):
             case Part.FETCH:
                 self.fetchRequested.emit()
             case Part.GAP_DETAILS:
-                self.gapDetailsRequested.emit()
+                self.scene.gap_explained = not self.scene.gap_explained
+                self.refresh()
             case Part.RESEND if message is not None:
                 self.resendRequested.emit(message.message_id)
             case Part.DISCARD if message is not None:

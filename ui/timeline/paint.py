@@ -285,12 +285,12 @@ class RowPainter:
         dashes.setCapStyle(Qt.PenCapStyle.FlatCap)
         p.setPen(dashes)
         p.drawLine(QPointF(x, 0), QPointF(x, box.height))
-        count = max(1, min(_MAX_GAP_BEADS, row.gap.missing + row.gap.lost))
+        count = max(1, min(_MAX_GAP_BEADS, row.gap.missing))
         pitch = _BEAD_PITCH * self._scale
         top = box.card.top() + min(box.card.height(), 3 * pitch) / 2 - (count - 1) * pitch / 2
         for bead in range(count):
             self._bead(top + bead * pitch, radius=g.bead, ring=theme.warnDot, halo=False)
-        hidden = row.gap.missing + row.gap.lost - _MAX_GAP_BEADS
+        hidden = row.gap.missing - _MAX_GAP_BEADS
         if hidden > 0:
             self._more_beads(top + (count - 1) * pitch, hidden)
         p.setPen(QPen(theme.warnLine, 1))
@@ -322,6 +322,8 @@ class RowPainter:
         rect.setLeft(rect.left() + advance(bold, f"{box.title} "))
         self._text(rect, box.since, theme.type.label.font, theme.warn, flags)
         wrapped = flags | Qt.TextFlag.TextWordWrap
+        if box.cause:
+            self._text(box.cause_at, box.cause, theme.type.small.font, theme.ink2, wrapped)
         self._text(box.details_at, box.details, theme.type.small.font, theme.ink2, wrapped)
 
     # common -------------------------------------------------------------------------------------

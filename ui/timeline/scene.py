@@ -46,6 +46,7 @@ class Scene:
         self.loaded = LoadedMessages()
         self.bodies = BodyLayouts()
         self.height = 0.0
+        self.gap_explained = False
         self._unfolded: OrderedDict[MessageId, None] = OrderedDict()
         self._boxes: OrderedDict[RowKey, tuple[MessageRow, BubbleBox]] = OrderedDict()
         self._measure = self._measured_for(geometry_for(0, narrow=False, theme=current_theme()))
@@ -57,6 +58,7 @@ class Scene:
             geometry=geometry,
             bodies=self.bodies,
             unfolded=self._unfolded.__contains__,
+            explained=lambda: self.gap_explained,
             now_ms=self.now_ms,
         )
 
@@ -77,6 +79,7 @@ class Scene:
         self.placing.reset()
         self._boxes.clear()
         self._unfolded.clear()
+        self.gap_explained = False
 
     def fit(self, width: float, height: float, *, narrow: bool) -> None:
         """A new viewport or theme: boxes are measured again when they come into view."""

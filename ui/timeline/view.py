@@ -31,6 +31,8 @@ _TARGET_SHARE = 0.3
 class TimelineView(TimelineInteraction):
     visibleUpTo = Signal(Position)
     """Everything up to here was on screen in an active window."""
+    pageShown = Signal()
+    """A page came and stands in the view."""
     loadFailed = Signal(str)
     """A page could not be read; the text is for the user."""
 
@@ -48,7 +50,7 @@ class TimelineView(TimelineInteraction):
         self._pager = Pager(source, applied=self._apply, failed=self._page_failed)
         self._waiting_events: list[Callable[[], None]] = []
         self._target: Position | float | None = None
-        self._seen_soon = self._timer(self._note_seen, single=True)
+        self._seen_soon = self._timer(self.note_seen, single=True)
         self.late_chip.clicked.connect(self.go_to_late)
         self.late_chip.dismissed.connect(self._dismiss_late)
         self.jump_button.clicked.connect(self.go_to_newest)
@@ -171,6 +173,12 @@ class TimelineView(TimelineInteraction):
                 self._show_target()
         self._deliver_waiting()
         self._changed()
+        self.pageShown.emit()
+
+    @property
+    def loading(self) -> bool:
+        """Whether a page is under way."""
+        return self._pager.busy
 
     def _page_failed(self, why: str) -> None:
         self._deliver_waiting()
@@ -272,7 +280,8 @@ class TimelineView(TimelineInteraction):
         window = self.window()
         return self.isVisible() and window.isActiveWindow() and not window.isMinimized()
 
-    def _note_seen(self) -> None:
+    def note_seen(self) -> None:
+        """Report what is in view; called by itself a moment after rows came into view."""
         if not self.is_watched():
             return
         limit = self.scene.height + 1

@@ -51,9 +51,7 @@ def body_words(message: MessageView) -> str:
 
 
 def gap_title(gap: GapView) -> str:
-    if gap.missing > 0:
-        return f"{count(gap.missing, 'message')} missing"
-    return f"{count(gap.lost, 'message')} lost"
+    return f"{count(gap.missing, 'message')} missing"
 
 
 def gap_since(gap: GapView, today: date) -> str:
@@ -63,19 +61,32 @@ def gap_since(gap: GapView, today: date) -> str:
 
 
 def gap_details(gap: GapView, now_ms: int) -> str:
-    """Cause and what happens next: how often asked, the next try, what waits behind."""
-    parts: list[str] = []
-    if gap.missing > 0:
-        times = {0: "Not asked yet", 1: "Asked once", 2: "Asked twice"}
-        asked = times.get(gap.requests, f"Asked {gap.requests} times")
-        parts.append(f"{asked}, {_next_try(gap, now_ms)}" if _next_try(gap, now_ms) else asked)
+    """What happens next: how often asked, the next try, what waits behind."""
+    times = {0: "Not asked yet", 1: "Asked once", 2: "Asked twice"}
+    asked = times.get(gap.requests, f"Asked {gap.requests} times")
+    next_try = _next_try(gap, now_ms)
+    words = f"{asked}, {next_try}" if next_try else asked
     if gap.waiting > 0:
-        parts.append(
-            f"{count(gap.waiting, 'message')} {'waits' if gap.waiting == 1 else 'wait'} behind"
-        )
-    if gap.lost > 0 and gap.missing > 0:
-        parts.append(f"{gap.lost} given up")
-    return " · ".join(parts)
+        words += f" · {count(gap.waiting, 'message')} {_waits(gap.waiting)} behind"
+    return words
+
+
+def gap_cause(gap: GapView) -> str:
+    """Cause and age in full, for who opens the details."""
+    them = "it" if gap.missing == 1 else "them"
+    words = (
+        f"Messages that arrived refer to {them}, but this device never received {them}. "
+        f"Noticed on {moment_words(gap.since_ms)}. The members of the group are asked again "
+        f"and again until {them if gap.missing == 1 else 'they'} "
+        f"{'arrives' if gap.missing == 1 else 'arrive'}"
+    )
+    if gap.waiting > 0:
+        words += f"; what {_waits(gap.waiting)} behind is shown below after a minute"
+    return f"{words}."
+
+
+def _waits(number: int) -> str:
+    return "waits" if number == 1 else "wait"
 
 
 def _next_try(gap: GapView, now_ms: int) -> str:
