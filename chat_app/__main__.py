@@ -56,7 +56,11 @@ def _dispatch(asked: argparse.Namespace) -> int:
 
             return open_window(
                 profile_paths(asked.profile, asked.profile_dir),
-                WindowOptions(port=asked.port, faults=asked.faults, invite=asked.invite),
+                WindowOptions(
+                    port=asked.port,
+                    faults=asked.faults,
+                    measure_start_ns=asked.measure_start_ns,
+                ),
             )
 
 
@@ -97,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SPEC",
         help="disturb what arrives, e.g. loss=0.3,delay=50..400ms,dup=0.05,reorder=0.1,seed=7",
     )
-    parser.set_defaults(command="window", invite=None)
+    parser.add_argument("--measure-start-ns", type=int, help=argparse.SUPPRESS)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
     doctor = commands.add_parser("doctor", help="how this profile is, on a page")
@@ -107,11 +111,6 @@ def _parser() -> argparse.ArgumentParser:
     _add_profile(node)
     _add_port(node)
     node.add_argument("--listen", metavar="HOST", help="address to listen on (default: settings)")
-    join = commands.add_parser("join", help="open the window with an invitation")
-    _add_profile(join)
-    _add_port(join)
-    join.add_argument("invite", metavar="LINK")
-    join.set_defaults(faults=None)
     return parser
 
 

@@ -1,0 +1,141 @@
+"""``causerie demo``: people in one process, each with a window, talk over a network that loses.
+
+Everything is real (profiles on disk, encrypted; nodes on loopback sockets; seals and SDS), except
+for the people, who follow a script, and the losses, which are put in.  So a newcomer sees ticks, a
+gap and its repair within a minute, and may join in by typing.  The profiles are thrown away.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QRect
+from PySide6.QtWidgets import QApplication
+
+from chat_app.compose import Overrides, build_engine
+from chat_app.qt_loop import run_on_qt
+from chat_app.settings import Settings, StorageSettings
+from engine.core.faults import FaultSpec, SeededRandom
+from engine.core.types import ConversationId
+from engine.persistence.profile_directory import open_profile_directory
+from engine.runtime.engine import Engine
+from ui.app import build_window
+from ui.settings import UiSettings
+from ui.window.main_window import MainWindow
+
+DEFAULT_PEOPLE = 2
+MOST_WINDOWS = 6
+NAMES = ("Ines", "Maya", "Jonas", "Priya", "Luc", "Tomas")
+DELAY_MS = (50, 400)
+PAUSE_S = (1.0, 2.5)
+GROUP = "Tide Gauge"
+LINES = (
+    "The sensor is on the pier. Bracket fits.",
+    "Lovely! Does it talk?",
+    "It talks! A reading every 30 seconds.",
+    "I'll put the level on the club page tonight.",
+    "Can somebody bring the spare battery on Saturday?",
+    "Yes, it's charged.",
+    "Low water is 10:52, so we have an hour before it's tight.",
+    "And the ladder? Tomas lent me his.",
+    "Then we need the long bolts, M8, stainless.",
+    "Have them. Also tape, and tea.",
+    "Tea is the important part.",
+    "Nine sharp at the slip, then.",
+    "The forecast says light wind from the west.",
+    "Good for the ladder, bad for sailing home.",
+    "We can row.",
+    "You can row. I'll hold the tea.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    name: str
+    engine: Engine
+    window: MainWindow
+
+
+def show_demo(*, participants: int | None, loss: float, seed: int) -> int:
+    """Run until the last window is closed.  Raises TransportError without a display."""
+    count = min(participants or DEFAULT_PEOPLE, MOST_WINDOWS)
+    faults = FaultSpec(loss=loss, delay_ms=DELAY_MS, seed=seed)
+
+    async def main() -> int:
+        with tempfile.TemporaryDirectory(prefix="causerie-demo-") as place:
+            people = [await _person(Path(place), name, faults) for name in NAMES[:count]]
+            try:
+                await _talk_until_closed(people, SeededRandom(seed, "demo"))
+            finally:
+                for person in people:
+                    await person.engine.stop()
+        return 0
+
+    return run_on_qt(main)
+
+
+async def _person(place: Path, name: str, faults: FaultSpec) -> Person:
+    directory = open_profile_directory(place / name)
+    settings = Settings(storage=StorageSettings(key="file"))
+    engine = build_engine(directory, settings, Overrides(port=0, faults=faults))
+    await engine.start()
+    await engine.create_identity(name)
+    return Person(name, engine, build_window(engine, UiSettings()))
+
+
+async def _talk_until_closed(people: Sequence[Person], random: SeededRandom) -> None:
+    first, *others = people
+    group = await first.engine.create_group(GROUP)
+    link = await first.engine.make_invite_link(group)
+    for person in others:
+        await person.engine.join_group(link)
+    await _show(people, group)
+    open_windows = {person.name for person in people}
+    all_closed = asyncio.Event()
+
+    def one_closed(name: str) -> None:
+        open_windows.discard(name)
+        if not open_windows:
+            all_closed.set()
+
+    for person in people:
+        person.window.closed.connect(lambda name=person.name: one_closed(name))
+    talk = asyncio.create_task(_talk(people, group, random))
+    await all_closed.wait()
+    talk.cancel()
+    await asyncio.gather(talk, return_exceptions=True)
+    for person in people:
+        await person.window.shutdown()
+
+
+async def _show(people: Sequence[Person], group: ConversationId) -> None:
+    for person, place in zip(people, _places(len(people)), strict=True):
+        person.window.setGeometry(place)
+        person.window.show()
+        await person.window.start()
+        person.window.open_conversation(group)
+        person.window.setWindowTitle(f"{person.name} · Causerie demo")
+
+
+def _places(count: int) -> list[QRect]:
+    """Side by side, in two rows from three windows on."""
+    screen = QApplication.primaryScreen().availableGeometry()
+    rows = 1 if count <= 2 else 2  # noqa: PLR2004 - two windows fit beside one another
+    columns = -(-count // rows)
+    width, height = screen.width() // columns, screen.height() // rows
+    return [
+        QRect(
+            screen.x() + (i % columns) * width, screen.y() + (i // columns) * height, width, height
+        )
+        for i in range(count)
+    ]
+
+
+async def _talk(people: Sequence[Person], group: ConversationId, random: SeededRandom) -> None:
+    """Say the lines once, in turn but not too regularly; then leave the floor to the user."""
+    for number, line in enumerate(LINES):
+        await asyncio.sleep(PAUSE_S[0] + random() * (PAUSE_S[1] - PAUSE_S[0]))
+        speaker = people[number % len(people)]
+        await speaker.engine.send_text(group, line)

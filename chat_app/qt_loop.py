@@ -1,0 +1,73 @@
+"""One Qt application on one qasync loop: starting it, the errors nobody caught, and its end.
+
+qasync's ways, each learnt the hard way: Qt must not quit by itself when the last window closes
+(pending tasks would be torn out of their loop); errors are caught in two places, Python's hook for
+slots and the loop's handler for tasks; and no dialog may spin a loop of its own.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+
+import qasync
+from PySide6.QtCore import QLibraryInfo
+from PySide6.QtWidgets import QApplication
+
+from engine.core.errors import TransportError
+
+logger = logging.getLogger(__name__)
+
+
+def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
+    """Make the application and its loop, run ``main`` to its end, take both down.
+
+    Raises TransportError where there is no display: it names what works without one.
+    """
+    require_display()
+    application = QApplication.instance() or QApplication(sys.argv[:1])
+    if not isinstance(application, QApplication):
+        raise TransportError("another Qt application without windows is running")
+    application.setApplicationName("causerie")
+    application.setApplicationDisplayName("Causerie")
+    application.setDesktopFileName("causerie")
+    application.setQuitOnLastWindowClosed(False)
+    sys.excepthook = _log_uncaught
+    with asyncio.Runner(loop_factory=lambda: _loop(application)) as runner:
+        return runner.run(main())
+
+
+def require_display() -> None:
+    """Qt would abort the process without a word that helps."""
+    needs_one = sys.platform.startswith("linux") and not os.environ.get("QT_QPA_PLATFORM")
+    if needs_one and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise TransportError(
+            "there is no display; use `xvfb-run -a causerie`, or `causerie demo --headless`"
+        )
+
+
+def qt_version() -> str:
+    return QLibraryInfo.version().toString()
+
+
+def _loop(application: QApplication) -> qasync.QEventLoop:
+    loop = qasync.QEventLoop(application)
+    loop.set_exception_handler(_log_task_error)
+    return loop
+
+
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    logger.error("an error escaped", exc_info=(kind, error, trace))
+
+
+def _log_task_error(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    del loop
+    error = context.get("exception")
+    if isinstance(error, BaseException):
+        logger.error("a task failed", exc_info=(type(error), error, error.__traceback__))
+    else:
+        logger.error("the loop complained")

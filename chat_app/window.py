@@ -1,0 +1,139 @@
+"""``causerie``: one profile in one window.
+
+Order matters.  Arguments, settings, profile directory and lock are checked before Qt shows
+anything, so that what is wrong is one line and exit status 2; the database and the port are tried
+before the window appears, for the same reason.
+"""
+
+import asyncio
+import importlib.metadata
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject
+
+from chat_app.compose import Overrides, build_engine
+from chat_app.logs import logging_to
+from chat_app.paths import ProfilePaths
+from chat_app.qt_loop import require_display, run_on_qt
+from chat_app.settings import Settings, load_settings
+from chat_app.settings_file import write_default
+from chat_app.window_memory import WindowMemory
+from chat_app.window_settings import WindowSettings
+from engine.core.faults import FaultSpec
+from engine.persistence.lock import ProfileLock
+from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
+from engine.runtime.engine import Engine
+from ui.app import build_window
+from ui.settings import UiSettings
+from ui.window.main_window import MainWindow, Surroundings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowOptions:
+    """What the command line said.
+
+    ``measure_start_ns``: the monotonic clock when the process was started; the window then prints
+    its first paint and memory as JSON, and closes.
+    """
+
+    port: int | None = None
+    faults: FaultSpec | None = None
+    measure_start_ns: int | None = None
+
+
+def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
+    """Run until the window is closed.
+
+    Raises ConfigError, StorageError, TransportError for what keeps it from opening.
+    """
+    require_display()
+    directory = open_profile_directory(paths.directory)
+    with ProfileLock(directory):
+        settings = _settings(paths)
+        with logging_to(settings.log, paths.log_directory):
+            return run_on_qt(lambda: _run(paths, directory, settings, options))
+
+
+def _settings(paths: ProfilePaths) -> Settings:
+    if not paths.settings_file.exists():
+        write_default(paths.settings_file)
+    return load_settings(paths.settings_file)
+
+
+async def _run(
+    paths: ProfilePaths, directory: ProfileDirectory, settings: Settings, options: WindowOptions
+) -> int:
+    engine = build_engine(directory, settings, Overrides(port=options.port, faults=options.faults))
+    try:
+        await engine.start()
+        memory = WindowMemory(
+            WindowSettings(settings, paths.settings_file), directory.path / "window.json"
+        )
+        window = make_window(engine, memory)
+        await show_until_closed(window, options)
+    finally:
+        await engine.stop()
+    return 0
+
+
+def make_window(engine: Engine, memory: WindowMemory) -> MainWindow:
+    return build_window(
+        engine,
+        UiSettings(load=memory.load, save=memory.save),
+        Surroundings(version=importlib.metadata.version("causerie")),
+    )
+
+
+async def show_until_closed(window: MainWindow, options: WindowOptions) -> None:
+    closed = asyncio.Event()
+    window.closed.connect(closed.set)
+    painted = FirstPaint(window) if options.measure_start_ns is not None else None
+    window.show()
+    await window.start()
+    if painted is not None and options.measure_start_ns is not None:
+        await painted.wait()
+        sys.stdout.write(json.dumps(_start_figures(painted, options.measure_start_ns)) + "\n")
+        window.close()
+    await closed.wait()
+    await window.shutdown()
+    window.deleteLater()
+
+
+class FirstPaint(QObject):
+    """Notes when the window was first painted with its conversations in it."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self.at_ns = 0
+        self._painted = asyncio.Event()
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        if event.type() == QEvent.Type.Paint and not self.at_ns:
+            self.at_ns = time.monotonic_ns()
+            self._painted.set()
+        return super().eventFilter(watched, event)
+
+    async def wait(self) -> None:
+        await self._painted.wait()
+
+
+def _start_figures(painted: FirstPaint, started_ns: int) -> dict[str, float]:
+    return {
+        "first_paint_ms": (painted.at_ns - started_ns) / 1e6,
+        "ready_ms": (time.monotonic_ns() - started_ns) / 1e6,
+        "resident_mib": _resident_bytes() / 2**20,
+    }
+
+
+def _resident_bytes() -> int:
+    """Linux only; elsewhere 0, which no benchmark takes for a result."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * 4096
