@@ -62,7 +62,8 @@ class Claims:
         return (
             (instance_id, item)
             for instance_id, numbers in new.items()
-            for item in old.get(instance_id, _NOTHING).holes(numbers)
+            if numbers != (before := old.get(instance_id, _NOTHING))
+            for item in before.holes(numbers)
         )
 
     def holds(self, participant_id: ParticipantId, instance_id: InstanceId, sequence: int) -> bool:
@@ -108,18 +109,17 @@ class Claims:
         for instance_id in list(self._log.instances()):
             theirs = claim.sets.get(instance_id)
             mine = self._log.held(instance_id)
-            if mine is None or (theirs is None and not complete):
+            if mine is None or mine == theirs or (theirs is None and not complete):
                 continue
             yield self._holes(instance_id, theirs or _NOTHING, mine)
 
     def _holes(
         self, instance_id: InstanceId, theirs: SequenceSet, mine: SequenceSet
     ) -> Iterator[tuple[InstanceId, int]]:
-        ranges = theirs.ranges()
-        partial = len(ranges) >= self._config.holdings_max_ranges
+        partial = len(theirs) >= self._config.holdings_max_ranges
         for item in theirs.holes(mine):
             for sequence in range(item.first, item.last + 1):
-                if partial and sequence > ranges[-1].last:
+                if partial and sequence > theirs.lasts[-1]:
                     return
                 yield instance_id, sequence
 

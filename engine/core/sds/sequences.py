@@ -49,8 +49,9 @@ class SequenceSet:
 
     __hash__ = None  # type: ignore[assignment]  # mutable
 
-    def __bool__(self) -> bool:
-        return bool(self.firsts)
+    def __len__(self) -> int:
+        """Number of ranges."""
+        return len(self.firsts)
 
     def ranges(self, limit: int | None = None) -> tuple[SequenceRange, ...]:
         """The oldest ``limit`` ranges."""

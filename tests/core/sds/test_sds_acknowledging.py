@@ -1,0 +1,184 @@
+"""Review ACK Status and the table of holders: certain only what is signed, never backwards."""
+
+import pytest
+
+from engine.core.sds.bloom import BloomFilter
+from engine.core.sds.types import HeldByChanged, HolderEntry, MessageReceived, OutgoingChanged
+from engine.core.types import HolderSource, MessageId, ParticipantId
+from engine.sim.channel_participant import ChannelParticipant
+from tests.core.sds.sds_bench import (
+    ALICE,
+    BOB,
+    CAROL,
+    NOW,
+    after,
+    content,
+    dep,
+    entries,
+    holds,
+    id_of,
+    member,
+    opened,
+    said,
+    sync,
+)
+
+
+def bloom_of(*ids: MessageId) -> bytes:
+    bloom = BloomFilter(capacity=64, fixed=False)
+    for message_id in ids:
+        bloom.add(message_id)
+    return bytes(bloom)
+
+
+def sent_by(alice: ChannelParticipant, text: str = "mine") -> MessageReceived:
+    (sent,) = opened(alice.send(text, now_ms=NOW))
+    return sent
+
+
+def held_by(alice: ChannelParticipant) -> tuple[dict[ParticipantId, HolderSource], list[str]]:
+    """(certain holders with source, maybe holders) as last told by the last input."""
+    (event,) = said(alice, HeldByChanged)
+    assert isinstance(event, HeldByChanged)
+
+    def sources(holders: tuple[HolderEntry, ...]) -> dict[ParticipantId, HolderSource]:
+        return {entry.participant_id: entry.source for entry in holders}
+
+    return sources(event.certain), list(sources(event.maybe))
+
+
+def states(alice: ChannelParticipant) -> list[str]:
+    return [event.state.value for event in said(alice, OutgoingChanged)]  # type: ignore[union-attr]
+
+
+def test_a_causal_history_acknowledges_and_ends_the_rebroadcast() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    alice.handle(content(BOB, "reply", lamport=NOW + 1, history=dep(mine)), now_ms=after(1))
+    assert held_by(alice) == ({BOB: HolderSource.CAUSAL}, [])
+    assert states(alice) == ["acknowledged"]
+    assert alice.channel.snapshot().outgoing == ()
+
+
+def test_sync_messages_and_messages_with_unmet_dependencies_acknowledge_too() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    alice.handle(sync(BOB, history=dep(mine)), now_ms=after(1))
+    assert states(alice) == ["acknowledged"]
+    waiting = content(CAROL, "w", lamport=NOW + 1, history=(*dep(mine), *entries("missing")))
+    alice.handle(waiting, now_ms=after(1))
+    certain, _ = held_by(alice)
+    assert certain.keys() == {BOB, CAROL}
+
+
+def test_a_duplicate_is_reviewed_like_the_first_copy() -> None:
+    alice = member()
+    reply = content(BOB, "reply", lamport=NOW + 1)
+    alice.handle(reply, now_ms=NOW)
+    mine = sent_by(alice)
+    bloom = content(BOB, "reply", lamport=NOW + 1, bloom=bloom_of(id_of(mine)))
+    alice.handle(bloom, now_ms=after(2))
+    assert states(alice) == ["possibly_acknowledged"]
+
+
+def test_filters_only_ever_say_possibly_however_many_agree() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    bloom = bloom_of(id_of(mine))
+    for number in range(5):
+        alice.handle(sync(BOB, bloom=bloom, lamport=NOW + number), now_ms=after(number))
+    alice.handle(sync(CAROL, bloom=bloom), now_ms=after(9))
+    assert held_by(alice) == ({}, [BOB, CAROL])
+    (entry,) = alice.channel.snapshot().outgoing
+    assert entry.state == "possibly_acknowledged"
+
+
+@pytest.mark.parametrize("bloom", [b"\xff" * 64, b"\xff" * 18_752, b"\xff" * 63])
+def test_an_overfull_or_misshapen_filter_is_ignored_and_counted(bloom: bytes) -> None:
+    alice = member()
+    sent_by(alice)
+    alice.handle(sync(BOB, bloom=bloom), now_ms=after(1))
+    assert alice.events == []
+    assert sum(alice.counters.snapshot().values()) == 1
+
+
+def test_holdings_cover_bursts_longer_than_a_history() -> None:
+    alice = member()
+    for number in range(30):
+        alice.send(str(number), now_ms=after(number))
+    alice.handle(sync(BOB, holdings=holds((ALICE, 1, 29))), now_ms=after(100))
+    assert len(said(alice, HeldByChanged)) == 29
+    assert [entry.message_id for entry in alice.channel.snapshot().outgoing] == alice.seen.sent[29:]
+    alice.handle(sync(BOB, holdings=holds((ALICE, 1, 30)), lamport=NOW + 1), now_ms=after(101))
+    assert len(said(alice, HeldByChanged)) == 1
+
+
+def test_unverified_senders_are_only_ever_maybe_yet_end_the_rebroadcast() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    claim = sync(BOB, history=dep(mine), holdings=holds((ALICE, 1, 1)), verified=False)
+    alice.handle(claim, now_ms=after(1))
+    assert held_by(alice) == ({}, [BOB])
+    assert states(alice) == ["acknowledged"]
+
+
+def test_whoever_repairs_our_message_holds_it() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    again = MessageReceived(
+        message=mine.message, raw=mine.raw, author=mine.author, repaired_by=CAROL
+    )
+    alice.handle(again, now_ms=after(1))
+    assert held_by(alice) == ({CAROL: HolderSource.REPAIR}, [])
+
+
+def test_a_state_never_moves_backwards_and_the_first_certain_source_stays() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    alice.handle(sync(BOB, bloom=bloom_of(id_of(mine))), now_ms=after(1))
+    assert held_by(alice) == ({}, [BOB])
+    alice.handle(sync(BOB, holdings=holds((ALICE, 1, 1)), lamport=NOW + 1), now_ms=after(2))
+    assert held_by(alice) == ({BOB: HolderSource.HOLDINGS}, [])
+    alice.handle(
+        sync(BOB, lamport=NOW + 2, history=dep(mine), bloom=bloom_of(id_of(mine))),
+        now_ms=after(3),
+    )
+    assert said(alice, HeldByChanged) == []
+
+
+def test_review_ends_when_everybody_holds_it() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    alice.handle(sync(BOB, history=dep(mine)), now_ms=after(1))
+    assert len(alice.channel.snapshot().holders) == 1
+    alice.handle(sync(CAROL, history=dep(mine)), now_ms=after(2))
+    certain, _ = held_by(alice)
+    assert certain.keys() == {BOB, CAROL}
+    assert alice.channel.snapshot().holders == ()
+
+
+def test_review_ends_after_thirty_days() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    alice.handle(sync(BOB, history=dep(mine)), now_ms=after(1))
+    later = after(31 * 24 * 3_600_000)
+    alice.send("much later", now_ms=later)
+    alice.handle(sync(CAROL, history=dep(mine), lamport=later), now_ms=later)
+    assert said(alice, HeldByChanged) == []
+
+
+def test_a_member_who_left_is_not_waited_for() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    alice.handle(sync(BOB, history=dep(mine)), now_ms=after(1))
+    alice.set_members(frozenset({ALICE, BOB}), now_ms=after(2))
+    assert alice.channel.snapshot().holders == ()
+
+
+def test_lying_holdings_about_absurd_ranges_cost_nothing() -> None:
+    alice = member()
+    sent_by(alice)
+    claim = sync(BOB, holdings=holds((ALICE, 1, 2**50), (CAROL, 1, 2**50)))
+    alice.handle(claim, now_ms=after(1))
+    certain, _ = held_by(alice)
+    assert certain == {BOB: HolderSource.HOLDINGS}

@@ -1,0 +1,109 @@
+"""The filter is js-waku's bit for bit, and grows and rolls over without forgetting the newest."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.sds.bloom import (
+    JS_BITS,
+    JS_BYTES,
+    BloomFilter,
+    ReceivedBloom,
+    base_hashes,
+    false_positive_rate,
+    positions,
+)
+from engine.core.types import MessageId
+from tests.core.sds.sds_bench import after, member, opened
+
+Vector = dict[str, Any]
+VECTORS = cast(
+    "dict[str, list[Vector]]",
+    json.loads(
+        (Path(__file__).parents[2] / "vectors" / "sds" / "bloom.json").read_text(encoding="utf-8")
+    ),
+)
+
+
+def _ids(start: int, end: int) -> list[MessageId]:
+    return [
+        MessageId(hashlib.sha256(f"sds-vector-{number}".encode()).hexdigest())
+        for number in range(start, end)
+    ]
+
+
+# js-waku hashes other characters by a way of its own; ids are ASCII everywhere (see docs/sds.md).
+ASCII = [vector for vector in VECTORS["hashN"] if not vector["nonAscii"]]
+
+
+@pytest.mark.parametrize("vector", ASCII, ids=lambda vector: repr(vector["item"]))
+def test_positions(vector: Vector) -> None:
+    found = positions(base_hashes(vector["item"]), vector["maxValue"])
+    assert list(found) == vector["positions"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["states"], ids=lambda vector: f"n={vector['n']}")
+def test_states(vector: Vector) -> None:
+    bloom = BloomFilter(capacity=10_000, fixed=True)
+    for message_id in _ids(0, vector["n"]):
+        assert not bloom.add(message_id)
+    data = bytes(bloom)
+    assert data.hex() == vector["hex"]
+    assert int.from_bytes(data, "big").bit_count() == vector["popcount"]
+    received = ReceivedBloom(data)
+    assert all(received.may_contain(base_hashes(item)) for item in _ids(0, vector["n"]))
+    found = [
+        number
+        for number, item in enumerate(_ids(100_000, 120_000), 100_000)
+        if received.may_contain(base_hashes(item))
+    ]
+    assert found == vector["falsePositivesInRange_100000_119999"]
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 18_751, 18_753])
+def test_a_length_that_is_no_whole_number_of_words_is_refused(length: int) -> None:
+    with pytest.raises(RemoteProtocolError) as caught:
+        ReceivedBloom(bytes(length))
+    assert caught.value.reason == "bloom_bad_length"
+
+
+@given(st.integers(0, 700))
+def test_sized_filter_has_room_and_keeps_the_design_error(count: int) -> None:
+    bloom = BloomFilter(capacity=1_000, fixed=False)
+    ids = _ids(0, count)
+    for number, message_id in enumerate(ids, 1):
+        if bloom.add(message_id):
+            bloom.rebuild(ids[:number])
+    data = bytes(bloom)
+    assert len(data) % 8 == 0
+    assert len(data) <= 2 * max(count, 16) * 14.4 / 8 + 8
+    assert false_positive_rate(data) < 0.003
+    received = ReceivedBloom(data)
+    assert all(received.may_contain(base_hashes(item)) for item in ids)
+
+
+def test_the_open_filter_always_has_its_one_size() -> None:
+    bloom = BloomFilter(capacity=10_000, fixed=True)
+    assert len(bytes(bloom)) == JS_BYTES
+    assert max(positions(base_hashes("a"), JS_BITS)) < JS_BITS
+
+
+def test_a_channel_rolls_over_to_the_newest_and_stays_below_the_design_error() -> None:
+    alice = member()
+    for number in range(1_000):
+        alice.send(str(number), now_ms=after(number))
+    sent = list(alice.seen.sent)
+    (last,) = opened(alice.send("last", now_ms=after(2_000)))
+    data = last.message.bloom_filter
+    assert data is not None
+    assert false_positive_rate(data) < 0.002
+    received = ReceivedBloom(data)
+    kept = [received.may_contain(base_hashes(item)) for item in sent]
+    assert all(kept[-128:])
+    assert sum(kept[:500]) < 10

@@ -1,0 +1,145 @@
+"""Send Message: clock, history, filter, one transaction, and what goes out when."""
+
+import pytest
+
+from engine.core.errors import LocalProtocolError
+from engine.core.sds.bloom import ReceivedBloom, base_hashes
+from engine.core.sds.types import (
+    AppendToLog,
+    CopyAccepted,
+    MessageDelivered,
+    OutgoingChanged,
+    PutOutgoing,
+    SaveClock,
+    SendContent,
+)
+from tests.core.sds.sds_bench import (
+    ALICE,
+    BOB,
+    CAROL,
+    NOW,
+    SMALL,
+    after,
+    content,
+    id_of,
+    log_of,
+    member,
+    opened,
+    said,
+)
+
+
+def test_lamport_is_the_clock_or_one_more_than_before() -> None:
+    alice = member()
+    lamports = [
+        opened(alice.send(text, now_ms=now_ms))[0].message.lamport_timestamp
+        for text, now_ms in (("a", NOW), ("b", NOW), ("c", after(50)), ("d", after(10)))
+    ]
+    assert lamports == [NOW, NOW + 1, NOW + 50, NOW + 51]
+
+
+def test_log_filter_and_outgoing_buffer_change_in_the_step_that_sends() -> None:
+    alice = member()
+    transition = alice.channel.handle(SendContent(content=b"hello"), now_ms=NOW)
+    kinds = [type(write) for write in transition.writes]
+    assert {SaveClock, AppendToLog, PutOutgoing} <= set(kinds)
+    assert len(transition.sends) == 1
+    delivered = next(e for e in transition.events if isinstance(e, MessageDelivered))
+    assert delivered.is_own
+    assert not delivered.late
+
+
+def test_history_is_the_newest_ten_oldest_first_with_sender_and_hint() -> None:
+    alice = member()
+    first = content(BOB, "from bob")
+    alice.handle(first, now_ms=NOW)
+    for number in range(12):
+        (sent,) = opened(alice.send(str(number), now_ms=after(number + 1)))
+        if number == 3:
+            own = id_of(sent)
+            copy = CopyAccepted(message_id=own, peers=1, retrieval_hint=b"h" * 32)
+            alice.handle(copy, now_ms=after(5))
+        if number == 4:
+            history = sent.message.causal_history
+            assert [e.message_id for e in history] == log_of(alice)[:-1]
+            assert history[0].sender_id == BOB
+            assert history[0].retrieval_hint == first.retrieval_hint
+            assert history[-1].message_id == own
+            assert history[-1].retrieval_hint == b"h" * 32
+            assert history[-1].sender_id == ALICE
+    assert len(sent.message.causal_history) == 10
+    assert [e.message_id for e in sent.message.causal_history] == log_of(alice)[-11:-1]
+
+
+def test_consecutive_offline_messages_list_each_other_and_go_out_in_order() -> None:
+    alice = member()
+    alice.set_online(False, now_ms=NOW)
+    assert alice.send("one", now_ms=after(1)) == []
+    assert alice.send("two", now_ms=after(2)) == []
+    alice.set_online(True, now_ms=after(1_000))
+    sent = []
+    while len(sent) < 2:
+        deadline = alice.next_deadline()
+        assert deadline is not None
+        assert deadline <= after(1_000 + SMALL.online_jitter_ms)
+        sent += opened(alice.advance(now_ms=deadline))
+    assert [item.message.content and item.message.content[24:] for item in sent] == [b"one", b"two"]
+    assert [e.message_id for e in sent[1].message.causal_history] == [id_of(sent[0])]
+
+
+def test_the_filter_excludes_the_message_itself_and_includes_the_ones_before() -> None:
+    alice = member()
+    (first,) = opened(alice.send("one", now_ms=NOW))
+    (second,) = opened(alice.send("two", now_ms=NOW))
+    assert second.message.bloom_filter is not None
+    bloom = ReceivedBloom(second.message.bloom_filter)
+    assert bloom.may_contain(base_hashes(id_of(first)))
+    assert not bloom.may_contain(base_hashes(id_of(second)))
+
+
+def test_holdings_go_with_the_first_and_every_twentieth_content_message() -> None:
+    alice = member()
+    with_holdings = [
+        number
+        for number in range(45)
+        if opened(alice.send(str(number), now_ms=after(number)))[0].holdings is not None
+    ]
+    assert with_holdings == [0, 20, 40]
+
+
+def test_an_accepted_copy_is_told_once_and_its_hint_kept_for_the_latest() -> None:
+    alice = member()
+    (sent,) = opened(alice.send("one", now_ms=NOW))
+    for number, hint in enumerate((b"1" * 32, b"2" * 32)):
+        copy = CopyAccepted(message_id=id_of(sent), peers=2, retrieval_hint=hint)
+        alice.handle(copy, now_ms=after(number))
+        assert len(said(alice, OutgoingChanged)) == (1 if number == 0 else 0)
+    assert alice.channel.snapshot().log[0].retrieval_hint == b"2" * 32
+    assert alice.channel.snapshot().outgoing[0].accepted
+
+
+def test_nobody_reachable_is_not_accepted() -> None:
+    alice = member()
+    (sent,) = opened(alice.send("one", now_ms=NOW))
+    alice.handle(CopyAccepted(message_id=id_of(sent), peers=0), now_ms=NOW)
+    assert not alice.channel.snapshot().outgoing[0].accepted
+
+
+def test_ephemeral_messages_are_bare_and_leave_no_trace() -> None:
+    alice = member()
+    before = alice.channel.snapshot()
+    (sent,) = opened(alice.send_ephemeral("typing", now_ms=NOW))
+    message = sent.message
+    assert message.is_ephemeral
+    assert (message.causal_history, message.bloom_filter) == ((), None)
+    assert alice.channel.snapshot() == before
+    alice.set_online(False, now_ms=NOW)
+    assert alice.send_ephemeral("typing", now_ms=NOW) == []
+
+
+def test_our_own_mistakes_are_local_errors() -> None:
+    alice = member(members=frozenset({ALICE, CAROL}))
+    with pytest.raises(LocalProtocolError):
+        alice.handle(SendContent(content=b""), now_ms=NOW)
+    with pytest.raises(LocalProtocolError):
+        alice.send_ephemeral("", now_ms=NOW)
