@@ -8,8 +8,8 @@ from ui.theme import current_theme
 _MOST_UNREAD = 999
 
 
-def badge_text(number: int) -> str:
-    return str(number) if number <= _MOST_UNREAD else f"{_MOST_UNREAD}+"
+def badge_text(number: int, most: int = _MOST_UNREAD) -> str:
+    return str(number) if number <= most else f"{most}+"
 
 
 def draw_badge(painter: QPainter, right_middle: QPointF, text: str, *, muted: bool) -> float:

@@ -120,6 +120,7 @@ class Text(QLabel):
         self._face: TypeRole = face
         self._colour: ColourRole = colour
         self._strong = strong
+        self._column = 0
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(wrap)
         self.setText(text)
@@ -130,6 +131,21 @@ class Text(QLabel):
         self._colour = colour
         self._dress()
 
+    def set_column(self, width: int) -> None:
+        """Wrap at this width wherever it stands, as high as the words need."""
+        self._column = width
+        self._dress()
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        self._fit_column()
+
+    def _fit_column(self) -> None:
+        if self._column:
+            self.setFixedWidth(self._column)
+            line = int(face_of(current_theme(), self._face).line_height)
+            self.setFixedHeight(max(line, self.heightForWidth(self._column)))
+
     def _dress(self) -> None:
         theme = current_theme()
         face = face_of(theme, self._face)
@@ -138,6 +154,7 @@ class Text(QLabel):
         palette.setColor(QPalette.ColorRole.WindowText, colour_of(theme, self._colour))
         self.setPalette(palette)
         self.setMinimumHeight(int(face.line_height))
+        self._fit_column()
 
 
 class ElidedText(Text):
@@ -242,20 +259,21 @@ class Button(QPushButton):
         icon_name: str | None = None,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(literal(text), parent)
+        super().__init__(parent)
         self._kind: ButtonKind = kind
         self._size: ButtonSize = size
         self._icon_name = icon_name
         self.setProperty("kind", kind)
-        self.setProperty("size", size)
-        self.setAccessibleName(text)
+        self.setProperty("extent", size)
+        self.rename(text)
         self.setAutoDefault(False)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme_changed.connect(self._dress)
         self._dress()
 
     def rename(self, text: str) -> None:
-        self.setText(literal(text))
+        # Qt leaves hardly any room between an icon and the words.
+        self.setText(literal(text) if self._icon_name is None else f" {literal(text)}")
         self.setAccessibleName(text)
 
     def changeEvent(self, event: QEvent) -> None:

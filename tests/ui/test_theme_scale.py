@@ -3,7 +3,6 @@
 import pytest
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication
-from pytestqt.qtbot import QtBot
 
 from ui.theme import (
     Metrics,
@@ -15,12 +14,6 @@ from ui.theme import (
     theme_changed,
 )
 from ui.theme.avatars import fnv_1a_32
-
-
-def application() -> QApplication:
-    app = QApplication.instance()
-    assert isinstance(app, QApplication)
-    return app
 
 
 @pytest.mark.parametrize(
@@ -54,8 +47,8 @@ def test_text_grows_at_once_and_spacing_later_and_slower() -> None:
     assert [Metrics(p).gap(12) for p in (85, 100, 130, 200)] == [12, 12, 12, 16]
 
 
-def test_switching_changes_the_palette_and_tells_once(qtbot: QtBot) -> None:
-    app = application()
+def test_switching_changes_the_palette_and_tells_once(qapp: QApplication) -> None:
+    app = qapp
     set_theme(app, ThemeMode.LIGHT)
     told: list[ThemeMode] = []
 
@@ -73,8 +66,8 @@ def test_switching_changes_the_palette_and_tells_once(qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize(("asked", "given"), [(10, 85), (150, 150), (900, 200)])
-def test_text_size_is_kept_within_its_bounds(qtbot: QtBot, asked: int, given: int) -> None:
-    app = application()
+def test_text_size_is_kept_within_its_bounds(qapp: QApplication, asked: int, given: int) -> None:
+    app = qapp
     try:
         theme = set_theme(app, ThemeMode.LIGHT, text_percent=asked)
         assert theme.metrics.text_percent == given

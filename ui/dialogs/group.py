@@ -199,8 +199,9 @@ def scrolling(content: QWidget, name: str) -> QScrollArea:
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidgetResizable(True)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(content)
+    # Both are filled by default, and the second only once it was handed over.
     area.viewport().setAutoFillBackground(False)
     content.setAutoFillBackground(False)
-    area.setWidget(content)
     area.setMinimumHeight(min(_LIST_HEIGHT, content.sizeHint().height() + 4))
     return area

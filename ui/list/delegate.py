@@ -23,6 +23,7 @@ from ui.words import is_group, list_time, one_line
 
 _ROW, _AVATAR, _RAIL_AVATAR, _RAIL_ROW = 60, 42, 40, 54
 _STACK_TIME_FROM_PERCENT = 150
+_MOST_IN_RAIL = 99
 _Index = QModelIndex | QPersistentModelIndex
 
 
@@ -98,7 +99,12 @@ class ConversationDelegate(QStyledItemDelegate):
         _avatar(painter, avatar, conversation)
         if conversation.unread:
             corner = QPointF(min(avatar.right() + 7, box.right()), avatar.bottom() - 5)
-            draw_badge(painter, corner, badge_text(conversation.unread), muted=conversation.muted)
+            draw_badge(
+                painter,
+                corner,
+                badge_text(conversation.unread, _MOST_IN_RAIL),
+                muted=conversation.muted,
+            )
         elif conversation.failed or conversation.missing:
             painter.setPen(QPen(theme.danger if conversation.failed else theme.warnDot, 2))
             painter.setBrush(theme.panel)

@@ -50,10 +50,10 @@ QPushButton[kind="ghost"] {{
 QPushButton[kind="ghost"]:focus, QPushButton[kind="danger"]:focus,
 QPushButton[kind="warning"]:focus {{ border: 2px solid {focus}; }}
 QPushButton[kind="ghost"]:hover {{ background: {_hex(c.hover)}; }}
-QPushButton[size="big"] {{
+QPushButton[extent="big"] {{
   {body}; min-height: {m.scaled(38)}px; padding: 0 {m.gap(18)}px; border-radius: {m.gap(11)}px;
 }}
-QPushButton[size="small"] {{
+QPushButton[extent="small"] {{
   {_px(type_.caption)}; min-height: {m.scaled(24)}px; padding: 0 {m.gap(10)}px;
   border-radius: {m.gap(8)}px;
 }}
@@ -72,14 +72,24 @@ QToolButton[kind="send"]:disabled {{ background: {_hex(c.surface2)}; }}
 
 
 def _fields(c: Colours, type_: TypeScale, m: Metrics) -> str:
+    dark = c.ink.lightness() > c.canvas.lightness()
     return f"""
 QLineEdit, QPlainTextEdit[kind="field"] {{
   {_px(type_.body)}; color: {_hex(c.ink)}; background: {_hex(c.surface)};
   border: 1px solid {_hex(c.line2)}; border-radius: {m.gap(Radius.BUTTON)}px;
   padding: 0 {m.gap(10)}px; min-height: {m.scaled(34)}px;
+  placeholder-text-color: {_hex(c.ink3)};
   selection-background-color: {_hex(c.accent)}; selection-color: {_hex(c.onAccent)};
 }}
 QPlainTextEdit[kind="field"] {{ padding: {m.gap(Spacing.SMALL)}px {m.gap(Spacing.SNUG)}px; }}
+QPlainTextEdit[kind="message"] {{
+  {_px(type_.body)}; color: {_hex(c.ink)}; background: {_hex(c.surface2 if dark else c.surface)};
+  border: 1px solid {_hex(c.line2)}; border-radius: {m.gap(Radius.ROW)}px; padding: 0;
+  placeholder-text-color: {_hex(c.ink3)};
+  selection-background-color: {_hex(c.accent)}; selection-color: {_hex(c.onAccent)};
+}}
+QPlainTextEdit[kind="message"]:focus {{ border-color: {_hex(c.focus)}; }}
+QPlainTextEdit[kind="message"]:disabled {{ border-color: {_hex(c.line)}; }}
 QLineEdit:focus, QPlainTextEdit[kind="field"]:focus {{ border: 2px solid {_hex(c.focus)}; }}
 QLineEdit[kind="search"] {{
   {_px(type_.label)}; background: {_hex(c.surface2)}; border-color: {_hex(c.line)};

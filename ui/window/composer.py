@@ -17,6 +17,7 @@ from ui.words import one_line
 MAX_PASTE_CHARACTERS = 16 * MAX_TEXT_BYTES
 """More than this is refused as a whole: it stays in the clipboard."""
 _BOX = 38
+_OUTLINE = 1
 _MAX_HEIGHT_SHARE = 0.4
 _DRAFT_AFTER_MS = 400
 _TYPING_AGAIN_AFTER_MS = 3000
@@ -37,7 +38,7 @@ class MessageBox(QPlainTextEdit):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setProperty("kind", "field")
+        self.setProperty("kind", "message")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
@@ -216,10 +217,13 @@ class Composer(Area):
         metrics = current_theme().metrics
         document_lines = max(1.0, self.box.document().size().height())
         line = self.box.fontMetrics().lineSpacing()
-        frame = metrics.gap(6) * 2 + 4
-        least = max(metrics.scaled(_BOX), line + frame)
-        most = max(least, int(self._room * _MAX_HEIGHT_SHARE) - 16)
-        wanted = int(document_lines * line) + frame + 2
+        least = max(metrics.scaled(_BOX), line + metrics.gap(10))
+        frame = least - line
+        above = frame // 2 - _OUTLINE
+        self.box.setViewportMargins(metrics.gap(12), above, metrics.gap(4), above)
+        whole_lines = (int(self._room * _MAX_HEIGHT_SHARE) - 16 - frame) // line
+        most = max(least, whole_lines * line + frame)
+        wanted = int(document_lines * line) + frame
         fits = wanted <= most
         policy = Qt.ScrollBarPolicy
         self.box.setVerticalScrollBarPolicy(

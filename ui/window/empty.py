@@ -9,6 +9,7 @@ from ui.glyphs import Glyph, draw_glyph
 from ui.theme import Theme, current_theme, theme_changed
 
 _PICTURE = QSize(320, 190)
+_COLUMN = 400
 _GHOSTS = ((34.0, 176.0, (96.0, 60.0)), (95.0, 132.0, (74.0, 44.0)))
 """Centre of the bead, width of the bubble, widths of its two lines."""
 
@@ -99,7 +100,8 @@ class EmptyPage(Area):
             hints.addWidget(Text(words, face="small", colour="ink3"))
             hints.addSpacing(8)
         hints.addStretch(1)
-        self._words.setFixedWidth(400)
+        theme_changed.connect(self._dress)
+        self._dress()
         page = QVBoxLayout(self)
         page.setContentsMargins(12, 12, 12, 42)
         page.addStretch(1)
@@ -124,3 +126,6 @@ class EmptyPage(Area):
                 "Join with an invitation or start a group."
                 " Everyone in it sees the same messages in the same order."
             )
+
+    def _dress(self) -> None:
+        self._words.set_column(current_theme().metrics.scaled(_COLUMN))

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QPointF, QRectF, QSize, Signal
+from PySide6.QtGui import QIcon, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.events import ConversationView, MessageView
@@ -16,6 +16,8 @@ from ui.window.beads import BeadStrip
 from ui.words import is_group, members_line, one_line, present_members, typing_line
 
 _HEIGHT = 58
+_BACK_WIDTH = 1.7
+_MOST_UNREAD = 99
 _SHORT_BELOW = 560
 _NO_BEADS_BELOW = 300
 _SEALED = "Messages are sealed for the members of this group"
@@ -51,22 +53,24 @@ class BackButton(IconButton):
         self.setAccessibleName(f"{name}, {unread} unread" if unread else name)
         self.update()
 
-    def sizeHint(self) -> QSize:
-        return self.size()
-
     def _dress(self) -> None:
+        """Wider than high: the arrow stands left, so that the badge leaves it free."""
         super()._dress()
-        side = self.height()
-        self.setFixedSize(int(side * 1.4), side)
+        self.setIcon(QIcon())
+        self.setFixedSize(int(self.height() * _BACK_WIDTH), self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        side = theme.metrics.scaled(20)
+        arrow = QRectF(4, (self.height() - side) / 2, side, side)
+        draw_icon(painter, "back", arrow, theme.ink2)
         if self._unread:
-            painter = QPainter(self)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            top_right = QRectF(self.rect()).topRight()
-            top_right.setY(current_theme().metrics.scaled(10))
-            draw_badge(painter, top_right, badge_text(self._unread), muted=False)
+            words = badge_text(self._unread, _MOST_UNREAD)
+            at = QPointF(self.width(), theme.metrics.scaled(10))
+            draw_badge(painter, at, words, muted=False)
 
 
 class ConversationHeader(Area):

@@ -88,6 +88,7 @@ class Body(QSplitter):
         self._main.setVisible(mode is not Mode.NARROW or self._shows_main)
         if rail:
             self._panel.setFixedWidth(metrics.scaled(_RAIL))
+            self.setSizes([metrics.scaled(_RAIL), max(1, self.width() - metrics.scaled(_RAIL))])
         elif mode is Mode.NARROW:
             self._panel.setMinimumWidth(0)
             self._panel.setMaximumWidth(_UNBOUNDED)

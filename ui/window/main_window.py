@@ -67,7 +67,6 @@ class MainWindow(QMainWindow):
         self._surroundings = surroundings
         self._leaving = False
         self.looks = Looks(settings)
-        self.looks = Looks(settings)
         self._wanted = ConversationId("")
         self.tasks = Tasks(self)
         self.bridge = EngineBridge(engine, self)

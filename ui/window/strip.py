@@ -65,18 +65,19 @@ class StatusStrip(Area):
         super().__init__("panel", edges=("top",))
         self.setAccessibleName("Status")
         self._connection: ConnectionView | None = None
+        self._missing = self._to_send = self._not_sent = 0
         self._dot = Dot()
         self._link = Text(face="caption", colour="ink2")
-        self._asking = Text(face="caption", colour="warn", strong=True)
-        self._waiting = Text(face="caption", colour="ink2")
-        self._failed = Text(face="caption", colour="danger", strong=True)
         self._traffic = Text(face="caption", colour="ink2")
         self._traffic.setToolTip(plain_tip("Sent and received since the start"))
         self._row = QHBoxLayout(self)
         self._row.addWidget(self._dot)
         self._row.addWidget(self._link)
         self._dividers: list[tuple[_Divider, Text]] = []
-        for text in (self._asking, self._waiting, self._failed):
+        asking = Text(face="caption", colour="warn", strong=True)
+        waiting = Text(face="caption", colour="ink2")
+        not_sent = Text(face="caption", colour="danger", strong=True)
+        for text in (asking, waiting, not_sent):
             divider = _Divider()
             self._dividers.append((divider, text))
             self._row.addWidget(divider)
@@ -98,15 +99,22 @@ class StatusStrip(Area):
         self._fit()
 
     def show_totals(self, conversations: Sequence[ConversationView]) -> None:
-        missing = sum(view.missing for view in conversations)
-        waiting = sum(view.waiting_to_send for view in conversations)
-        failed = sum(view.failed for view in conversations)
-        self._asking.setText(f"Asking for {count(missing, 'message')}" if missing else "")
-        self._waiting.setText(f"{waiting} waiting to send" if waiting else "")
-        self._failed.setText(f"{failed} not sent" if failed else "")
-        for divider, text in self._dividers:
-            text.setVisible(bool(text.text()))
-            divider.setVisible(bool(text.text()))
+        self._missing = sum(view.missing for view in conversations)
+        self._to_send = sum(view.waiting_to_send for view in conversations)
+        self._not_sent = sum(view.failed for view in conversations)
+        self._fit()
+
+    def _show_totals(self, *, short: bool) -> None:
+        asking = f"Asking for {count(self._missing, 'message')}"
+        waiting = f"{self._to_send} waiting to send"
+        not_sent = f"{self._not_sent} not sent"
+        shorter = f"{self._missing} missing", f"{self._to_send} waiting", not_sent
+        shown = shorter if short else (asking, waiting, not_sent)
+        numbers = self._missing, self._to_send, self._not_sent
+        for (divider, text), words, number in zip(self._dividers, shown, numbers, strict=True):
+            text.setText(words)
+            text.setVisible(bool(number))
+            divider.setVisible(bool(number))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -115,6 +123,7 @@ class StatusStrip(Area):
     def _fit(self) -> None:
         room = self.width() / current_theme().metrics.factor
         self._traffic.setVisible(room >= _SHORT_BELOW)
+        self._show_totals(short=room < _SHORT_BELOW)
         if self._connection is not None:
             short = room < _SHORT_BELOW
             words = connection_word if short else connection_line

@@ -1,0 +1,373 @@
+"""An engine in memory that does what a test tells it: every command works, and can be made to fail.
+
+It keeps the contract of ``engine.api`` as the window sees it: rows ordered by position, pages by
+key, and an event for every change, told after the change.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from engine.api import PAGE_SIZE, ChatEngine, HolderView, InvitePreview, Listener, Page
+from engine.core.errors import InviteError
+from engine.core.types import (
+    ConversationId,
+    DeliveryState,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+from engine.events import (
+    ConnectionChanged,
+    ConnectionLevel,
+    ConnectionView,
+    ConversationAdded,
+    ConversationChanged,
+    ConversationRemoved,
+    ConversationView,
+    DeliveryView,
+    EngineEvent,
+    GapUpdated,
+    GapView,
+    IdentityView,
+    MemberView,
+    MessageAdded,
+    MessageChanged,
+    MessageKind,
+    MessageRemoved,
+    MessageView,
+)
+
+START_MS = 1_795_000_000_000
+SELF_ID = ParticipantId("a" * 32)
+FINGERPRINT = "4fd1 90ab 77c2 1e05"
+GOOD_LINK = "causerie:join/good"
+OFFLINE = ConnectionView(
+    level=ConnectionLevel.OFFLINE, peers=0, reason="No peer answers.", bytes_in=0, bytes_out=0
+)
+
+
+def member(name: str, *, is_self: bool = False, is_admin: bool = False) -> MemberView:
+    participant_id = SELF_ID if is_self else ParticipantId(name.lower().ljust(32, "0")[:32])
+    return MemberView(
+        participant_id=participant_id,
+        name=name,
+        is_self=is_self,
+        is_admin=is_admin,
+        has_left=False,
+        fingerprint=FINGERPRINT,
+    )
+
+
+class ScriptedEngine(ChatEngine):
+    def __init__(self, *, name: str | None = "Ines") -> None:
+        self.listeners: list[Listener] = []
+        self.own: IdentityView | None = None if name is None else self._identity(name)
+        self.views: dict[ConversationId, ConversationView] = {}
+        self.rows: dict[ConversationId, dict[MessageId, MessageView]] = {}
+        self.gaps: dict[ConversationId, GapView] = {}
+        self.holder_views: tuple[HolderView, ...] = ()
+        self.link_view: ConnectionView = OFFLINE
+        self.failures: dict[str, list[Exception]] = {}
+        self.gate = asyncio.Event()
+        """``send_text`` waits while it is not set."""
+        self.gate.set()
+        self.calls: list[tuple[str, object]] = []
+        self._lamport = 0
+
+    # --- what a test does -------------------------------------------------------------------------
+
+    def fail(self, method: str, error: Exception) -> None:
+        """The next call of ``method`` raises."""
+        self.failures.setdefault(method, []).append(error)
+
+    def called(self, method: str) -> list[object]:
+        return [argument for name, argument in self.calls if name == method]
+
+    def tell(self, event: EngineEvent) -> None:
+        for listener in tuple(self.listeners):
+            listener(event)
+
+    def connect(self, *, peers: int = 7) -> None:
+        self.link_view = ConnectionView(
+            level=ConnectionLevel.GOOD,
+            peers=peers,
+            reason="Two Stores answer.",
+            bytes_in=3_900_000,
+            bytes_out=1_230_000,
+        )
+        self.tell(ConnectionChanged(connection=self.link_view))
+
+    def add_group(self, name: str, others: Iterable[str] = ("Maya",)) -> ConversationId:
+        conversation_id = ConversationId(f"group-{len(self.views)}-{name}")
+        members = (member("Ines", is_self=True), *(member(other) for other in others))
+        members = (replace(members[0], is_admin=True), *members[1:])
+        self.views[conversation_id] = ConversationView(
+            conversation_id=conversation_id,
+            name=name,
+            members=members,
+            unread=0,
+            first_unread=None,
+            muted=False,
+            last_message=None,
+            missing=0,
+            waiting_to_send=0,
+            failed=0,
+            created_ms=UnixMs(START_MS + len(self.views)),
+            draft="",
+        )
+        self.rows[conversation_id] = {}
+        self.tell(ConversationAdded(conversation=self.views[conversation_id]))
+        return conversation_id
+
+    def receive(
+        self,
+        conversation_id: ConversationId,
+        sender: str,
+        text: str,
+        *,
+        minute: int = 0,
+        notify: bool = True,
+    ) -> MessageView:
+        """Somebody else's message arrives; it is unread until the window says otherwise."""
+        row = self.row(conversation_id, member(sender), text, minute)
+        self.arrive(row, notify=notify)
+        return row
+
+    def arrive(self, message: MessageView, *, notify: bool = True) -> None:
+        conversation_id = message.conversation_id
+        self.rows[conversation_id][message.message_id] = message
+        view = self.views[conversation_id]
+        first = view.first_unread if view.unread else message.position
+        self.tell(MessageAdded(message=message, notify=notify and not view.muted))
+        self.change(conversation_id, unread=view.unread + 1, first_unread=first)
+
+    def change(self, conversation_id: ConversationId, **changes: object) -> None:
+        """A new state of the conversation, told to the window."""
+        rows = sorted(self.rows[conversation_id].values(), key=lambda row: row.position)
+        view = replace(self.views[conversation_id], last_message=rows[-1] if rows else None)
+        self.views[conversation_id] = replace(view, **changes)  # type: ignore[arg-type]
+        self.tell(ConversationChanged(conversation=self.views[conversation_id]))
+
+    def set_gap(self, conversation_id: ConversationId, missing: int) -> None:
+        gap = GapView(
+            conversation_id=conversation_id,
+            missing=missing,
+            waiting=1,
+            since_ms=UnixMs(START_MS),
+            requests=1,
+            next_request_ms=UnixMs(START_MS + 12_000),
+        )
+        if missing:
+            self.gaps[conversation_id] = gap
+        else:
+            self.gaps.pop(conversation_id, None)
+        self.tell(GapUpdated(conversation_id=conversation_id, gap=gap if missing else None))
+        self.change(conversation_id, missing=missing)
+
+    def deliver(
+        self, conversation_id: ConversationId, message_id: MessageId, delivery: DeliveryView
+    ) -> None:
+        row = replace(self.rows[conversation_id][message_id], delivery=delivery)
+        self.rows[conversation_id][message_id] = row
+        self.tell(MessageChanged(message=row))
+        failed = sum(
+            1
+            for other in self.rows[conversation_id].values()
+            if other.delivery is not None and other.delivery.state is DeliveryState.FAILED
+        )
+        self.change(conversation_id, failed=failed)
+
+    # --- ChatEngine: identity and conversations ---------------------------------------------------
+
+    def subscribe(self, listener: Listener, /) -> Callable[[], None]:
+        self.listeners.append(listener)
+        return lambda: self.listeners.remove(listener)
+
+    def identity(self) -> IdentityView | None:
+        return self.own
+
+    async def create_identity(self, name: str) -> IdentityView:
+        self._enter("create_identity", name)
+        self.own = self._identity(name)
+        return self.own
+
+    async def conversations(self) -> Sequence[ConversationView]:
+        self._enter("conversations", None)
+        return tuple(self.views.values())
+
+    async def create_group(self, name: str) -> ConversationId:
+        self._enter("create_group", name)
+        return self.add_group(name, others=())
+
+    async def make_invite_link(self, conversation_id: ConversationId) -> str:
+        self._enter("make_invite_link", conversation_id)
+        return f"{GOOD_LINK}/{conversation_id}"
+
+    def preview_invite(self, link: str) -> InvitePreview:
+        if not link.startswith("causerie:join/"):
+            raise InviteError("This is not an invitation: it starts with causerie:join/.")
+        if not link.startswith(GOOD_LINK):
+            raise InviteError("This invitation is cut off at the end.")
+        return InvitePreview(
+            conversation_id=ConversationId("joined"),
+            group_name="Tide Gauge",
+            inviter_name="Maya",
+            admin_fingerprint=FINGERPRINT,
+            node_addresses=("/dns4/quay.harbour.example/tcp/443/wss",),
+            already_joined=ConversationId("joined") in self.views,
+        )
+
+    async def join_group(self, link: str) -> ConversationId:
+        self._enter("join_group", link)
+        made = self.add_group("Tide Gauge", others=("Maya", "Jonas"))
+        view = replace(self.views.pop(made), conversation_id=ConversationId("joined"))
+        self.rows[view.conversation_id] = self.rows.pop(made)
+        self.views[view.conversation_id] = view
+        self.tell(ConversationRemoved(conversation_id=made))
+        self.tell(ConversationAdded(conversation=view))
+        return view.conversation_id
+
+    async def leave_group(self, conversation_id: ConversationId) -> None:
+        self._enter("leave_group", conversation_id)
+        del self.views[conversation_id]
+        del self.rows[conversation_id]
+        self.tell(ConversationRemoved(conversation_id=conversation_id))
+
+    async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
+        self._enter("set_muted", muted)
+        self.change(conversation_id, muted=muted)
+
+    async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
+        self._enter("mark_read", up_to)
+        self.change(conversation_id, unread=0, first_unread=None)
+
+    async def save_draft(self, conversation_id: ConversationId, text: str) -> None:
+        self._enter("save_draft", text)
+        if conversation_id in self.views:
+            self.views[conversation_id] = replace(self.views[conversation_id], draft=text)
+
+    # --- ChatEngine: messages ---------------------------------------------------------------------
+
+    async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
+        await self.gate.wait()
+        self._enter("send_text", text)
+        view = self.views[conversation_id]
+        row = self.row(conversation_id, member("Ines", is_self=True), text)
+        others = len(view.members) - 1
+        row = replace(row, delivery=DeliveryView(state=DeliveryState.SAVED, of=others))
+        self.rows[conversation_id][row.message_id] = row
+        self.tell(MessageAdded(message=row, notify=False))
+        self.change(conversation_id)
+        return row.message_id
+
+    async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
+        self._enter("set_typing", active)
+
+    async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        self._enter("resend", message_id)
+        delivery = DeliveryView(state=DeliveryState.SAVED, of=1)
+        self.deliver(conversation_id, message_id, delivery)
+
+    async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        self._enter("delete_locally", message_id)
+        del self.rows[conversation_id][message_id]
+        self.tell(MessageRemoved(conversation_id=conversation_id, message_id=message_id))
+        self.change(conversation_id)
+
+    async def fetch_missing(self, conversation_id: ConversationId) -> None:
+        self._enter("fetch_missing", conversation_id)
+
+    async def latest_page(self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE) -> Page:
+        self._enter("latest_page", conversation_id)
+        total = len(self.rows[conversation_id])
+        return self._page(conversation_id, max(0, total - limit), total)
+
+    async def page_before(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> Page:
+        end = self._count_before(conversation_id, position)
+        return self._page(conversation_id, max(0, end - limit), end)
+
+    async def page_after(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> Page:
+        ordered = self._ordered(conversation_id)
+        start = sum(1 for row in ordered if row.position <= position)
+        return self._page(conversation_id, start, min(len(ordered), start + limit))
+
+    async def page_around(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> Page:
+        middle = self._count_before(conversation_id, position)
+        total = len(self.rows[conversation_id])
+        return self._page(
+            conversation_id, max(0, middle - limit // 2), min(total, middle + limit // 2)
+        )
+
+    async def gap(self, conversation_id: ConversationId) -> GapView | None:
+        return self.gaps.get(conversation_id)
+
+    async def holders(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[HolderView]:
+        self._enter("holders", message_id)
+        return self.holder_views
+
+    def connection(self) -> ConnectionView:
+        return self.link_view
+
+    def counters(self) -> Mapping[str, int]:
+        return {}
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _enter(self, method: str, argument: object) -> None:
+        waiting = self.failures.get(method)
+        if waiting:
+            raise waiting.pop(0)
+        self.calls.append((method, argument))
+
+    def _identity(self, name: str) -> IdentityView:
+        return IdentityView(
+            participant_id=SELF_ID,
+            name=name,
+            fingerprint=FINGERPRINT,
+            key_storage="system keyring",
+        )
+
+    def row(
+        self, conversation_id: ConversationId, sender: MemberView, text: str, minute: int = 0
+    ) -> MessageView:
+        """A new row at the end, not told to anybody yet."""
+        self._lamport += 1
+        message_id = MessageId(f"m{self._lamport:05}")
+        return MessageView(
+            conversation_id=conversation_id,
+            position=Position(lamport_timestamp=self._lamport, message_id=message_id),
+            sender_id=sender.participant_id,
+            sender_name=sender.name,
+            is_own=sender.is_self,
+            kind=MessageKind.TEXT,
+            text=text,
+            spans=(),
+            sent_ms=UnixMs(START_MS + minute * 60_000 + self._lamport),
+            delivery=None,
+        )
+
+    def _ordered(self, conversation_id: ConversationId) -> list[MessageView]:
+        return sorted(self.rows[conversation_id].values(), key=lambda row: row.position)
+
+    def _count_before(self, conversation_id: ConversationId, position: Position) -> int:
+        return sum(1 for row in self._ordered(conversation_id) if row.position < position)
+
+    def _page(self, conversation_id: ConversationId, start: int, end: int) -> Page:
+        rows = self._ordered(conversation_id)
+        return Page(
+            messages=tuple(rows[start:end]),
+            has_older=start > 0,
+            has_newer=end < len(rows),
+            older_count=start,
+            total=len(rows),
+        )
