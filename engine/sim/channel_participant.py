@@ -243,8 +243,8 @@ def open_payload(payload: bytes) -> MessageReceived:
         raise RemoteProtocolError("frame") from error
     message = decode_message(sds)
     author = None
-    if message.content and not message.is_sync and not message.is_ephemeral:
-        instance_id, sequence = _AUTHOR.unpack_from(message.content)
+    if not message.is_ephemeral and len(message.content or b"") >= _AUTHOR.size:
+        instance_id, sequence = _AUTHOR.unpack_from(message.content or b"")
         author = AuthorSequence(instance_id=InstanceId(instance_id), sequence=sequence)
     return MessageReceived(
         message=message,

@@ -85,10 +85,12 @@ class SdsConfig:
     sync_multiplier_content_sent: float = 1.0
     sync_multiplier_content_received: float = 0.5
     sync_multiplier_own_sync: float = 2.0
+    sync_gap_ms: int = 5_000
+    """No round by the timer alone follows our own sync sooner.  js 0."""
     sync_multiplier_repairs: float = 0.3
     sync_slowdown_max: int = 20
     """While nothing but a silent member keeps us from being level, rounds double up to this
-    multiple (10 minutes).  js never slows down: 1."""
+    multiple (10 minutes on average).  js never slows down: 1."""
     prompt_sync_ms: tuple[int, int] | None = (300, 2_000)
     """In a small group: acknowledge after a random delay in this range.  None: js's timer only."""
     prompt_members: int = 16
@@ -129,6 +131,7 @@ class SdsConfig:
             resend_unacknowledged_ms=(30 * SECOND_MS, 30 * SECOND_MS),
             resend_possibly_ms=(30 * SECOND_MS, 30 * SECOND_MS),
             resend_jitter=0.0,
+            sync_gap_ms=0,
             sync_slowdown_max=1,
             prompt_sync_ms=None,
         )

@@ -59,7 +59,9 @@ class RepairAnswers:
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
         self._planned: dict[MessageId, tuple[UnixMs, set[ParticipantId] | None]] = {}
-        self._due: list[tuple[UnixMs, MessageId]] = []
+        self._due: list[tuple[UnixMs, int, MessageId]] = []
+        self._serial = 0
+        """Breaks ties: what was planned first goes first."""
         self._answered: dict[MessageId, UnixMs] = {}
 
     def __len__(self) -> int:
@@ -81,7 +83,7 @@ class RepairAnswers:
 
     def next_deadline(self) -> UnixMs | None:
         while self._due:
-            at_ms, message_id = self._due[0]
+            at_ms, _, message_id = self._due[0]
             planned = self._planned.get(message_id)
             if planned is not None and planned[0] == at_ms:
                 return at_ms
@@ -96,7 +98,7 @@ class RepairAnswers:
             at = self.next_deadline()
             if at is None or at > now_ms:
                 return
-            message_id = heappop(self._due)[1]
+            message_id = heappop(self._due)[2]
             yield message_id, self._planned.pop(message_id)[1]
 
     def answered(self, message_id: MessageId, now_ms: UnixMs) -> None:
@@ -128,5 +130,6 @@ class RepairAnswers:
                 self._planned[message_id] = earlier_ms, lacking
                 return True
         self._planned[message_id] = at_ms, lacking
-        heappush(self._due, (at_ms, message_id))
+        self._serial += 1
+        heappush(self._due, (at_ms, self._serial, message_id))
         return True

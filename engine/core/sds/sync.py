@@ -41,13 +41,12 @@ class SyncTimer:
     def hasten(self, multiplier: float, now_ms: UnixMs, *, small_group: bool) -> None:
         """Bring the next sync forward: at once but for a short random delay in a small group."""
         prompt = self._config.prompt_sync_ms
+        low, high = 0, int(self._config.sync_interval_ms * multiplier)
         if small_group and prompt is not None:
             low, high = prompt
-            at_ms = UnixMs(now_ms + low + int(self._random() * (high - low)))
-        else:
-            at_ms = self._random_time(multiplier, now_ms)
-        if self.at_ms is None or at_ms < self.at_ms:
-            self.at_ms = at_ms
+        # Drawn once per window: drawing again for every message would make the wait ever shorter.
+        if self.at_ms is None or self.at_ms > now_ms + high:
+            self.at_ms = UnixMs(now_ms + low + int(self._random() * (high - low)))
 
     def delivered(self, message_id: MessageId) -> None:
         """Somebody else's message is in the log now: its sender wants to know."""
@@ -97,9 +96,8 @@ class SyncTimer:
         self._asked = False
         self._spoken_for = False
         self._stated_ms = now_ms
-        self.at_ms = self._random_time(
-            self._config.sync_multiplier_own_sync * self._slowdown, now_ms
-        )
+        at_ms = self._random_time(self._config.sync_multiplier_own_sync * self._slowdown, now_ms)
+        self.at_ms = UnixMs(max(at_ms, now_ms + self._config.sync_gap_ms))
 
     def skip_if_spoken_for(self, now_ms: UnixMs) -> bool:
         """Whether this round can be left to whoever said the same; never two rounds running."""

@@ -1,0 +1,169 @@
+"""Periodic sync: prompt where it matters, silent when all is said, slow when nobody answers."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from engine.core.sds.config import SdsConfig
+from engine.core.types import ParticipantId
+from tests.core.sds.sds_bench import (
+    ALICE,
+    BOB,
+    CAROL,
+    NOW,
+    SMALL,
+    after,
+    content,
+    dep,
+    entries,
+    holds,
+    id_of,
+    member,
+    opened,
+    run_until,
+    sync,
+    syncs,
+)
+
+HOUR = 3_600_000
+CROWD = frozenset(ParticipantId(f"member-{number}") for number in range(30)) | {ALICE, BOB}
+TWO = frozenset({ALICE, BOB})
+
+
+def test_a_sync_is_empty_and_carries_history_filter_holdings_and_a_higher_clock() -> None:
+    alice = member()
+    first = content(BOB, "b", sequence=1)
+    alice.handle(first, now_ms=NOW)
+    clock = alice.channel.snapshot().lamport_timestamp
+    (at_ms, sent), *_ = syncs(run_until(alice, after(2_500)))
+    message = sent.message
+    assert message.content is None
+    assert message.lamport_timestamp is not None
+    assert message.lamport_timestamp == max(clock + 1, at_ms)
+    assert [entry.message_id for entry in message.causal_history] == [id_of(first)]
+    assert message.bloom_filter
+    assert sent.holdings == holds((BOB, 1, 1))
+
+
+def test_it_is_in_no_buffer_log_history_or_filter_afterwards() -> None:
+    alice = member()
+    alice.handle(content(BOB, "b"), now_ms=NOW)
+    before = alice.channel.snapshot()
+    assert syncs(run_until(alice, after(2_500)))
+    state = alice.channel.snapshot()
+    assert replace(state, lamport_timestamp=0) == replace(before, lamport_timestamp=0)
+    (sent,) = opened(alice.send("x", now_ms=after(3_000)))
+    assert len(sent.message.causal_history) == 1
+
+
+def test_in_a_small_group_content_is_acknowledged_within_two_seconds_by_one_sync_for_all() -> None:
+    for seed in range(20):
+        alice = member(seed=seed)
+        for number in range(5):
+            alice.handle(content(BOB, str(number), lamport=NOW + number), now_ms=after(number * 50))
+        times = [at_ms - NOW for at_ms, _ in syncs(run_until(alice, after(2_300)))]
+        assert len(times) == 1
+        assert 300 <= times[0] <= 2_000
+
+
+def test_in_a_crowd_the_wait_is_js_wakus() -> None:
+    waits = []
+    for seed in range(40):
+        alice = member(members=CROWD, config=SdsConfig(), seed=seed)
+        alice.handle(content(BOB, "b"), now_ms=NOW)
+        waits += [at_ms - NOW for at_ms, _ in syncs(run_until(alice, after(15_000)))][:1]
+    assert len(waits) == 40
+    assert max(waits) > 5_000
+
+
+def test_nothing_is_said_when_everybody_is_level() -> None:
+    alice = member(members=TWO)
+    alice.send("x", now_ms=NOW)
+    assert run_until(alice, after(3_000))
+    alice.handle(sync(BOB, lamport=NOW + 9, holdings=holds((ALICE, 1, 1))), now_ms=after(3_000))
+    late = [at_ms for at_ms, _ in run_until(alice, after(HOUR)) if at_ms > after(65_000)]
+    assert late == []
+    assert alice.next_deadline() is None
+
+
+def test_alone_there_is_nobody_to_talk_to() -> None:
+    alice = member(members=frozenset({ALICE}))
+    assert syncs(run_until(alice, after(HOUR))) == []
+
+
+def test_a_silent_member_is_told_again_and_again_ever_more_slowly() -> None:
+    alice = member(members=TWO)
+    (sent,) = opened(alice.send("x", now_ms=NOW))
+    alice.handle(sync(BOB, history=dep(sent)), now_ms=NOW)  # Ends the rebroadcast, claims nothing.
+    times = [at_ms for at_ms, _ in syncs(run_until(alice, after(6 * HOUR)))]
+    gaps = [b - a for a, b in pairwise(times)]
+    assert len(times) > 20
+    assert max(gaps) <= 2 * 20 * SMALL.sync_interval_ms
+    assert gaps[0] <= 2 * 2 * SMALL.sync_interval_ms
+    assert sum(gaps[-10:]) > 10 * 5 * 60_000
+
+
+def test_a_lost_newest_message_is_noticed_from_the_next_sync() -> None:
+    alice, bob = member(ALICE, members=TWO), member(BOB, members=TWO, seed=2)
+    (lost,) = opened(alice.send("lost", now_ms=NOW))
+    (_, noticed), *_ = syncs(run_until(alice, after(60_000)))
+    bob.handle(noticed, now_ms=after(60_000))
+    assert [e.entry.message_id for e in bob.channel.snapshot().missing] == [id_of(lost)]
+
+
+def test_who_syncs_is_answered_though_we_think_all_is_level() -> None:
+    alice = member(members=TWO)
+    run_until(alice, after(10_000))
+    claim = sync(BOB, lamport=NOW + 1, holdings=holds())
+    alice.handle(claim, now_ms=after(200_000))
+    answers = [at for at, _ in syncs(run_until(alice, after(203_000))) if at >= after(200_000)]
+    assert len(answers) == 1
+    alice.handle(sync(BOB, lamport=NOW + 2, holdings=holds()), now_ms=after(203_000))
+    echo = [at for at, _ in syncs(run_until(alice, after(204_900))) if at >= after(203_000)]
+    assert echo == []
+
+
+def test_an_author_who_sends_again_is_told_again_that_we_hold_it() -> None:
+    alice = member(members=TWO)
+    theirs = content(BOB, "b", sequence=1)
+    alice.handle(theirs, now_ms=NOW)
+    alice.handle(sync(BOB, lamport=NOW + 1, holdings=holds((BOB, 1, 1))), now_ms=NOW)
+    assert len(syncs(run_until(alice, after(9_000)))) == 1
+    alice.handle(theirs, now_ms=after(10_000))
+    assert len(syncs(run_until(alice, after(12_100)))) == 1
+
+
+def test_in_a_crowd_a_round_is_left_to_whoever_said_the_same() -> None:
+    alice = member(members=CROWD, config=SdsConfig())
+    alice.handle(content(CAROL, "c", sequence=1), now_ms=NOW)
+    run_until(alice, after(31_000))
+    heard = sync(BOB, lamport=NOW + 5, holdings=holds((CAROL, 1, 1)))
+    alice.handle(heard, now_ms=after(31_000))
+    first = alice.next_deadline()
+    assert first is not None
+    assert opened(alice.advance(now_ms=first)) == []
+
+
+def test_offline_nothing_is_said_and_online_we_introduce_ourselves() -> None:
+    alice = member()
+    alice.set_online(False, now_ms=NOW)
+    alice.handle(content(BOB, "b", history=entries("missing")), now_ms=NOW)
+    assert run_until(alice, after(HOUR)) == []
+    alice.set_online(True, now_ms=after(HOUR))
+    assert len(syncs(run_until(alice, after(HOUR + 2_000)))) >= 1
+
+
+def test_a_newcomer_makes_members_introduce_themselves() -> None:
+    alice = member(members=TWO)
+    run_until(alice, after(200_000))
+    alice.set_members(frozenset({ALICE, BOB, CAROL}), now_ms=after(200_000))
+    assert [at for at, _ in syncs(run_until(alice, after(202_100))) if at >= after(200_000)]
+
+
+def test_an_open_channel_keeps_js_wakus_rounds_going() -> None:
+    config = SdsConfig.js_defaults()
+    alice = member(members=frozenset(), config=config)
+    assert syncs(run_until(alice, after(HOUR))) == []  # An empty log: nothing to say.
+    alice.handle(content(BOB, "b", lamport=after(HOUR), verified=False), now_ms=after(HOUR))
+    found = syncs(run_until(alice, after(2 * HOUR)))
+    assert len(found) > 60
+    assert all(len(item.message.bloom_filter or b"") == 18_752 for _, item in found)
