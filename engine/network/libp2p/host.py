@@ -253,12 +253,10 @@ class TcpHost:
         if dial is None:
             dial = self._dials[key] = self._tasks.spawn(self._dial(address))
             dial.add_done_callback(lambda _: self._dials.pop(key, None))
-        try:
-            return await asyncio.shield(dial)
-        except asyncio.CancelledError:
-            if dial.cancelled() and not self._running:
-                raise TransportError("this node is stopping") from None
-            raise
+        await asyncio.wait((dial,))  # unlike awaiting it: our cancellation is not the dial's
+        if dial.cancelled():
+            raise TransportError("this node is stopping")
+        return dial.result()
 
     async def _dial(self, address: Multiaddr) -> RemotePeer:
         try:

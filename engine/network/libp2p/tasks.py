@@ -14,6 +14,7 @@ from engine.core.errors import ChatError
 
 _LOGGER = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_CANCEL_AGAIN_S = 1.0  # for a handler that caught the first cancellation by mistake
 
 
 class OwnedTasks:
@@ -36,7 +37,7 @@ class OwnedTasks:
             tasks = tuple(self._tasks)
             for task in tasks:
                 task.cancel()
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks, timeout=_CANCEL_AGAIN_S)
 
     def _done(self, task: asyncio.Task[_T]) -> None:
         self._tasks.discard(task)

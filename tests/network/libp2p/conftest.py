@@ -1,0 +1,117 @@
+"""Real hosts on loopback, and what can stand between two of them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Self
+
+import pytest
+
+from engine.network.libp2p.host import TcpHost
+from engine.network.libp2p.limits import HostLimits
+from engine.network.libp2p.multiaddr import parse_multiaddr
+
+LOOPBACK = "/ip4/127.0.0.1/tcp/0"
+
+RunningHosts = Callable[..., AbstractAsyncContextManager[list[TcpHost]]]
+
+
+@asynccontextmanager
+async def _running_hosts(
+    count: int, *, limits: HostLimits | None = None
+) -> AsyncIterator[list[TcpHost]]:
+    """Hosts that listen; at the end all are stopped and not one task is left."""
+    before = asyncio.all_tasks()
+    hosts = [
+        TcpHost(bytes([number + 1]) * 32, [LOOPBACK], limits=limits) for number in range(count)
+    ]
+    try:
+        for host in hosts:
+            await host.start()
+        yield hosts
+    finally:
+        await asyncio.gather(*(host.stop() for host in hosts))
+    assert asyncio.all_tasks() <= before
+    assert [host.connection_count() for host in hosts] == [0] * count
+
+
+@pytest.fixture
+def running_hosts() -> RunningHosts:
+    return _running_hosts
+
+
+class Proxy:
+    """A wire between two hosts that can be frozen (both ends stay open) or cut."""
+
+    def __init__(self, target: str) -> None:
+        self._target = parse_multiaddr(target)
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._passed = 0
+        self._moved = asyncio.Condition()
+        self.closed = asyncio.Event()
+        """Set when one of the two ends has closed."""
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        self._server.close()
+        self.cut()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+        await self._server.wait_closed()
+
+    @property
+    def address(self) -> str:
+        assert self._server is not None
+        port = self._server.sockets[0].getsockname()[1]
+        return f"/ip4/127.0.0.1/tcp/{port}/p2p/{self._target.peer_id}"
+
+    def freeze(self) -> None:
+        self._flowing.clear()
+
+    async def more_bytes(self, count: int) -> None:
+        """Until so many more have passed, both ways together."""
+        goal = self._passed + count
+        async with self._moved:
+            await self._moved.wait_for(lambda: self._passed >= goal)
+
+    def cut(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection(self._target.host, self._target.port)
+        self._writers += (writer, far_writer)
+        for source, sink in ((reader, far_writer), (far_reader, writer)):
+            task = asyncio.get_running_loop().create_task(self._forward(source, sink))
+            self._tasks.add(task)
+
+    async def _forward(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(65_536):
+                await self._flowing.wait()
+                sink.write(data)
+                await sink.drain()
+                async with self._moved:
+                    self._passed += len(data)
+                    self._moved.notify_all()
+        except ConnectionError:
+            pass
+        finally:
+            self.closed.set()
+            sink.close()
+
+
+@pytest.fixture
+def proxy_to() -> type[Proxy]:
+    return Proxy
