@@ -120,6 +120,8 @@ class EmbeddedNode:
             await relay.stop()
         if host is not None:
             await host.stop()
+            for name, amount in host.counters().items():
+                self._counters.add(name, amount)  # What happened outlives the host.
         self._tell_status()
 
     # --- messages -------------------------------------------------------------------------------
@@ -196,8 +198,12 @@ class EmbeddedNode:
         return self._address_listeners.add(handler)
 
     def counters(self) -> Mapping[str, int]:
-        host = {} if self._host is None else self._host.counters()
-        return dict(sorted({**host, **self._counters.snapshot()}.items()))
+        total = Counters()
+        of_host = {} if self._host is None else self._host.counters()
+        for counted in (self._counters.snapshot(), of_host):
+            for name, amount in counted.items():
+                total.add(name, amount)
+        return total.snapshot()
 
     def membership_changed(self) -> None:
         """The relay has other peers than before."""

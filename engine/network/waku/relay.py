@@ -127,7 +127,12 @@ class WakuRelay:
         return handed
 
     def topic_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
-        return self._router.topic_peers(topic)
+        """Subscribers that what is published now will be handed to."""
+        return frozenset(
+            peer_id
+            for peer_id in self._router.topic_peers(topic)
+            if (session := self._sessions.get(peer_id)) is not None and session.is_open
+        )
 
     def mesh_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
         return self._router.mesh_peers(topic)
@@ -150,16 +155,22 @@ class WakuRelay:
             peer_id,
             settings=self._settings.session,
             counters=self._counters,
-            on_opening=lambda: self._greet(peer_id),
+            owner=self,
         )
         self._sessions[peer_id] = session
-        self._greet(peer_id)
+        self.greet(peer_id)
         task = asyncio.create_task(session.run(), name=f"relay to {peer_id}")
         self._tasks[session] = task
         task.add_done_callback(lambda _task: self._session_ended(session))
 
-    def _greet(self, peer_id: PeerId) -> None:
+    def greet(self, peer_id: PeerId, /) -> None:
+        """For ``RelaySession``: tell the peer our topics."""
         self._step(PeerReady(peer_id=peer_id))
+
+    def reachability_changed(self) -> None:
+        """For ``RelaySession``."""
+        if self._running:
+            self._observer.membership_changed()
 
     def _session_ended(self, session: RelaySession) -> None:
         del self._tasks[session]

@@ -7,9 +7,8 @@ refuses to know what it writes.
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from engine.core.counters import Counters
 from engine.core.errors import TransportError
@@ -32,8 +31,16 @@ class SessionSettings:
     queue: SendQueueLimits = field(default_factory=SendQueueLimits)
 
 
+class SessionOwner(Protocol):
+    def greet(self, peer_id: PeerId, /) -> None:
+        """A new stream follows a broken one: say hello again."""
+
+    def reachability_changed(self) -> None:
+        """A session's ``is_open`` is not what it was."""
+
+
 class RelaySession:
-    """``on_opening`` is called before each new stream but the first: say hello again."""
+    """One peer's queue and writer; ``run`` is its task."""
 
     def __init__(
         self,
@@ -42,7 +49,7 @@ class RelaySession:
         *,
         settings: SessionSettings,
         counters: Counters,
-        on_opening: Callable[[], None],
+        owner: SessionOwner,
     ) -> None:
         self.peer_id = peer_id
         self.queue = SendQueue(settings.queue)
@@ -53,7 +60,7 @@ class RelaySession:
         self._host = host
         self._settings = settings
         self._counters = counters
-        self._on_opening = on_opening
+        self._owner = owner
 
     async def run(self) -> None:
         """Write until the peer cannot be reached any more.  Never raises for the peer's sake."""
@@ -62,7 +69,7 @@ class RelaySession:
             if failures:
                 await asyncio.sleep(self._settings.first_pause_s * 2 ** (failures - 1))
                 self.queue.start_anew()
-                self._on_opening()
+                self._owner.greet(self.peer_id)
             began_s = asyncio.get_running_loop().time()
             await self._write_one_stream()
             lasted_s = asyncio.get_running_loop().time() - began_s
@@ -78,6 +85,7 @@ class RelaySession:
             return
         watcher = asyncio.create_task(self._watch(stream), name=f"relay watch {self.peer_id}")
         self.is_open = True
+        self._owner.reachability_changed()
         try:
             while True:
                 await self._write(stream, await self.queue.take())
@@ -90,6 +98,7 @@ class RelaySession:
             watcher.cancel()
             await asyncio.gather(watcher, return_exceptions=True)
             await stream.reset()
+            self._owner.reachability_changed()
 
     async def _write(self, stream: Stream, chunk: Chunk) -> None:
         try:

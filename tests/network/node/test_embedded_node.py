@@ -7,8 +7,10 @@ import pytest
 
 from engine.codec.gossipsub import PublishedMessage, Rpc, encode_rpc
 from engine.core.errors import ConfigError, LocalProtocolError, TransportError
+from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.types import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
+from engine.network.faults import FaultyTransport
 from engine.network.libp2p.host import TcpHost
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.service import run_node
@@ -275,6 +277,58 @@ def test_a_remembered_port_that_is_taken_gives_way_and_the_users_does_not() -> N
                 assert node.node.counters()["node.remembered_port_taken"] == 1
                 with pytest.raises(TransportError, match=str(port)):
                     await net.node(settings=settings_of(2, port=port))
+
+    asyncio.run(scenario())
+
+
+def test_both_families_can_be_listened_on() -> None:
+    settings = NodeSettings(network_key=b"k" * 32, listen_host="::1")
+    assert settings.listen_multiaddr(0) == "/ip6/::1/tcp/0"
+    assert settings_of(1).listen_multiaddr(7) == "/ip4/127.0.0.1/tcp/7"
+
+
+def test_keys_are_not_shown() -> None:
+    assert "key" not in repr(settings_of(1))
+
+
+def test_what_was_counted_outlives_a_restart() -> None:
+    async def scenario() -> None:
+        async with Loopback() as net:
+            alice, bob = await net.joined([(0, 1)], 2)
+            await bob.node.publish(message(1))
+            await alice.until_heard(1)
+            await alice.node.stop()
+            assert alice.node.counters()["relay.received"] == 1
+
+    asyncio.run(scenario())
+
+
+def test_behind_the_fault_layer_a_node_is_still_a_transport() -> None:
+    async def scenario() -> None:
+        async with Loopback() as net:
+            bob = await net.node()
+            inner = EmbeddedNode(settings_of(50))
+            plan = FaultPlan(FaultSpec(loss=0.5, delay_ms=(1, 3), seed=1))
+            faulty: Transport = FaultyTransport(inner, plan)
+            heard: list[int] = []
+            last = asyncio.Event()
+
+            def take(received: WakuMessage, _: WakuHash) -> None:
+                heard.append(int(received.payload.split()[0]))
+                if len(heard) > 10:
+                    last.set()
+
+            faulty.subscribe(TOPIC, take)
+            faulty.add_peers(bob.node.addresses())
+            await faulty.start()
+            await bob.until_peers(1)
+            for number in range(100):
+                await bob.node.publish(message(number))
+            async with asyncio.timeout(30):
+                await last.wait()
+            assert faulty.counters()["faults.lost"] > 0
+            await faulty.stop()
+            assert faulty.status().level is TransportLevel.OFFLINE
 
     asyncio.run(scenario())
 

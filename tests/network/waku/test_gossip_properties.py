@@ -91,17 +91,19 @@ def test_whatever_happens_the_rules_hold(
     steps: list[tuple[Input, int]], *, flood_publish: bool
 ) -> None:
     gossip = GossipsubSettings(d_low=1, d=2, d_high=3, flood_publish=flood_publish)
-    bench = Bench(gossip)
+    bench, twin = Bench(gossip), Bench(gossip)
     connected: set[PeerId] = set()
     delivered: Tally[bytes] = Tally()
     pruned_until_ms: dict[tuple[PubsubTopic, PeerId], int] = {}
     for input_, pause_ms in steps:
         bench.now_ms += pause_ms
+        twin.now_ms += pause_ms
         if isinstance(input_, PeerReady):
             connected.add(input_.peer_id)
         elif isinstance(input_, PeerGone):
             connected.discard(input_.peer_id)
         step = bench(input_)
+        assert twin(input_) == step
         for topic in (TOPIC, OTHER):
             members = bench.router.mesh_peers(topic)
             assert members <= connected
