@@ -1,7 +1,8 @@
 """How groups begin: created here, joined by link, or loaded from the store.
 
-Gives records, writes and first words; it performs nothing itself.  A group begins with the author's
-own signed join, so that everybody can be told who that is; its creator adds that it exists.
+Gives records, writes and first words; it performs nothing itself.  Everybody begins with a signed
+join statement, which travels with all that they say; a newcomer also says it, a creator says that
+the group exists.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,8 +73,8 @@ class GroupBook:
             admin_public_key=self.identity.public_key,
             created_ms=self.now_ms(),
         )
-        writes, join = self._beginning(group, ())
-        return group, writes, (Created(name=name), join)
+        writes, _ = self._beginning(group, ())
+        return group, writes, (Created(name=name),)
 
     def joined_group(
         self, invite: Invite
