@@ -1,0 +1,175 @@
+"""Placing never moves what one reads, never leaves a hole, and knows when it is at the end."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.types import MessageId
+from tests.ui.timeline.timeline_stage import message
+from ui.timeline.placing import Placing
+from ui.timeline.rows import MessageRow, Row, message_of
+
+
+@dataclass
+class Column:
+    """Rows of given heights: what placing needs to know of a conversation."""
+
+    heights: dict[MessageId, float] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    has_older: bool = False
+    has_newer: bool = False
+
+    def insert(self, index: int, lamport_timestamp: int, height: float) -> MessageId:
+        row = MessageRow(message=message(lamport_timestamp), first=True, last=True)
+        self.rows.insert(index, row)
+        self.heights[row.message.message_id] = height
+        return row.message.message_id
+
+    def message_row_index(self, message_id: MessageId) -> int | None:
+        for index, row in enumerate(self.rows):
+            shown = message_of(row)
+            if shown is not None and shown.message_id == message_id:
+                return index
+        return None
+
+    def height_of(self, row: Row) -> float:
+        shown = message_of(row)
+        assert shown is not None
+        return self.heights[shown.message_id]
+
+
+def column(heights: list[float]) -> tuple[Column, Placing]:
+    rows = Column()
+    for index, height in enumerate(heights):
+        rows.insert(index, index, height)
+    return rows, Placing(rows.height_of, padding=12)
+
+
+ROW_HEIGHTS = st.lists(st.floats(10, 400), min_size=1, max_size=40)
+VIEWPORT = st.floats(100, 1000)
+
+
+def assert_sound(placing: Placing, rows: Column, viewport: float) -> None:
+    """Consecutive rows without holes or overlaps that fill the viewport as far as there are any."""
+    placed = placing.placed
+    for above, below in zip(placed, placed[1:], strict=False):
+        assert below.index == above.index + 1
+        assert abs(below.y - above.bottom) < 0.01
+    first, last = placed[0], placed[-1]
+    if first.index > 0:
+        assert first.y <= 0.01
+    if last.index < len(rows.rows) - 1:
+        assert last.bottom >= viewport - 0.01
+    else:
+        assert last.bottom >= viewport - placing.padding - 0.01
+    total = sum(rows.heights.values())
+    if total > viewport and first.index == 0:
+        assert first.y <= placing.padding + 0.01
+
+
+@given(ROW_HEIGHTS, VIEWPORT, st.lists(st.floats(-3000, 3000), max_size=8))
+def test_any_scrolling_leaves_a_sound_view(
+    heights: list[float], viewport: float, scrolls: list[float]
+) -> None:
+    rows, placing = column(heights)
+    placing.place(rows, viewport)
+    assert_sound(placing, rows, viewport)
+    for down in scrolls:
+        placing.scroll(down)
+        placing.place(rows, viewport)
+        assert_sound(placing, rows, viewport)
+
+
+@given(
+    st.lists(st.floats(10, 400), min_size=20, max_size=40),
+    st.floats(100, 400),
+    st.floats(0, 6000),
+    st.lists(st.tuples(st.integers(0, 10**6), st.floats(10, 400)), min_size=1, max_size=10),
+)
+def test_what_is_put_in_above_moves_nothing_that_one_reads(
+    heights: list[float], viewport: float, up: float, inserted: list[tuple[int, float]]
+) -> None:
+    rows, placing = column(heights)
+    placing.place(rows, viewport)
+    placing.scroll(up)
+    placing.place(rows, viewport)
+    before = {p.row: p.y for p in placing.placed}
+    for number, (where, height) in enumerate(inserted):
+        rows.insert(where % (placing.placed[0].index + 1), 1000 + number, height)
+        placing.place(rows, viewport)
+    after = {p.row: p.y for p in placing.placed}
+    for row, y in before.items():
+        assert abs(after[row] - y) < 0.5
+
+
+@given(st.lists(st.floats(10, 100), min_size=20, max_size=40), st.floats(50, 900))
+def test_what_is_appended_below_moves_nothing_unless_at_the_end(
+    heights: list[float], up: float
+) -> None:
+    rows, placing = column(heights)
+    placing.place(rows, 200)
+    end = placing.placed[-1].bottom
+    placing.scroll(up)
+    placing.place(rows, 200)
+    assert not placing.sticks
+    anchor = placing.anchor
+    rows.insert(len(rows.rows), 5000, 80)
+    placing.place(rows, 200)
+    assert placing.anchor == anchor
+    placing.stick()
+    placing.place(rows, 200)
+    rows.insert(len(rows.rows), 5001, 80)
+    placing.place(rows, 200)
+    assert placing.sticks
+    assert placing.placed[-1].index == len(rows.rows) - 1
+    assert abs(placing.placed[-1].bottom - end) < 0.01
+
+
+def test_the_end_is_the_end_only_if_the_newest_is_loaded() -> None:
+    rows, placing = column([100.0] * 10)
+    rows.has_newer = True
+    placing.place(rows, 300)
+    assert not placing.sticks
+
+
+def test_a_deleted_anchor_hands_over_to_its_neighbour() -> None:
+    rows, placing = column([100.0] * 10)
+    placing.place(rows, 300)
+    placing.scroll(250)
+    placing.place(rows, 300)
+    assert placing.anchor is not None
+    second = placing.placed[1]
+    index = rows.message_row_index(placing.anchor[0])
+    assert index is not None
+    del rows.rows[index]
+    placing.place(rows, 300)
+    shown = message_of(second.row)
+    assert shown is not None
+    assert placing.y_of(shown.message_id) == second.y
+
+
+def test_a_taller_anchor_keeps_its_top() -> None:
+    rows, placing = column([100.0] * 10)
+    placing.place(rows, 300)
+    placing.scroll(250)
+    placing.place(rows, 300)
+    assert placing.anchor is not None
+    message_id, top = placing.anchor
+    rows.heights[message_id] = 180
+    placing.place(rows, 300)
+    assert placing.y_of(message_id) == top
+
+
+def test_few_rows_stand_at_the_end() -> None:
+    rows, placing = column([50.0, 50.0])
+    placing.place(rows, 300)
+    assert [p.y for p in placing.placed] == [188, 238]
+    placing.scroll(1000)
+    placing.place(rows, 300)
+    assert [p.y for p in placing.placed] == [188, 238]
+
+
+def test_nothing_to_place_is_no_error() -> None:
+    placing = Placing(lambda row: 10)
+    assert placing.place(Column(), 300) == []
