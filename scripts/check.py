@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +24,7 @@ CHECKS: dict[str, Sequence[str]] = {
 }
 
 
-def run_all(checks: dict[str, Sequence[str]], root: Path) -> dict[str, int]:
+def run_all(checks: Mapping[str, Sequence[str]], root: Path) -> dict[str, int]:
     """Exit code of each check, by name; output is shown only of those that failed."""
     codes: dict[str, int] = {}
     for name, command in checks.items():

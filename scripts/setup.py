@@ -7,8 +7,9 @@ development lock, because it holds the tools too.
 
 An environment is ready only if ``.venv/ready`` names the lock, the Python and the place that it was
 made from.  The stamp comes last, so that a set-up that was interrupted is begun anew and never used
-half-done.  A ``.venv`` that was not made here is its owner's and not touched.  Packages come as wheels and are checked
-against the hashes in the lock; of pip's own settings only those that describe the network count.
+half-done.  A ``.venv`` that was not made here is its owner's and not touched.  Packages come as
+wheels and are checked against the hashes in the lock; of pip's own settings only those that
+describe the network count.
 
 Only the standard library is used.
 """

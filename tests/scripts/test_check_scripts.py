@@ -1,0 +1,103 @@
+"""The gate: every check runs, one failure hides no other, and what did not run is red."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.check import CHECKS, run_all
+from scripts.testing import NO_TESTS_COLLECTED, Counts, counts_of, verdict
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_failed_check_hides_neither_the_next_nor_its_own_output(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    checks = {
+        "bad": (sys.executable, "-c", "print('the reason'); raise SystemExit(3)"),
+        "good": (sys.executable, "-c", "print('nothing to see')"),
+    }
+    assert run_all(checks, ROOT) == {"bad": 3, "good": 0}
+    said = capsys.readouterr().out
+    assert "FAILED  bad" in said
+    assert "the reason" in said
+    assert "ok  good" in said
+    assert "nothing to see" not in said
+
+
+def test_the_gate_holds_every_kind_of_check() -> None:
+    tools = {command[0] for command in CHECKS.values()}
+    assert {"ruff", "mypy", "lint-imports", "pytest"} <= tools
+    assert any("scripts/proto.py" in command for command in CHECKS.values())
+
+
+REPORT = """<?xml version="1.0"?>
+<testsuites><testsuite name="pytest" errors="1" failures="2" skipped="3" tests="10" time="1.5"/>
+</testsuites>
+"""
+
+
+def test_counts_come_from_the_report(tmp_path: Path) -> None:
+    path = tmp_path / "report.xml"
+    path.write_text(REPORT, encoding="utf-8")
+    counts = counts_of(path)
+    assert counts == Counts(ran=7, failed=3, skipped=3, seconds=1.5)
+    assert counts.line("test") == "test: 7 ran, 3 failed, 3 skipped in 2 s"
+
+
+@pytest.mark.parametrize(
+    ("code", "ran", "skipped", "strict", "expected"),
+    [
+        (0, 5, 0, True, 0),
+        (0, 5, 1, False, 0),
+        (0, 5, 1, True, 1),
+        (0, 0, 0, False, NO_TESTS_COLLECTED),
+        (1, 5, 0, False, 1),
+        (2, 0, 0, True, 2),
+    ],
+)
+def test_nothing_that_did_not_run_counts_as_passed(
+    code: int, ran: int, skipped: int, strict: bool, expected: int
+) -> None:
+    counts = Counts(ran=ran, failed=0, skipped=skipped, seconds=0)
+    assert verdict(code, counts, strict=strict) == expected
+
+
+CHECK_RUNS = "check:\n\t@mkdir -p build; echo 1 > build/check.json\n"
+TEST_RUNS = "test:\n\t@mkdir -p build; echo 1 > build/test.xml\n"
+
+
+@pytest.mark.parametrize(
+    ("makefile", "expected", "said"),
+    [
+        (CHECK_RUNS + TEST_RUNS, 0, "passed"),
+        ("check:\n\t@false\n" + TEST_RUNS, 1, "build/check.json is missing"),
+        (CHECK_RUNS + "test:\n\t@true\n", 1, "build/test.xml is missing"),
+    ],
+    ids=["all ran", "check fell over", "test did nothing"],
+)
+def test_the_gate_is_green_only_if_both_parts_ran_to_their_end(
+    tmp_path: Path, makefile: str, expected: int, said: str
+) -> None:
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / "Makefile").write_text(makefile, encoding="utf-8")
+    gate = tmp_path / ".ci" / "run"
+    gate.write_bytes((ROOT / ".ci" / "run").read_bytes())
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "test.xml").write_text("of an earlier run", encoding="utf-8")
+    done = subprocess.run(
+        ["/bin/bash", str(gate)],
+        check=False,
+        text=True,
+        capture_output=True,
+    )
+    assert done.returncode == expected, done.stdout
+    assert said in done.stdout
+    assert re.search(r"== make check.*== make test", done.stdout, flags=re.DOTALL)
+
+
+def test_the_gate_can_be_started() -> None:
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111 == 0o111
