@@ -1,0 +1,116 @@
+"""Real application processes for tests: started, commanded, killed, started again."""
+
+import contextlib
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 60
+Line = dict[str, Any]
+
+
+class AppProcess:
+    """One ``participant.py`` process of one profile."""
+
+    def __init__(self, directory: Path, name: str, faults: str = "") -> None:
+        self._directory, self.name, self._faults = directory, name, faults
+        self.heard: list[Line] = []
+        self.start()
+
+    def start(self) -> Line:
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                str(Path(__file__).with_name("participant.py")),
+                str(self._directory),
+                self.name,
+                self._faults,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(self._directory)},
+            text=True,
+        )
+        self._lines: queue.Queue[Line | None] = queue.Queue()
+        output = self._process.stdout
+        assert output is not None
+        threading.Thread(target=self._read, args=(output, self._lines), daemon=True).start()
+        return self.wait(lambda line: line.get("answer") == "ready")
+
+    @staticmethod
+    def _read(output: IO[str], lines: "queue.Queue[Line | None]") -> None:
+        for line in output:
+            lines.put(json.loads(line))
+        lines.put(None)
+        output.close()
+
+    def tell(self, **command: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+
+    def ask(self, answer: str, **command: str) -> Line:
+        self.tell(**command)
+        return self.wait(lambda line: line.get("answer") == answer)
+
+    def wait(self, wanted: Callable[[Line], bool]) -> Line:
+        """The next line that is wanted; fails after a minute or when the process is gone."""
+        while True:
+            line = self._lines.get(timeout=PATIENCE_S)
+            assert line is not None, f"{self.name} ended while something was awaited"
+            self.heard.append(line)
+            if wanted(line):
+                return line
+
+    def kill(self) -> list[Line]:
+        """``kill -9``; returns everything that it had said before it died."""
+        self._process.kill()
+        self._process.wait()
+        said = []
+        while (line := self._lines.get(timeout=PATIENCE_S)) is not None:
+            said.append(line)
+        self._close_input()
+        self.heard += said
+        return said
+
+    def stop(self) -> int:
+        """Ask it to end and wait; returns the exit status."""
+        self._close_input()
+        status = self._process.wait(timeout=PATIENCE_S)
+        while self._lines.get(timeout=PATIENCE_S) is not None:
+            pass
+        return status
+
+    def _close_input(self) -> None:
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+
+@pytest.fixture
+def start_app(tmp_path: Path) -> Iterator[Callable[..., AppProcess]]:
+    """Start an application process for a name; whatever still runs at the end is stopped."""
+    started: list[AppProcess] = []
+
+    def start(name: str, faults: str = "") -> AppProcess:
+        app = AppProcess(tmp_path / name, name, faults)
+        started.append(app)
+        return app
+
+    yield start
+    for app in started:
+        if app.is_running:
+            app.kill()
