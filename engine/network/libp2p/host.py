@@ -14,24 +14,16 @@ from engine.codec.libp2p import encode_public_key
 from engine.core.counters import Counters
 from engine.core.errors import (
     ConfigError,
-    LocalProtocolError,
     RemoteProtocolError,
     TransportError,
 )
 from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.dialing import KeptPeers
 from engine.network.libp2p.handshake import WrongPeerError
-from engine.network.libp2p.identify import (
-    IDENTIFY,
-    IDENTIFY_PUSH,
-    receive_identify,
-    remote_peer,
-    send_identify,
-    updated_peer,
-)
+from engine.network.libp2p.identify import IDENTIFY, IDENTIFY_PUSH
+from engine.network.libp2p.identify_service import IdentifyService
 from engine.network.libp2p.keys import IdentityKey
 from engine.network.libp2p.limits import HostLimits
-from engine.network.libp2p.messages import IdentifyMessage
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.peer_id import peer_id_of_key
 from engine.network.libp2p.peers import PeerTable
@@ -44,7 +36,6 @@ from engine.network.libp2p.tasks import OwnedTasks
 from engine.network.libp2p.tcp import Listener, TcpTransport, Traffic, Transport, own_addresses
 from engine.network.libp2p.upgrade import upgrade
 
-PROTOCOL_VERSION = "causerie/1"
 _EVERYBODY_BEFORE_IDENTIFY = frozenset({IDENTIFY, IDENTIFY_PUSH, PING})
 
 
@@ -64,10 +55,9 @@ class TcpHost:
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self._identity = IdentityKey(identity_private_key)
-        self._encoded_key = encode_public_key(self._identity.public_key)
-        self._peer_id = peer_id_of_key(self._encoded_key)
+        encoded_key = encode_public_key(self._identity.public_key)
+        self._peer_id = peer_id_of_key(encoded_key)
         self._listen = [parse_multiaddr(text) for text in listen]
-        self._agent = agent
         self._limits = limits or HostLimits()
         self._entropy = entropy
         self._counters = Counters()
@@ -77,21 +67,27 @@ class TcpHost:
         self._running = False
         self._tasks = OwnedTasks(self._counters)
         self._connections: set[Connection] = set()
-        self._handshakes = 0
+        self._handshakes: set[Pipe] = set()
         self._table = PeerTable(self._peer_id)
         self._prunings: dict[PeerId, asyncio.TimerHandle] = {}
         self._dials: dict[str, asyncio.Task[RemotePeer]] = {}
         self._connected_handlers: list[Callable[[RemotePeer], None]] = []
         self._disconnected_handlers: list[Callable[[PeerId], None]] = []
-        self._push_scheduled = False
         self._server = StreamServer(
             limits=self._limits,
             counters=self._counters,
             open_to_strangers=_EVERYBODY_BEFORE_IDENTIFY,
         )
-        self._server.set_handler(IDENTIFY, self._serve_identify)
-        self._server.set_handler(IDENTIFY_PUSH, self._serve_push)
         self._server.set_handler(PING, serve_ping)
+        self._identify = IdentifyService(
+            encoded_key=encoded_key,
+            agent=agent,
+            addresses=self.addresses,
+            server=self._server,
+            table=self._table,
+            spawn=self._tasks.spawn,
+            counters=self._counters,
+        )
         self._kept = KeptPeers(
             dial=self._connect,
             spawn=self._tasks.spawn,
@@ -144,7 +140,7 @@ class TcpHost:
 
     def connection_count(self) -> int:
         """Sockets in use; a peer may have more than one for a moment."""
-        return len(self._connections) + self._handshakes
+        return len(self._connections) + len(self._handshakes)
 
     def traffic(self) -> tuple[int, int]:
         return self._traffic.received, self._traffic.sent
@@ -204,9 +200,8 @@ class TcpHost:
 
     def set_stream_handler(self, protocol: ProtocolId, handler: StreamHandler) -> None:
         self._server.set_handler(protocol, handler)
-        if self._running and self._connections and not self._push_scheduled:
-            self._push_scheduled = True
-            asyncio.get_running_loop().call_soon(self._push_identify)
+        if self._running:
+            self._identify.push_soon()
 
     async def new_stream(self, peer_id: PeerId, protocols: Sequence[ProtocolId]) -> Stream:
         problem = TransportError(f"{peer_id} is not connected")
@@ -223,14 +218,14 @@ class TcpHost:
     # --- establishing ---------------------------------------------------------------------------
 
     def _accept(self, pipe: Pipe) -> None:
-        full = len(self._connections) + self._handshakes >= self._limits.max_connections
-        if full or self._handshakes >= self._limits.max_handshakes:
+        full = self.connection_count() >= self._limits.max_connections
+        if full or len(self._handshakes) >= self._limits.max_handshakes:
             self._counters.add("libp2p.inbound_connections_limit")
             pipe.abort()
         elif not self._running:
             pipe.abort()
         else:
-            self._handshakes += 1
+            self._handshakes.add(pipe)  # now, not when the task runs: the next may be here already
             self._tasks.spawn(self._serve_connection(pipe))
 
     async def _serve_connection(self, pipe: Pipe) -> None:
@@ -240,8 +235,6 @@ class TcpHost:
             self._counters.add(f"libp2p.{error.reason}")
         except TransportError:
             self._counters.add("libp2p.inbound_handshake_lost")
-        finally:
-            self._handshakes -= 1
 
     async def _connect(self, address: Multiaddr) -> RemotePeer:
         if address.peer_id is not None:
@@ -282,7 +275,7 @@ class TcpHost:
             raise TransportError("this node is not running")
         if address.peer_id == self._peer_id:
             raise TransportError(f"{address} is this node itself")
-        if len(self._connections) + self._handshakes >= self._limits.max_connections:
+        if self.connection_count() >= self._limits.max_connections:
             raise TransportError(f"{self._limits.max_connections} connections are open already")
 
     async def _dial_pipe(self, address: Multiaddr) -> Pipe:
@@ -298,6 +291,7 @@ class TcpHost:
         self, pipe: Pipe, *, initiator: bool, expected_peer: PeerId | None
     ) -> RemotePeer:
         """Upgrade and identify.  Raises RemoteProtocolError, TransportError; the pipe is gone."""
+        self._handshakes.add(pipe)
         try:
             async with asyncio.timeout(self._limits.handshake_timeout_ms / 1_000):
                 return await self._upgrade_and_identify(
@@ -310,6 +304,8 @@ class TcpHost:
                 self._counters.add("libp2p.handshake_timeout")
                 raise TransportError("the handshake took too long") from None
             raise
+        finally:
+            self._handshakes.discard(pipe)
 
     async def _upgrade_and_identify(
         self, pipe: Pipe, *, initiator: bool, expected_peer: PeerId | None
@@ -333,30 +329,12 @@ class TcpHost:
             limits=self._limits,
             counters=self._counters,
         )
+        self._handshakes.discard(pipe)
         self._connections.add(connection)
         connection.start()
-        remote = await self._identify(connection)
+        remote = await self._identify.query(connection)
         self._identified(connection, remote)
         return remote
-
-    async def _identify(self, connection: Connection) -> RemotePeer:
-        stream = connection.open_stream()
-        await self._server.propose(stream, (IDENTIFY,))
-        message = await receive_identify(stream)
-        stream.finish()
-        self._check_own_key(connection, message)
-        return remote_peer(
-            message,
-            peer_id=connection.peer_id,
-            seen_at=connection.remote_address,
-            outbound=connection.outbound,
-        )
-
-    @staticmethod
-    def _check_own_key(connection: Connection, message: IdentifyMessage) -> None:
-        key = message.public_key
-        if key is not None and peer_id_of_key(key) != connection.peer_id:
-            raise RemoteProtocolError("identify_foreign_key")
 
     def _identified(self, connection: Connection, remote: RemotePeer) -> None:
         if connection.lost:
@@ -398,7 +376,7 @@ class TcpHost:
     # --- ConnectionOwner ------------------------------------------------------------------------
 
     def stream_opened(self, connection: Connection, stream: MuxedStream) -> None:
-        if self._running:
+        if self._running and self._server.admit(connection, stream):
             self._tasks.spawn(self._server.serve(connection, stream))
 
     def connection_lost(self, connection: Connection, reason: str) -> None:
@@ -413,49 +391,3 @@ class TcpHost:
 
     def is_kept(self, peer_id: PeerId) -> bool:
         return peer_id in self._kept
-
-    # --- identify, as a protocol that is served -------------------------------------------------
-
-    def _own_identify(self, observed: Multiaddr | None) -> IdentifyMessage:
-        addresses = (parse_multiaddr(text).with_peer(None) for text in self.addresses())
-        return IdentifyMessage(
-            public_key=self._encoded_key,
-            listen_addresses=tuple(address.to_bytes() for address in addresses),
-            protocols=tuple(sorted(self._server.protocols())),
-            observed_address=None if observed is None else observed.to_bytes(),
-            protocol_version=PROTOCOL_VERSION,
-            agent_version=self._agent,
-        )
-
-    async def _serve_identify(self, stream: Stream) -> None:
-        connection = self._connection_of(stream)
-        await send_identify(stream, self._own_identify(connection.remote_address))
-
-    async def _serve_push(self, stream: Stream) -> None:
-        connection = self._connection_of(stream)
-        message = await receive_identify(stream)
-        self._check_own_key(connection, message)
-        known = self._table.remote(connection)
-        if known is not None:
-            self._table.update(
-                connection, updated_peer(known, message, seen_at=connection.remote_address)
-            )
-
-    @staticmethod
-    def _connection_of(stream: Stream) -> Connection:
-        if isinstance(stream, MuxedStream) and isinstance(stream.owner, Connection):
-            return stream.owner
-        raise LocalProtocolError("identify is served on this host's own streams only")
-
-    def _push_identify(self) -> None:
-        self._push_scheduled = False
-        for remote in self._table.peers():
-            if IDENTIFY_PUSH in remote.protocols and self._running:
-                self._tasks.spawn(self._push_identify_to(remote.peer_id))
-
-    async def _push_identify_to(self, peer_id: PeerId) -> None:
-        try:
-            stream = await self.new_stream(peer_id, (IDENTIFY_PUSH,))
-            await send_identify(stream, self._own_identify(None))
-        except TransportError:
-            self._counters.add("libp2p.identify_push_failed")

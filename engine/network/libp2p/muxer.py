@@ -101,7 +101,8 @@ class Muxer(Protocol):
 
     def reset(self, stream_id: int, /) -> None: ...
 
-    def ping(self, opaque: int, /) -> None: ...
+    def ping(self, opaque: int, /) -> None:
+        """Ask for a PongReceived with the same value, which any answer of the peer replaces."""
 
     def leave(self, code: int, /) -> None:
         """Announce the end of the connection: 0 normal, 1 protocol error, 2 internal error."""

@@ -56,13 +56,21 @@ class StreamServer:
                 case _:
                     raise
 
-    async def serve(self, connection: Connection, stream: MuxedStream) -> None:
-        """Never raises but CancelledError."""
+    def admit(self, connection: Connection, stream: MuxedStream) -> bool:
+        """Whether ``serve`` may be started for it.
+
+        A peer can open and reset streams faster than their tasks end, so tasks are counted before
+        they run.
+        """
         if connection.handlers >= self._limits.max_inbound_streams:
             self._counters.add("libp2p.stream_handlers_limit")
             stream.reset_now("too many streams are being served")
-            return
+            return False
         connection.handlers += 1
+        return True
+
+    async def serve(self, connection: Connection, stream: MuxedStream) -> None:
+        """Run an admitted stream's handler.  Never raises but CancelledError."""
         try:
             handler = await self._select(connection, stream)
             await handler(stream)
@@ -88,4 +96,6 @@ class StreamServer:
         stream.select(protocol)
         if protocol not in self._open_to_strangers:
             await connection.identified.wait()
+            if connection.lost:
+                raise TransportError("the peer was never identified")
         return self._handlers[protocol]

@@ -24,6 +24,7 @@ _FAMILIES = {
 }
 _WRITE_HIGH_WATER = 256 * 1024
 _BACKLOG = 256
+_HAPPY_EYEBALLS_S = 0.25  # RFC 8305
 # Documentation addresses (RFC 5737, RFC 3849): routed like any far host, and nobody's.
 _FAR_IP4, _FAR_IP6 = "192.0.2.1", "2001:db8::1"
 
@@ -173,6 +174,7 @@ class TcpTransport:
                 address.host,
                 address.port,
                 family=_FAMILIES[address.host_kind],
+                happy_eyeballs_delay=None if address.is_ip else _HAPPY_EYEBALLS_S,
             )
         except OSError as error:
             raise TransportError(f"cannot connect to {address}: {_reason(error)}") from error

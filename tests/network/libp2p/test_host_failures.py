@@ -250,6 +250,25 @@ def test_a_peer_that_turns_bad_after_the_handshake(running_hosts: RunningHosts) 
     asyncio.run(scenario())
 
 
+def test_streams_opened_and_reset_at_once_start_few_tasks(running_hosts: RunningHosts) -> None:
+    async def scenario() -> None:
+        async with running_hosts(2, limits=HostLimits(max_inbound_streams=8)) as (alice, bob):
+            peer = await rogue(alice)
+            opened_and_reset = b"".join(
+                FRAME.pack(0, 1, 1, number, 0) + FRAME.pack(0, 1, 8, number, 0)
+                for number in range(1, 2_001, 2)
+            )
+            before = len(asyncio.all_tasks())
+            peer.write(opened_and_reset)
+            while "libp2p.stream_handlers_limit" not in alice.counters():
+                assert len(asyncio.all_tasks()) <= before + 8
+                await asyncio.sleep(0)
+            peer.abort()
+            await bob.connect(alice.addresses()[0])
+
+    asyncio.run(scenario())
+
+
 def identify_answer(message: IdentifyMessage) -> bytes:
     encoded = encode_identify(message)
     return encode_varint(len(encoded)) + encoded
@@ -286,7 +305,7 @@ def test_a_peer_that_identifies_itself_wrongly_is_dropped(
 
 def test_silence_in_the_handshake_ends_it(running_hosts: RunningHosts) -> None:
     async def scenario() -> None:
-        async with running_hosts(1, limits=HostLimits(handshake_timeout_ms=30)) as (alice,):
+        async with running_hosts(1, limits=HostLimits(handshake_timeout_ms=400)) as (alice,):
             answer = await send_raw(alice, encode_message(HEADER), end=False)
             assert answer == encode_message(HEADER)
             assert alice.counters()["libp2p.handshake_timeout"] == 1
@@ -338,7 +357,7 @@ def test_a_frozen_peer_is_found_dead_by_ping(
     running_hosts: RunningHosts, proxy_to: ProxyTo
 ) -> None:
     async def scenario() -> None:
-        limits = HostLimits(ping_interval_ms=20, ping_timeout_ms=20)
+        limits = HostLimits(ping_interval_ms=50, ping_timeout_ms=400)
         async with (
             running_hosts(2, limits=limits) as (alice, bob),
             proxy_to(bob.addresses()[0]) as wire,
@@ -366,7 +385,7 @@ def test_quiet_connections_live_on_by_their_pings(
     running_hosts: RunningHosts, proxy_to: ProxyTo
 ) -> None:
     async def scenario() -> None:
-        limits = HostLimits(ping_interval_ms=5, ping_timeout_ms=1_000)
+        limits = HostLimits(ping_interval_ms=5, ping_timeout_ms=5_000)
         async with (
             running_hosts(2, limits=limits) as (alice, bob),
             proxy_to(bob.addresses()[0]) as wire,
@@ -402,7 +421,7 @@ def test_a_connection_without_streams_is_closed_unless_it_is_kept(
     running_hosts: RunningHosts, proxy_to: ProxyTo
 ) -> None:
     async def scenario() -> None:
-        limits = HostLimits(idle_timeout_ms=20, ping_interval_ms=5, ping_timeout_ms=1_000)
+        limits = HostLimits(idle_timeout_ms=100, ping_interval_ms=10, ping_timeout_ms=5_000)
         async with running_hosts(2, limits=limits) as (alice, bob):
             lost = await lost_peer(bob)
             await alice.connect(bob.addresses()[0])
@@ -417,7 +436,7 @@ def test_a_connection_without_streams_is_closed_unless_it_is_kept(
             bob.keep_connected(alice.addresses())
             alice.keep_connected([wire.address])
             await connected.wait()
-            await wire.more_bytes(20 * (FRAME.size + 18))
+            await wire.more_bytes(80 * (FRAME.size + 18))  # at most 4 pings and pongs in 10 ms
             assert "libp2p.idle_connection_closed" not in alice.counters()
             assert alice.peers()
 
@@ -496,7 +515,7 @@ def test_simultaneous_dials_end_with_one_connection_that_both_choose(
     running_hosts: RunningHosts, proxy_to: ProxyTo
 ) -> None:
     async def scenario() -> None:
-        limits = HostLimits(duplicate_grace_ms=20)
+        limits = HostLimits(duplicate_grace_ms=300)
         async with (
             running_hosts(2, limits=limits) as (alice, bob),
             proxy_to(bob.addresses()[0]) as from_alice,
