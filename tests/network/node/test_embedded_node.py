@@ -74,6 +74,23 @@ def test_a_burst_through_a_hub_reaches_every_leaf() -> None:
     asyncio.run(scenario())
 
 
+def test_when_all_talk_at_once_in_a_full_mesh_everybody_hears_everything_once() -> None:
+    async def scenario() -> None:
+        async with Loopback() as net:
+            nodes = await net.joined([(a, b) for a in range(5) for b in range(a)], 5)
+
+            async def talk(index: int) -> None:
+                for number in range(index * 100, index * 100 + 100):
+                    await nodes[index].node.publish(message(number, size=500))
+
+            await asyncio.gather(*(talk(index) for index in range(5)))
+            for index, node in enumerate(nodes):
+                await node.until_heard(400)
+                assert sorted(node.inbox) == [n for n in range(500) if n // 100 != index]
+
+    asyncio.run(scenario())
+
+
 def test_the_largest_message_travels_and_a_larger_one_is_our_own_mistake() -> None:
     async def scenario() -> None:
         async with Loopback() as net:
@@ -190,12 +207,11 @@ def test_subscribing_to_another_application_joins_its_shard() -> None:
                 bob.news.set()
 
             bob.node.subscribe(topic, take)
-            receipts = 0
             number = 0
-            while not receipts:  # until the subscription has arrived
-                number += 1
-                receipts = (await alice.node.publish(message(number, topic=topic))).peers
-                await asyncio.sleep(0)
+            async with asyncio.timeout(30):
+                while not (await alice.node.publish(message(number, topic=topic))).peers:
+                    number += 1  # The subscription has not arrived yet.
+                    await asyncio.sleep(0)
             await bob.until(lambda: bool(heard))
             assert heard == [b"%d " % number]
             with pytest.raises(LocalProtocolError):
