@@ -13,8 +13,8 @@ from typing import Protocol
 from engine.core.types import MessageId
 from ui.timeline.rows import Row, message_of
 
-_CLOSE_ENOUGH = 1.0
-"""Less than a pixel from the end is the end."""
+_CLOSE_ENOUGH = 0.49
+"""Less than half a pixel from the end is the end."""
 
 
 class Rows(Protocol):

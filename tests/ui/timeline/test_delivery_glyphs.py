@@ -3,7 +3,6 @@
 import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage, QPainter
-from pytestqt.qtbot import QtBot
 
 from engine.core.types import DeliveryState
 from engine.events import DeliveryView
@@ -17,6 +16,8 @@ from ui.glyphs import (
     glyph_of,
     glyph_path,
 )
+
+pytestmark = pytest.mark.usefixtures("qapp")
 
 SAVED, SENT = DeliveryState.SAVED, DeliveryState.SENT
 MAYBE, HELD, FAILED = DeliveryState.POSSIBLY_HELD, DeliveryState.HELD, DeliveryState.FAILED
@@ -106,7 +107,7 @@ def is_dark(image: QImage, x: float, y: float, scale: float = 4) -> bool:
     return QColor(image.pixel(round(x * scale), round(y * scale))).lightness() < 128
 
 
-def test_the_five_shapes_differ_and_stay_on_their_grid(qtbot: QtBot) -> None:
+def test_the_five_shapes_differ_and_stay_on_their_grid() -> None:
     images = []
     for glyph in Glyph:
         image, dark = ink(glyph)
@@ -120,14 +121,14 @@ def test_the_five_shapes_differ_and_stay_on_their_grid(qtbot: QtBot) -> None:
     assert len(set(images)) == len(Glyph)
 
 
-def test_the_uncertain_tick_is_hollow_and_the_certain_one_is_not(qtbot: QtBot) -> None:
+def test_the_uncertain_tick_is_hollow_and_the_certain_one_is_not() -> None:
     maybe, _ = ink(Glyph.MAYBE)
     held, _ = ink(Glyph.HELD)
     assert not is_dark(maybe, 11.4, 6.25)  # On the second tick's own line: paper shows through.
     assert is_dark(held, 11.4, 5.9)
 
 
-def test_clock_and_exclamation_have_an_open_ring(qtbot: QtBot) -> None:
+def test_clock_and_exclamation_have_an_open_ring() -> None:
     for glyph in (Glyph.SAVED, Glyph.FAILED):
         image, _ = ink(glyph)
         assert is_dark(image, 3.25, 6)

@@ -2,17 +2,16 @@
 
 import asyncio
 
+import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
-from pytestqt.qtbot import QtBot
 
 from engine.core.types import DeliveryState, MessageId, Position
-from engine.events import MessageView
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     active,
-    at,
+    application,
     chatter,
     conversation,
     delivery,
@@ -27,6 +26,8 @@ from ui.theme import ThemeMode, current_theme, set_theme
 from ui.timeline.loaded import MAX_LOADED
 from ui.timeline.rows import GapRow, message_key, message_of
 from ui.timeline.view import TimelineView
+
+pytestmark = pytest.mark.usefixtures("qapp")
 
 
 def places(view: TimelineView) -> dict[MessageId, float]:
@@ -44,7 +45,7 @@ def colours(view: TimelineView) -> set[int]:
     return set(memoryview(image.constBits()).cast("I"))
 
 
-def test_it_opens_at_the_newest_and_draws_ones_own_on_the_right(qtbot: QtBot) -> None:
+def test_it_opens_at_the_newest_and_draws_ones_own_on_the_right() -> None:
     source = MemoryPages(
         [
             message(10, "Maya", "a question"),
@@ -73,7 +74,7 @@ def test_it_opens_at_the_newest_and_draws_ones_own_on_the_right(qtbot: QtBot) ->
     run(scenario)
 
 
-def test_every_state_shows_its_colour_in_every_theme(qtbot: QtBot) -> None:
+def test_every_state_shows_its_colour_in_every_theme() -> None:
     states = [
         message(10, "Ines", "held", delivery=delivery(DeliveryState.HELD, 5)),
         message(20, "Ines", "saved", delivery=delivery(DeliveryState.SAVED)),
@@ -81,8 +82,7 @@ def test_every_state_shows_its_colour_in_every_theme(qtbot: QtBot) -> None:
         message(40, "Maya", "late", late=True),
         message(50, "Luc", "early", waiting=True),
     ]
-    app = QApplication.instance()
-    assert isinstance(app, QApplication)
+    app = application()
 
     async def scenario() -> None:
         with shown_view(MemoryPages(states)) as view:
@@ -104,7 +104,7 @@ def test_every_state_shows_its_colour_in_every_theme(qtbot: QtBot) -> None:
         set_theme(app, ThemeMode.LIGHT)
 
 
-def test_the_newest_stays_in_view_only_while_one_is_there(qtbot: QtBot) -> None:
+def test_the_newest_stays_in_view_only_while_one_is_there() -> None:
     source = MemoryPages(chatter(50))
 
     async def scenario() -> None:
@@ -128,7 +128,7 @@ def test_the_newest_stays_in_view_only_while_one_is_there(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_what_one_sends_oneself_is_shown_wherever_one_was(qtbot: QtBot) -> None:
+def test_what_one_sends_oneself_is_shown_wherever_one_was() -> None:
     source = MemoryPages(chatter(1000))
 
     async def scenario() -> None:
@@ -147,7 +147,7 @@ def test_what_one_sends_oneself_is_shown_wherever_one_was(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_late_messages_slide_in_above_without_moving_what_one_reads(qtbot: QtBot) -> None:
+def test_late_messages_slide_in_above_without_moving_what_one_reads() -> None:
     source = MemoryPages(chatter(80))
 
     async def scenario() -> None:
@@ -176,7 +176,7 @@ def test_late_messages_slide_in_above_without_moving_what_one_reads(qtbot: QtBot
     run(scenario)
 
 
-def test_ten_thousand_rows_are_paged_both_ways_within_bounds(qtbot: QtBot) -> None:
+def test_ten_thousand_rows_are_paged_both_ways_within_bounds() -> None:
     source = MemoryPages(chatter(10_000))
 
     async def scenario() -> None:
@@ -202,7 +202,7 @@ def test_ten_thousand_rows_are_paged_both_ways_within_bounds(qtbot: QtBot) -> No
     run(scenario)
 
 
-def test_pages_put_in_above_move_nothing(qtbot: QtBot) -> None:
+def test_pages_put_in_above_move_nothing() -> None:
     source = MemoryPages(chatter(500))
 
     async def scenario() -> None:
@@ -221,7 +221,7 @@ def test_pages_put_in_above_move_nothing(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_the_scrollbar_leads_anywhere(qtbot: QtBot) -> None:
+def test_the_scrollbar_leads_anywhere() -> None:
     source = MemoryPages(chatter(10_000))
 
     async def scenario() -> None:
@@ -242,10 +242,10 @@ def test_the_scrollbar_leads_anywhere(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_uneven_clocks_do_not_mislead_the_scrollbar(qtbot: QtBot) -> None:
+def test_uneven_clocks_do_not_mislead_the_scrollbar() -> None:
     steps = [3 ** min(index // 50, 12) for index in range(1200)]
     lamport = [sum(steps[: index + 1]) for index in range(len(steps))]
-    source = MemoryPages([message(at) for at in lamport])
+    source = MemoryPages([message(timestamp) for timestamp in lamport])
 
     async def scenario() -> None:
         with shown_view(source) as view:
@@ -258,7 +258,7 @@ def test_uneven_clocks_do_not_mislead_the_scrollbar(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_it_opens_at_the_first_unread(qtbot: QtBot) -> None:
+def test_it_opens_at_the_first_unread() -> None:
     source = MemoryPages(chatter(300))
     first = source.messages[200]
 
@@ -278,7 +278,7 @@ def test_it_opens_at_the_first_unread(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_only_what_was_wholly_seen_in_an_active_window_counts_as_read(qtbot: QtBot) -> None:
+def test_only_what_was_wholly_seen_in_an_active_window_counts_as_read() -> None:
     source = MemoryPages(chatter(300))
     first = source.messages[200]
 
@@ -314,7 +314,7 @@ def test_only_what_was_wholly_seen_in_an_active_window_counts_as_read(qtbot: QtB
     run(scenario)
 
 
-def test_rows_that_wait_do_not_move_the_marker(qtbot: QtBot) -> None:
+def test_rows_that_wait_do_not_move_the_marker() -> None:
     source = MemoryPages([message(10), message(20)])
 
     async def scenario() -> None:
@@ -331,7 +331,7 @@ def test_rows_that_wait_do_not_move_the_marker(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_events_during_a_page_load_are_neither_lost_nor_doubled(qtbot: QtBot) -> None:
+def test_events_during_a_page_load_are_neither_lost_nor_doubled() -> None:
     source = MemoryPages(chatter(20))
 
     async def scenario() -> None:
@@ -356,7 +356,7 @@ def test_events_during_a_page_load_are_neither_lost_nor_doubled(qtbot: QtBot) ->
     run(scenario)
 
 
-def test_a_conversation_that_was_left_gets_no_late_page(qtbot: QtBot) -> None:
+def test_a_conversation_that_was_left_gets_no_late_page() -> None:
     source = MemoryPages(chatter(20))
 
     async def scenario() -> None:
@@ -376,7 +376,7 @@ def test_a_conversation_that_was_left_gets_no_late_page(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_a_disk_that_fails_is_told_and_the_view_goes_on(qtbot: QtBot) -> None:
+def test_a_disk_that_fails_is_told_and_the_view_goes_on() -> None:
     source = MemoryPages(chatter(300))
 
     async def scenario() -> None:
@@ -396,7 +396,7 @@ def test_a_disk_that_fails_is_told_and_the_view_goes_on(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_a_new_width_keeps_what_one_reads(qtbot: QtBot) -> None:
+def test_a_new_width_keeps_what_one_reads() -> None:
     source = MemoryPages(chatter(200))
 
     async def scenario() -> None:
@@ -415,7 +415,7 @@ def test_a_new_width_keeps_what_one_reads(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_a_narrow_view_cuts_nothing_off(qtbot: QtBot) -> None:
+def test_a_narrow_view_cuts_nothing_off() -> None:
     long_word = "x" * 400
     rows = [
         message(10, "Maya", long_word),
@@ -442,7 +442,7 @@ def test_a_narrow_view_cuts_nothing_off(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_the_gap_closes_itself_when_all_arrived(qtbot: QtBot) -> None:
+def test_the_gap_closes_itself_when_all_arrived() -> None:
     source = MemoryPages([message(10), message(40, "Luc", "after", waiting=True)])
 
     async def scenario() -> None:
@@ -462,7 +462,7 @@ def test_the_gap_closes_itself_when_all_arrived(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_events_of_other_conversations_are_not_shown(qtbot: QtBot) -> None:
+def test_events_of_other_conversations_are_not_shown() -> None:
     async def scenario() -> None:
         with shown_view(MemoryPages([])) as view:
             view.open(conversation())
@@ -477,7 +477,7 @@ def test_events_of_other_conversations_are_not_shown(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_the_wheel_scrolls_by_pixels_and_lines(qtbot: QtBot) -> None:
+def test_the_wheel_scrolls_by_pixels_and_lines() -> None:
     source = MemoryPages(chatter(80))
 
     def wheel(view: TimelineView, *, pixels: int = 0, angle: int = 0) -> None:
@@ -502,8 +502,8 @@ def test_the_wheel_scrolls_by_pixels_and_lines(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_a_hostile_text_is_folded_and_bounded(qtbot: QtBot) -> None:
-    endless: MessageView = message(10, "Maya", "\n" * 60_000 + "\x00\x1b[31m\u202eend")
+def test_a_hostile_text_is_folded_and_bounded() -> None:
+    endless = message(10, "Maya", "\n" * 60_000 + "\x00\x1b[31m\u202eend")
 
     async def scenario() -> None:
         with shown_view(MemoryPages([endless])) as view:
@@ -519,7 +519,7 @@ def test_a_hostile_text_is_folded_and_bounded(qtbot: QtBot) -> None:
     run(scenario)
 
 
-def test_highlight_of_a_found_message_is_the_bands_colour(qtbot: QtBot) -> None:
+def test_highlight_of_a_found_message_is_the_bands_colour() -> None:
     source = MemoryPages(chatter(400))
     target = source.messages[20]
 

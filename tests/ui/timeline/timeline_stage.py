@@ -2,14 +2,13 @@
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 from datetime import datetime
 
 import qasync
 from PySide6.QtCore import QCoreApplication, QEvent, SignalInstance
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.api import Page
 from engine.core.errors import StorageError
@@ -255,8 +254,13 @@ async def settled(view: TimelineView) -> None:
         await emitted(view.pageShown)
 
 
+def application() -> QApplication:
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    return app
+
+
 async def active(widget: QWidget) -> None:
     """Until the window system says that the window is active."""
-    async with asyncio.timeout(10):
-        while not widget.isActiveWindow():
-            await asyncio.sleep(0)
+    while not widget.isActiveWindow():
+        await emitted(application().focusWindowChanged)
