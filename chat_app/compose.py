@@ -54,7 +54,7 @@ def build_engine(
             open_store=partial(
                 open_store, directory, force_key_file=settings.storage.key == "file"
             ),
-            make_transport=partial(make_transport, settings, chosen),
+            make_transport=partial(make_transport, settings, chosen, directory.path.name),
             port_of=port_of,
             chance=system_chance(),
             now_ms=unix_now_ms,
@@ -69,11 +69,14 @@ def open_store(directory: ProfileDirectory, *, force_key_file: bool) -> OpenedSt
     return OpenedStore(store=store, key_storage=key.place.value)
 
 
-def make_transport(settings: Settings, overrides: Overrides, seed: TransportSeed) -> Transport:
+def make_transport(
+    settings: Settings, overrides: Overrides, name: str, seed: TransportSeed
+) -> Transport:
+    """``name`` makes one person's losses independent of another's with the same seed."""
     node = EmbeddedNode(node_settings(settings, overrides, seed))
     if overrides.faults is None:
         return node
-    return FaultyTransport(node, FaultPlan(overrides.faults))
+    return FaultyTransport(node, FaultPlan(overrides.faults, stream=name))
 
 
 def node_settings(settings: Settings, overrides: Overrides, seed: TransportSeed) -> NodeSettings:

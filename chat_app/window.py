@@ -97,8 +97,8 @@ async def show_until_closed(window: MainWindow, options: WindowOptions) -> None:
     if painted is not None and options.measure_start_ns is not None:
         await painted.wait()
         sys.stdout.write(json.dumps(_start_figures(painted, options.measure_start_ns)) + "\n")
-        window.close()
-    await closed.wait()
+    else:
+        await closed.wait()
     await window.shutdown()
     window.deleteLater()
 

@@ -1,0 +1,103 @@
+"""From Enter in one process to painted in another, durable in both, over loopback.
+
+Two real processes with real windows (offscreen), encrypted profiles on disk, embedded nodes and
+sealed envelopes.  The clock starts just before the key press and stops after the receiver's paint.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from benchmarks.report import Figure, Report, percentile
+
+MESSAGES = 400
+QUICK = 60
+P50_BAR_MS = 20.0
+P99_BAR_MS = 60.0
+ROUNDS = 3
+
+
+def run(quick: bool) -> Report:
+    report = Report(name="e2e")
+    rounds = [_round(QUICK if quick else MESSAGES) for _ in range(1 if quick else ROUNDS)]
+    for name, share, bar in (("p50", 0.5, P50_BAR_MS), ("p99", 0.99, P99_BAR_MS)):
+        values = [percentile(one, share) for one in rounds]
+        report.figures.append(
+            Figure(
+                figure=f"Enter to shown by the other process, {name}",
+                value=statistics.median(values),
+                unit="ms",
+                spread=(min(values), max(values)),
+                bar=bar,
+            )
+        )
+    return report
+
+
+def _round(count: int) -> list[float]:
+    """Milliseconds of every message of one run."""
+    with tempfile.TemporaryDirectory(prefix="causerie-bench-") as place:
+        sender = _peer(Path(place) / "sender", "Ines", "", count)
+        link = str(_next(sender, "link"))
+        receiver = _peer(Path(place) / "receiver", "Maya", link, 0)
+        for peer in (sender, receiver):
+            _next(peer, "ready")
+            _go_on(peer)
+        entered = dict(_times(sender, "entered", count))
+        shown = dict(_times(receiver, "shown", count, starting="Ines "))
+        for peer in (sender, receiver):
+            _go_on(peer)
+            peer.wait(timeout=60)
+    return [(shown[text] - at_ns) / 1e6 for text, at_ns in entered.items()]
+
+
+def _peer(directory: Path, name: str, link: str, count: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", "benchmarks.window_peer", str(directory), name, link, str(count)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
+    )
+
+
+def _output(peer: "subprocess.Popen[str]") -> IO[str]:
+    if peer.stdout is None:
+        raise RuntimeError("the peer has no output")
+    return peer.stdout
+
+
+def _next(peer: "subprocess.Popen[str]", key: str) -> object:
+    for line in _output(peer):
+        said = json.loads(line)
+        if key in said:
+            value: object = said[key]
+            return value
+    raise RuntimeError(f"a peer ended before it said {key}")
+
+
+def _times(
+    peer: "subprocess.Popen[str]", key: str, count: int, *, starting: str = ""
+) -> list[tuple[str, int]]:
+    """(text, monotonic ns) of ``count`` lines with this key."""
+    found: list[tuple[str, int]] = []
+    while len(found) < count:
+        line = _output(peer).readline()
+        if not line:
+            raise RuntimeError(f"a peer ended after {len(found)} of {count} messages")
+        said = json.loads(line)
+        if key in said and str(said[key]).startswith(starting):
+            found.append((said[key], said["ns"]))
+    return found
+
+
+def _go_on(peer: "subprocess.Popen[str]") -> None:
+    if peer.stdin is None:
+        raise RuntimeError("the peer has no input")
+    peer.stdin.write("\n")
+    peer.stdin.flush()

@@ -1,0 +1,111 @@
+"""One real window in a process of its own, for ``e2e``: it makes or joins a group and talks.
+
+Prints JSON lines: ``{"link": …}``, ``{"ready": true}``, ``{"entered": text, "ns": …}`` when Enter
+went into the composer, ``{"shown": text, "ns": …}`` when the timeline had painted somebody else's
+message.  Times are the machine's monotonic clock, the same for every process.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtTest import QTest
+
+from chat_app.compose import build_engine
+from chat_app.qt_loop import run_on_qt
+from chat_app.settings import Settings, StorageSettings
+from engine.events import ConversationChanged, EngineEvent, MessageAdded
+from engine.persistence.profile_directory import open_profile_directory
+from engine.runtime.engine import Engine
+from ui.app import build_window
+from ui.settings import UiSettings
+from ui.window.main_window import MainWindow
+
+BETWEEN_S = 0.06
+
+
+def tell(**what: object) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+class ShownWatch(QObject):
+    """Reports a message once the paint that shows it is over."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._added: list[str] = []
+        window.bridge.message_added.connect(self._note)
+        window.pane.timeline.viewport().installEventFilter(self)
+
+    def _note(self, event: MessageAdded) -> None:
+        if not event.message.is_own:
+            self._added.append(event.message.text)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        if event.type() == QEvent.Type.Paint and self._added:
+            painted, self._added = self._added, []
+            QTimer.singleShot(0, lambda: self._report(painted))
+        return super().eventFilter(watched, event)
+
+    @staticmethod
+    def _report(painted: list[str]) -> None:
+        for text in painted:
+            tell(shown=text, ns=time.monotonic_ns())
+
+
+async def main(directory: Path, name: str, link: str, count: int) -> int:
+    engine = build_engine(
+        open_profile_directory(directory), Settings(storage=StorageSettings(key="file"))
+    )
+    await engine.start()
+    await engine.create_identity(name)
+    both_here = asyncio.Event()
+
+    def on_event(event: EngineEvent) -> None:
+        if isinstance(event, ConversationChanged) and len(event.conversation.members) > 1:
+            both_here.set()
+
+    engine.subscribe(on_event)
+    window = build_window(engine, UiSettings())
+    watch = ShownWatch(window)
+    window.show()
+    await window.start()
+    await _meet(engine, window, link)
+    await asyncio.wait_for(both_here.wait(), 30)
+    tell(ready=True)
+    await asyncio.to_thread(sys.stdin.readline)
+    for number in range(count):
+        await _enter(window, f"{name} {number}")
+    await asyncio.to_thread(sys.stdin.readline)
+    window.close()
+    await window.shutdown()
+    watch.deleteLater()
+    await engine.stop()
+    return 0
+
+
+async def _meet(engine: Engine, window: MainWindow, link: str) -> None:
+    if link:
+        group = await engine.join_group(link)
+    else:
+        group = await engine.create_group("Benchmark")
+        tell(link=await engine.make_invite_link(group))
+    await asyncio.sleep(0)
+    window.open_conversation(group)
+
+
+async def _enter(window: MainWindow, text: str) -> None:
+    box = window.pane.composer.box
+    box.setPlainText(text)
+    tell(entered=text, ns=time.monotonic_ns())
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    await asyncio.sleep(BETWEEN_S)
+
+
+if __name__ == "__main__":
+    peer = (Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    sys.exit(run_on_qt(lambda: main(*peer)))
