@@ -1,5 +1,27 @@
-"""Qt without a screen, and one theme to start every test from."""
+"""Qt without a screen; closing a test's window must not end its loop, as in the program itself."""
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The offscreen platform says of every dialog what a platform without windows cannot do."""
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(
+                pytest.mark.qt_log_ignore(r"^This plugin does not support ", extend=True)
+            )
+
+
+@pytest.fixture(autouse=True)
+def _keep_the_loop(qapp: QApplication) -> Iterator[None]:
+    qapp.setQuitOnLastWindowClosed(False)
+    yield
+    qapp.clipboard().clear()

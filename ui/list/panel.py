@@ -63,7 +63,9 @@ class ConversationList(QListView):
 
 class LeftPanel(Area):
     opened = Signal(str)
-    """A conversation id that the user chose."""
+    """A conversation id that the user chose; the keys stay where they are."""
+    entered = Signal(str)
+    """One that was clicked or confirmed: now one wants to write."""
     new_group_requested = Signal()
     join_requested = Signal()
 
@@ -136,8 +138,10 @@ class LeftPanel(Area):
         self._join.clicked.connect(self.join_requested)
         self.search.textChanged.connect(self._filter)
         self.search.left_downward.connect(self._enter_rows)
+        self.search.confirmed.connect(self._enter_first)
         self.rows.selectionModel().selectionChanged.connect(self._selected)
-        self.rows.activated.connect(self._activated)
+        self.rows.clicked.connect(self._enter)
+        self.rows.activated.connect(self._enter)
         self._model.modelReset.connect(self._restore_selection)
         self._model.rowsInserted.connect(self._restore_selection)
         self._model.totals_changed.connect(self._say_nothing)
@@ -234,13 +238,18 @@ class LeftPanel(Area):
         self._begin.setVisible(empty and self._is_alone and not self._model.filter_text())
 
     def _enter_rows(self) -> None:
-        if self._model.rowCount() == 0:
-            return
-        self.rows.setFocus(Qt.FocusReason.TabFocusReason)
-        if self.search.text():
-            first = self._model.at(0)
-            if first is not None:
-                self._open(first.conversation_id)
+        """The first match, and on from there with the arrow keys."""
+        first = self._model.at(0)
+        if first is not None:
+            self.rows.setFocus(Qt.FocusReason.TabFocusReason)
+            self._open(first.conversation_id)
+
+    def _enter_first(self) -> None:
+        first = self._model.at(0)
+        if first is not None:
+            self.search.clear()
+            self.select(first.conversation_id)
+            self.entered.emit(first.conversation_id)
 
     def _restore_selection(self) -> None:
         selection = self.rows.selectionModel()
@@ -256,12 +265,15 @@ class LeftPanel(Area):
     def _selected(self, selected: QItemSelection, deselected: QItemSelection) -> None:
         del deselected
         for index in selected.indexes():
-            self._activated(index)
+            chosen = self._model.at(index.row())
+            if chosen is not None:
+                self._open(chosen.conversation_id)
 
-    def _activated(self, index: QModelIndex) -> None:
+    def _enter(self, index: QModelIndex) -> None:
         chosen = self._model.at(index.row())
         if chosen is not None:
-            self._open(chosen.conversation_id)
+            self.select(chosen.conversation_id)
+            self.entered.emit(chosen.conversation_id)
 
     def _open(self, conversation_id: ConversationId) -> None:
         self.select(conversation_id)

@@ -13,7 +13,9 @@ _LONGEST = 100
 
 class SearchField(QLineEdit):
     left_downward = Signal()
-    """Down or Enter: the list takes over."""
+    """Down: the list takes over."""
+    confirmed = Signal()
+    """Enter: the first match is meant."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -24,6 +26,7 @@ class SearchField(QLineEdit):
         self._magnifier = self.addAction(
             icon("search", current_theme().ink3, 16), QLineEdit.ActionPosition.LeadingPosition
         )
+        self._magnifier.setText("Search")
         self._hint = KeyCap("Ctrl K", parent=self)
         self._hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.textChanged.connect(self._show_hint)
@@ -34,8 +37,10 @@ class SearchField(QLineEdit):
         match event.key():
             case Qt.Key.Key_Escape if self.text():
                 self.clear()
-            case Qt.Key.Key_Down | Qt.Key.Key_Return | Qt.Key.Key_Enter:
+            case Qt.Key.Key_Down:
                 self.left_downward.emit()
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self.confirmed.emit()
             case _:
                 super().keyPressEvent(event)
 

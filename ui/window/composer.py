@@ -21,13 +21,13 @@ _OUTLINE = 1
 _MAX_HEIGHT_SHARE = 0.4
 _DRAFT_AFTER_MS = 400
 _TYPING_AGAIN_AFTER_MS = 3000
-_MOST_BYTES_PER_UNIT = 3
-"""Of UTF-8, for one UTF-16 unit: below limit / 3 units nothing needs counting."""
+_MOST_BYTES_PER_CHARACTER = 4
+"""Of UTF-8: below limit / 4 characters nothing needs counting."""
 _KIB = 1024
 
 
 def bytes_over_limit(text: str) -> int:
-    if len(text) * (_MOST_BYTES_PER_UNIT + 1) <= MAX_TEXT_BYTES:
+    if len(text) * _MOST_BYTES_PER_CHARACTER <= MAX_TEXT_BYTES:
         return 0
     return max(0, len(text.encode("utf-8", "surrogatepass")) - MAX_TEXT_BYTES)
 
@@ -189,8 +189,7 @@ class Composer(Area):
             self.typing_changed.emit(False)
 
     def _judge(self) -> None:
-        units = self.box.document().characterCount()
-        text = self.text() if units * _MOST_BYTES_PER_UNIT > MAX_TEXT_BYTES else ""
+        text = self.text()
         self._over = bytes_over_limit(text)
         if self._over:
             self._say(
@@ -199,8 +198,8 @@ class Composer(Area):
             )
         else:
             self._say("")
-        empty = self.box.document().isEmpty()
-        self.send.setEnabled(not self._blocked and not self._over and not empty)
+        can_send = not self._blocked and not self._over and bool(text.strip())
+        self.send.setEnabled(can_send)
 
     def _refuse_paste(self) -> None:
         self._say(

@@ -70,6 +70,8 @@ class Flows(QObject):
             return await sheet.answered()
         finally:
             self.sheet = None
+            # Not every window manager gives the keys back to the window behind a dialog.
+            self._window.activateWindow()
 
     # --- groups -----------------------------------------------------------------------------------
 

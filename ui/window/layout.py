@@ -7,6 +7,7 @@ so they grow with it.
 from enum import Enum, auto
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from ui.list.panel import LeftPanel
@@ -75,6 +76,11 @@ class Body(QSplitter):
         self._apply()
 
     def refit(self) -> None:
+        """The text size changed."""
+        self._apply()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
         self._apply()
 
     def _apply(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from PySide6.QtCore import QByteArray, Qt, QUrl, Signal
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QDesktopServices
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
@@ -145,7 +145,8 @@ class MainWindow(QMainWindow):
         self.panel.set_menu(menu)
 
     def _connect_parts(self) -> None:
-        self.panel.opened.connect(self.open_conversation)
+        self.panel.opened.connect(self._show_conversation)
+        self.panel.entered.connect(self.open_conversation)
         for part in (self.panel, self.empty, self.first_start):
             part.new_group_requested.connect(self._new_group)
             part.join_requested.connect(self._join)
@@ -233,6 +234,12 @@ class MainWindow(QMainWindow):
     # --- which conversation -----------------------------------------------------------------------
 
     def open_conversation(self, conversation_id: ConversationId) -> None:
+        """Show it, ready to write."""
+        self._show_conversation(conversation_id)
+        if self.pane.is_open(conversation_id):
+            self.pane.composer.box.setFocus()
+
+    def _show_conversation(self, conversation_id: ConversationId) -> None:
         conversation = self.model.conversation(conversation_id)
         if conversation is None:
             return
@@ -247,8 +254,6 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentWidget(self.body)
         self.body.show_main(True)
         self._show_unread_elsewhere()
-        if not self.panel.rows.hasFocus():
-            self.pane.composer.box.setFocus()
 
     def _open_when_known(self, conversation_id: ConversationId) -> None:
         """Its event may come after the command's answer."""
@@ -267,7 +272,6 @@ class MainWindow(QMainWindow):
     def _open_wanted(self) -> None:
         self.panel.search.clear()
         self.open_conversation(self._wanted)
-        self.pane.composer.box.setFocus()
 
     def _show_nothing_open(self) -> None:
         self.pane.leave()
@@ -387,7 +391,3 @@ class MainWindow(QMainWindow):
         self.raise_()
         self.activateWindow()
         self.open_conversation(conversation_id)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.body.refit()

@@ -56,7 +56,7 @@ class WindowMenu(QMenu):
             action = menu.addAction(words)
             action.setCheckable(True)
             action.setChecked(choice is settings.appearance)
-            action.triggered.connect(partial(_chosen, chosen, choice))
+            action.triggered.connect(_choosing(chosen, choice))
             group.addAction(action)
         self._dress()
 
@@ -83,5 +83,8 @@ class WindowMenu(QMenu):
             action.setIcon(icon(name, theme.ink2, theme.metrics.scaled(16)))
 
 
-def _chosen(chosen: Callable[[Appearance], None], choice: Appearance, _checked: bool) -> None:
-    chosen(choice)
+def _choosing(chosen: Callable[[Appearance], None], choice: Appearance) -> Callable[[], None]:
+    def run() -> None:
+        chosen(choice)
+
+    return run

@@ -1,0 +1,138 @@
+"""Drives the real window on one qasync loop: open it, press keys, wait for what comes true."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import qasync
+from PySide6.QtCore import Qt, QUrl, SignalInstance
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from tests.ui.scripted_engine import START_MS, ScriptedEngine
+from ui.app import build_window
+from ui.settings import UiSettings
+from ui.window.main_window import MainWindow, Surroundings
+
+NOW = datetime.fromtimestamp(START_MS / 1000 + 120, tz=UTC)
+Key = Qt.Key
+_PATIENCE_S = 10
+_NO_KEYS = Qt.KeyboardModifier.NoModifier
+
+
+def play(scenario: Callable[[], Awaitable[None]]) -> None:
+    """Run it on a loop of its own; whatever escapes from any task fails the test."""
+    escaped: list[dict[str, object]] = []
+
+    async def guarded() -> None:
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _loop, context: escaped.append(dict(context))
+        )
+        await asyncio.wait_for(scenario(), _PATIENCE_S * 3)
+
+    with asyncio.Runner(loop_factory=qasync.QEventLoop) as runner:
+        runner.run(guarded())
+    assert escaped == []
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop turn until it holds."""
+    loop = asyncio.get_running_loop()
+    reached: asyncio.Future[None] = loop.create_future()
+
+    def look() -> None:
+        if reached.done():
+            return
+        if condition():
+            reached.set_result(None)
+        else:
+            loop.call_soon(look)
+
+    look()
+    await asyncio.wait_for(reached, _PATIENCE_S)
+
+
+async def turn(times: int = 20) -> None:
+    """Give everything that is ready its turn; for showing that something does not happen."""
+    for _ in range(times):
+        await asyncio.sleep(0)
+
+
+def heard(signal: SignalInstance) -> asyncio.Future[object]:
+    """A future of the signal's next first argument."""
+    future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+
+    def settle(*arguments: object) -> None:
+        if not future.done():
+            future.set_result(arguments[0] if arguments else None)
+
+    signal.connect(settle)
+    return future
+
+
+class Stage:
+    """An engine, the window on it, and the user's hands."""
+
+    def __init__(self, engine: ScriptedEngine, stored: dict[str, str]) -> None:
+        self.engine = engine
+        self.stored = stored
+        self.opened_urls: list[str] = []
+        self.window: MainWindow = build_window(
+            engine,
+            UiSettings(load=stored.get, save=stored.__setitem__),
+            Surroundings(version="0.1.0", open_url=self._open_url, now=lambda: NOW),
+        )
+
+    def press(
+        self,
+        key: Qt.Key,
+        modifiers: Qt.KeyboardModifier = _NO_KEYS,
+        *,
+        on: QWidget | None = None,
+    ) -> None:
+        QTest.keyClick(on or self._focused(), key, modifiers)
+
+    def write(self, text: str, *, on: QWidget | None = None) -> None:
+        QTest.keyClicks(on or self._focused(), text)
+
+    async def send(self, text: str) -> None:
+        box = self.window.pane.composer.box
+        self.write(text, on=box)
+        before = len(self.engine.called("send_text"))
+        self.press(Key.Key_Return, on=box)
+        await until(lambda: len(self.engine.called("send_text")) > before)
+
+    def _focused(self) -> QWidget:
+        return QApplication.focusWidget() or self.window
+
+    def _open_url(self, url: QUrl) -> bool:
+        self.opened_urls.append(url.toString())
+        return True
+
+
+@asynccontextmanager
+async def stage(
+    engine: ScriptedEngine,
+    *,
+    stored: dict[str, str] | None = None,
+    size: tuple[int, int] = (1280, 820),
+) -> AsyncIterator[Stage]:
+    """The window is shown, active and started; afterwards it is closed and gone."""
+    kept = stored if stored is not None else {}
+    kept.setdefault("appearance", "light")
+    it = Stage(engine, kept)
+    it.window.resize(*size)
+    it.window.show()
+    it.window.activateWindow()
+    await it.window.start()
+    await until(it.window.isActiveWindow)
+    try:
+        yield it
+    finally:
+        if it.window.flows.sheet is not None:
+            it.window.flows.sheet.reject()
+        await it.window.shutdown()
+        it.window.hide()
+        it.window.deleteLater()
+        await turn()

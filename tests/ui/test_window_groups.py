@@ -1,0 +1,420 @@
+"""First start, groups, invitations, and every sheet that asks before something happens."""
+
+from typing import TypeVar
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+
+from engine.api import HolderView
+from engine.core.errors import ConfigError, InviteError, StorageError
+from engine.core.types import DeliveryState, MessageId, ParticipantId, UnixMs
+from engine.events import DeliveryView
+from tests.ui.driving import Key, Stage, play, stage, turn, until
+from tests.ui.scripted_engine import FINGERPRINT, GOOD_LINK, START_MS, ScriptedEngine
+from ui.controls import Text
+from ui.dialogs.about import HowItWorks
+from ui.dialogs.confirm import Confirm, OpenLinkConfirm, RefusedLink, openable
+from ui.dialogs.group import CreateGroup, InviteLink, Members
+from ui.dialogs.holders import Holders
+from ui.dialogs.join import Join
+from ui.dialogs.sheet import Sheet
+
+S = TypeVar("S", bound=Sheet)
+
+
+async def sheet_of(it: Stage, kind: type[S]) -> S:
+    await until(
+        lambda: isinstance(it.window.flows.sheet, kind) and it.window.flows.sheet.isVisible()
+    )
+    sheet = it.window.flows.sheet
+    assert isinstance(sheet, kind)
+    return sheet
+
+
+def open_name(it: Stage) -> str | None:
+    conversation = it.window.pane.conversation
+    return None if conversation is None else conversation.name
+
+
+def words_of(sheet: Sheet) -> str:
+    return "\n".join(text.text() for text in sheet.findChildren(Text))
+
+
+def test_a_first_start_makes_an_identity_and_leads_to_a_group() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine(name=None)
+        async with stage(engine) as it:
+            page = it.window.first_start
+            assert it.window.pages.currentWidget() is page
+            assert not page.name_step.next.isEnabled()
+            assert page.name_step.name.hasFocus()
+            it.write("Ines")
+            it.press(Key.Key_Return)
+            await until(lambda: page.steps.currentWidget() is page.conversation_step)
+            assert engine.called("create_identity") == ["Ines"]
+            assert page.conversation_step.fingerprint.text() == FINGERPRINT
+            assert "system keyring" in page.conversation_step.kept.words.text()
+            page.conversation_step.new_group.click()
+            sheet = await sheet_of(it, CreateGroup)
+            it.write("Tide Gauge", on=sheet.name)
+            it.press(Key.Key_Return, on=sheet.name)
+            await until(lambda: it.window.pane.conversation is not None)
+            assert it.window.pages.currentWidget() is it.window.body
+            assert it.window.pane.composer.box.isEnabled()
+
+    play(scenario)
+
+
+def test_a_refused_name_is_explained_in_place_and_can_be_corrected() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine(name=None)
+        async with stage(engine) as it:
+            step = it.window.first_start.name_step
+            engine.fail("create_identity", ConfigError("A name needs a letter."))
+            it.write("!!", on=step.name)
+            it.press(Key.Key_Return, on=step.name)
+            await until(step.problem.isVisible)
+            assert step.problem.text() == "A name needs a letter."
+            it.write("a", on=step.name)
+            assert not step.problem.isVisible()
+            assert step.next.isEnabled()
+
+    play(scenario)
+
+
+def test_nothing_can_be_started_before_there_is_an_identity() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine(name=None)
+        async with stage(engine) as it:
+            it.window._new_group()
+            it.window._join()
+            it.window._search()
+            await turn()
+            assert it.window.flows.sheet is None
+            assert it.window.pages.currentWidget() is it.window.first_start
+
+    play(scenario)
+
+
+def test_later_leads_to_the_empty_page_with_both_ways_to_begin() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine(name=None)
+        async with stage(engine) as it:
+            it.write("Ines")
+            it.press(Key.Key_Return)
+            page = it.window.first_start
+            await until(lambda: page.steps.currentWidget() is page.conversation_step)
+            page.conversation_step.later.click()
+            assert it.window.empty.isVisible()
+            it.window.empty.join.click()
+            await sheet_of(it, Join)
+
+    play(scenario)
+
+
+def test_joining_shows_whom_and_where_before_consent() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            it.window.flows.join()
+            sheet = await sheet_of(it, Join)
+            assert not sheet.confirm.isEnabled()
+            assert not sheet.form.problem.isVisible()
+            sheet.form.field.setPlainText("hello")
+            assert sheet.form.problem.text().startswith("This is not an invitation")
+            assert not sheet.confirm.isEnabled()
+            sheet.form.field.setPlainText("causerie:join/go")
+            assert sheet.form.problem.text() == "This invitation is cut off at the end."
+            sheet.form.field.setPlainText(f"  {GOOD_LINK[:9]}\n{GOOD_LINK[9:]} ")
+            assert not sheet.form.problem.isVisible()
+            shown = words_of(sheet)
+            for piece in ("Tide Gauge", "From Maya.", FINGERPRINT, "quay.harbour.example"):
+                assert piece in shown
+            assert engine.called("join_group") == []
+            assert sheet.confirm.accessibleName() == "Join Tide Gauge"
+            sheet.confirm.click()
+            await until(lambda: open_name(it) == "Tide Gauge")
+            assert engine.called("join_group") == [GOOD_LINK]
+
+    play(scenario)
+
+
+def test_a_join_that_fails_says_why_in_place_and_may_be_tried_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            it.window.flows.join()
+            sheet = await sheet_of(it, Join)
+            sheet.form.field.setPlainText(GOOD_LINK)
+            engine.fail("join_group", InviteError("This invitation has expired."))
+            sheet.confirm.click()
+            await until(sheet.form.problem.isVisible)
+            assert sheet.form.problem.text() == "This invitation has expired."
+            assert sheet.isVisible()
+            sheet.confirm.click()
+            await until(lambda: open_name(it) == "Tide Gauge")
+
+    play(scenario)
+
+
+def test_a_link_into_a_group_one_is_in_opens_it_without_joining_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        await engine.join_group(GOOD_LINK)
+        async with stage(engine) as it:
+            it.window.flows.join()
+            sheet = await sheet_of(it, Join)
+            sheet.form.field.setPlainText(GOOD_LINK)
+            assert sheet.confirm.accessibleName() == "Open Tide Gauge"
+            sheet.confirm.click()
+            await until(lambda: open_name(it) == "Tide Gauge")
+            assert engine.called("join_group") == [GOOD_LINK]
+
+    play(scenario)
+
+
+def test_a_monstrous_link_is_refused_without_being_parsed() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            it.window.flows.join()
+            sheet = await sheet_of(it, Join)
+            sheet.form.field.setPlainText(GOOD_LINK + "x" * 20_000)
+            assert sheet.form.problem.text() == "This is far too long for an invitation."
+            assert sheet.form.invite is None
+
+    play(scenario)
+
+
+def test_a_group_name_that_is_refused_stays_in_the_field() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            it.window.flows.new_group()
+            sheet = await sheet_of(it, CreateGroup)
+            engine.fail("create_group", StorageError("the disk is full"))
+            sheet.name.setText("  Tide & Time ")
+            sheet.confirm.click()
+            await until(sheet.problem.isVisible)
+            assert sheet.problem.text() == "the disk is full"
+            sheet.confirm.click()
+            await until(lambda: engine.called("create_group") == ["Tide & Time"])
+
+    play(scenario)
+
+
+def test_the_invitation_is_copied_with_its_warning() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge", others=())
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            assert it.window.pane.header._invite.isVisible()
+            it.window.pane.header._invite.click()
+            sheet = await sheet_of(it, InviteLink)
+            assert "Anyone with this link can read this group" in words_of(sheet)
+            assert FINGERPRINT in words_of(sheet)
+            sheet.copy_button.click()
+            assert QGuiApplication.clipboard().text() == f"{GOOD_LINK}/{group}"
+            assert sheet.copy_button.accessibleName() == "Copied"
+
+    play(scenario)
+
+
+def test_members_show_who_is_who() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge", others=("Maya", "Jonas"))
+        async with stage(engine) as it:
+            it.window.flows.members(engine.views[group])
+            sheet = await sheet_of(it, Members)
+            shown = words_of(sheet)
+            for piece in ("3 members", "Ines", "you", "admin", "Maya", "Jonas", FINGERPRINT):
+                assert piece in shown
+
+    play(scenario)
+
+
+def test_leaving_asks_first_and_then_forgets_the_group() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            engine.change(group, failed=1)
+            it.window.pane.header.leave_requested.emit()
+            sheet = await sheet_of(it, Confirm)
+            assert "1 message of yours never got out" in words_of(sheet)
+            sheet.cancel.click()
+            await until(lambda: it.window.flows.sheet is None)
+            assert group in engine.views
+            await turn()
+            it.window.pane.header.leave_requested.emit()
+            (await sheet_of(it, Confirm)).confirm.click()
+            await until(lambda: it.window.pane.conversation is None)
+            assert it.window.empty.isVisible()
+            assert engine.called("save_draft") == []
+
+    play(scenario)
+
+
+def test_deleting_asks_and_tells_a_sent_message_from_an_unsent_one() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        message = engine.receive(group, "Maya", "hello")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            it.window.pane.timeline.discardRequested.emit(message.message_id)
+            sheet = await sheet_of(it, Confirm)
+            assert "nobody will get it" in words_of(sheet)
+            sheet.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            await turn()
+            it.window.pane.timeline.deleteRequested.emit(message.message_id)
+            sheet = await sheet_of(it, Confirm)
+            assert "The others keep it" in words_of(sheet)
+            sheet.confirm.click()
+            await until(lambda: engine.called("delete_locally") == [message.message_id])
+
+    play(scenario)
+
+
+def test_who_holds_it_counts_the_certain_and_names_the_uncertain() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        engine.holder_views = tuple(
+            HolderView(
+                participant_id=ParticipantId(name * 8),
+                name=name,
+                certain=certain,
+                source=source,
+                since_ms=None if source is None else UnixMs(START_MS),
+            )
+            for name, certain, source in (
+                ("Maya", True, "causal"),
+                ("Jona", False, "bloom"),
+                ("Luca", False, None),
+            )
+        )
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            it.window.pane.timeline.holdersRequested.emit(MessageId("m"))
+            shown = words_of(await sheet_of(it, Holders))
+            assert "Held by 1 of 3 others, maybe 1 more." in shown
+            for mark in ("holds it", "maybe", "no sign"):
+                assert mark in shown
+
+    play(scenario)
+
+
+def test_a_link_opens_only_after_its_whole_address_was_shown() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            target = "https://g\u0430uge.example/log?x=1&y=2"  # The second letter is Cyrillic.
+            it.window.pane.timeline.linkActivated.emit(target)
+            sheet = await sheet_of(it, OpenLinkConfirm)
+            assert sheet.address.text() == "https://xn--guge-53d.example/log?x=1&y=2"
+            assert it.opened_urls == []
+            sheet.confirm.click()
+            await until(lambda: len(it.opened_urls) == 1)
+            await turn()
+            it.window.pane.timeline.linkActivated.emit("file:///etc/passwd")
+            await sheet_of(it, RefusedLink)
+            assert len(it.opened_urls) == 1
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("target", "opens"),
+    [
+        ("https://a.example/b", True),
+        ("HTTPS://a.example", True),
+        ("mailto:maya@a.example", True),
+        ("http://a.example", False),
+        ("https:", False),
+        ("https:///path", False),
+        ("javascript:alert(1)", False),
+        ("file:///etc/passwd", False),
+        ("smb://host/share", False),
+        ("//a.example", False),
+        ("", False),
+        ("https://a.example/" + "x" * 5000, False),
+    ],
+)
+def test_only_secure_web_and_mail_addresses_open(target: str, opens: bool) -> None:
+    assert (openable(target) is not None) is opens
+
+
+def test_one_sheet_at_a_time() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            it.window.flows.join()
+            sheet = await sheet_of(it, Join)
+            it.window.flows.new_group()
+            await turn()
+            assert it.window.flows.sheet is sheet
+
+    play(scenario)
+
+
+def test_the_engine_goes_on_while_a_sheet_is_open() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.flows.how_it_works("0.1.0")
+            sheet = await sheet_of(it, HowItWorks)
+            assert "Causerie 0.1.0" in words_of(sheet)
+            engine.receive(group, "Maya", "hello")
+            await turn()
+            view = it.window.model.conversation(group)
+            assert view is not None
+            assert view.unread == 1
+
+    play(scenario)
+
+
+def test_quitting_with_messages_on_the_way_asks_and_otherwise_does_not() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            closed: list[bool] = []
+            it.window.closed.connect(lambda: closed.append(True))
+            engine.change(group, waiting_to_send=2)
+            it.window.close()
+            sheet = await sheet_of(it, Confirm)
+            assert "2 messages could not be sent yet" in words_of(sheet)
+            assert it.window.isVisible()
+            assert closed == []
+            sheet.confirm.click()
+            await until(lambda: closed == [True])
+            assert not it.window.isVisible()
+            assert "geometry" in it.stored
+
+    play(scenario)
+
+
+def test_delivery_reaches_the_row_in_the_list() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            await it.send("hello")
+            message_id = next(iter(engine.rows[group]))
+            held = DeliveryView(state=DeliveryState.HELD, held_by=(ParticipantId("x" * 32),), of=1)
+            engine.deliver(group, message_id, held)
+            view = it.window.model.conversation(group)
+            assert view is not None
+            assert view.last_message is not None
+            assert view.last_message.delivery == held
+
+    play(scenario)

@@ -1,0 +1,288 @@
+"""Room, keys, colours and what is remembered."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QMenu
+
+from engine.core.errors import StorageError
+from engine.events import NoticeCleared, NoticeLevel, NoticeRaised
+from tests.ui.driving import Key, play, stage, turn, until
+from tests.ui.scripted_engine import ScriptedEngine
+from ui.theme import ThemeMode, current_theme
+from ui.window.layout import Mode, mode_for
+from ui.window.notices import MAX_KEPT, MAX_SHOWN
+
+pytestmark = pytest.mark.usefixtures("qapp")
+CTRL = Qt.KeyboardModifier.ControlModifier
+ALT = Qt.KeyboardModifier.AltModifier
+
+
+@pytest.mark.parametrize(
+    ("width", "percent", "mode"),
+    [
+        (1280, 100, Mode.WIDE),
+        (980, 100, Mode.WIDE),
+        (979, 100, Mode.RAIL),
+        (720, 100, Mode.RAIL),
+        (719, 100, Mode.NARROW),
+        (1280, 150, Mode.RAIL),
+        (1280, 200, Mode.NARROW),
+    ],
+)
+def test_larger_text_needs_more_room_for_the_same_thing(
+    width: int, percent: int, mode: Mode
+) -> None:
+    assert mode_for(width, percent / 100) is mode
+
+
+def test_a_narrow_window_shows_one_thing_and_a_way_back_with_the_unread() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine, size=(420, 700)) as it:
+            assert it.window.panel.isVisible()
+            assert not it.window.pane.isVisible()
+            it.window.open_conversation(group)
+            assert not it.window.panel.isVisible()
+            back = it.window.pane.header.back
+            assert back.isVisible()
+            engine.receive(other, "Maya", "hello")
+            assert back.accessibleName() == "Back to the conversations, 1 unread"
+            back.click()
+            assert it.window.panel.isVisible()
+            assert not it.window.pane.isVisible()
+
+    play(scenario)
+
+
+def test_the_rail_keeps_everything_reachable() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, size=(860, 700)) as it:
+            assert it.window.panel.width() == 68
+            it.press(Key.Key_K, CTRL)
+            assert it.window.panel.width() == 312
+            assert it.window.panel.search.hasFocus()
+            it.write("tide")
+            it.press(Key.Key_Return)
+            assert it.window.pane.is_open(group)
+            assert it.window.panel.width() == 68
+            it.window.resize(1200, 700)
+            await until(lambda: it.window.panel.width() == 312)
+
+    play(scenario)
+
+
+def test_everything_from_the_first_key_to_a_sent_message_without_a_mouse() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            it.press(Key.Key_N, CTRL)
+            await until(lambda: it.window.flows.sheet is not None)
+            await until(lambda: QApplication.activeModalWidget() is it.window.flows.sheet)
+            it.write("Tide Gauge")
+            it.press(Key.Key_Return)
+            await until(lambda: it.window.pane.conversation is not None)
+            await until(it.window.pane.composer.box.hasFocus)
+            it.write("hello")
+            it.press(Key.Key_Return)
+            await until(lambda: engine.called("send_text") == ["hello"])
+            it.press(Key.Key_F1)
+            await until(lambda: it.window.flows.sheet is not None)
+            it.press(Key.Key_Escape, on=it.window.flows.sheet)
+            await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+
+
+def test_conversations_are_walked_with_alt_and_arrows_and_found_by_name() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        groups = [engine.add_group(name) for name in ("Oldest", "Middle", "Newest")]
+        async with stage(engine) as it:
+            it.press(Key.Key_Down, ALT)
+            assert it.window.pane.is_open(groups[2])
+            it.press(Key.Key_Down, ALT)
+            assert it.window.pane.is_open(groups[1])
+            it.press(Key.Key_Up, ALT)
+            it.press(Key.Key_Up, ALT)
+            assert it.window.pane.is_open(groups[2])
+            it.press(Key.Key_K, CTRL)
+            it.write("OLD")
+            assert it.window.model.rowCount() == 1
+            it.press(Key.Key_Down)
+            assert it.window.pane.is_open(groups[0])
+            assert it.window.panel.rows.hasFocus()
+            it.press(Key.Key_Return)
+            assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_a_search_without_a_match_says_so_and_escape_ends_it() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            it.press(Key.Key_K, CTRL)
+            it.write("zzz")
+            assert it.window.panel._nothing.text() == "No conversation is called “zzz”."
+            assert it.window.pane.is_open(group)
+            it.press(Key.Key_Escape)
+            assert it.window.model.rowCount() == 1
+            selected = it.window.panel.rows.selectionModel().selectedIndexes()
+            assert [index.row() for index in selected] == [0]
+
+    play(scenario)
+
+
+def test_f6_goes_round_the_areas() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            seen = []
+            for _ in range(3):
+                it.press(Key.Key_F6)
+                focused = QApplication.focusWidget()
+                assert focused is not None
+                seen.append(focused)
+            pane = it.window.pane
+            assert seen == [it.window.panel.rows, pane.timeline, pane.composer.box]
+
+    play(scenario)
+
+
+def test_an_arriving_message_moves_its_row_up_and_leaves_the_selection_alone() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        first, second = engine.add_group("First"), engine.add_group("Second")
+        async with stage(engine) as it:
+            it.window.open_conversation(second)
+            engine.receive(first, "Maya", "hello", minute=5)
+            assert it.window.model.index_of(first).row() == 0
+            assert it.window.pane.is_open(second)
+            selected = it.window.panel.rows.selectionModel().selectedIndexes()
+            assert [index.row() for index in selected] == [1]
+
+    play(scenario)
+
+
+def test_colours_and_text_size_change_at_once_and_are_remembered() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        stored: dict[str, str] = {}
+        async with stage(engine, stored=stored) as it:
+            it.window.open_conversation(group)
+            menus = {menu.title(): menu for menu in it.window.menu.findChildren(QMenu)}
+            choices = {action.text(): action for action in menus["Appearance"].actions()}
+            choices["High contrast"].trigger()
+            assert current_theme().mode is ThemeMode.HIGH_CONTRAST
+            choices["Dark"].trigger()
+            assert current_theme().mode is ThemeMode.DARK
+            low = it.window.pane.header.height()
+            for _ in range(3):
+                it.press(Key.Key_Plus, CTRL)
+            assert current_theme().metrics.text_percent == 130
+            assert it.window.pane.header.height() > low
+            it.press(Key.Key_Minus, CTRL)
+        assert (stored["appearance"], stored["text_percent"]) == ("dark", "120")
+        async with stage(engine, stored=stored) as it:
+            assert current_theme().mode is ThemeMode.DARK
+            it.press(Key.Key_0, CTRL)
+            assert current_theme().metrics.text_percent == 100
+
+    play(scenario)
+
+
+def test_the_window_comes_back_where_it_was_and_survives_damaged_settings() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        stored: dict[str, str] = {}
+        async with stage(engine, stored=stored) as it:
+            it.window.open_conversation(group)
+            it.window.body.setSizes([380, 900])
+            it.window.body.splitterMoved.emit(380, 1)
+            it.window.close()
+        assert stored["list_width"] == "380"
+        async with stage(engine, stored=stored) as it:
+            assert it.window.pane.is_open(group)
+            await until(lambda: it.window.panel.width() == 380)
+        for key in ("geometry", "list_width", "text_percent", "appearance", "conversation"):
+            stored[key] = "\x00 damaged"
+        async with stage(engine, stored=stored) as it:
+            assert it.window.panel.width() == 312
+            assert it.window.pane.conversation is None
+
+    play(scenario)
+
+
+def test_notices_replace_by_key_show_the_gravest_and_can_be_closed() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            bar = it.window.notices
+            assert not bar.isVisible()
+            for key, level in (
+                ("a", NoticeLevel.INFO),
+                ("b", NoticeLevel.WARNING),
+                ("c", NoticeLevel.ERROR),
+                ("a", NoticeLevel.INFO),
+                ("d", NoticeLevel.INFO),
+            ):
+                engine.tell(NoticeRaised(key=key, level=level, text=f"<b>{key}</b>"))
+            assert [notice.key for notice in bar.notices()] == ["c", "b", "d", "a"]
+            assert len(bar.rows) == MAX_SHOWN
+            assert bar._more.text() == "and 1 more"
+            assert bar.rows[0].words.textFormat() is Qt.TextFormat.PlainText
+            bar.rows[0].close_button.click()
+            engine.tell(NoticeCleared(key="b"))
+            engine.tell(NoticeCleared(key="unknown"))
+            assert [notice.key for notice in bar.notices()] == ["d", "a"]
+            for number in range(MAX_KEPT + 10):
+                engine.tell(NoticeRaised(key=f"n{number}", level=NoticeLevel.INFO, text="x"))
+            assert len(bar.notices()) == MAX_KEPT
+
+    play(scenario)
+
+
+def test_a_page_that_cannot_be_read_is_said_and_read_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            engine.fail("latest_page", StorageError("disk trouble"))
+            engine.fail("latest_page", StorageError("disk trouble"))
+            it.window.open_conversation(group)
+            await until(lambda: len(it.window.notices.notices()) == 2)
+            page = next(row for row in it.window.notices.rows if "messages" in row.words.text())
+            assert page.act is not None
+            page.act.click()
+            await until(lambda: it.window.notices.notices() == ())
+            await turn()
+            assert it.window.notices.notices() == ()
+
+    play(scenario)
+
+
+def test_the_strip_speaks_of_network_and_of_all_conversations() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine) as it:
+            strip = it.window.strip
+            assert strip._link.text() == "Waiting for network"
+            engine.connect(peers=1)
+            assert strip._link.text() == "Online, 1 peer"
+            assert strip._traffic.text() == "↑ 1.2 MB   ↓ 3.7 MB"
+            engine.change(group, missing=2, waiting_to_send=1)
+            engine.change(other, missing=1, failed=1)
+            shown = [text.text() for _, text in strip._dividers if text.isVisible()]
+            assert shown == ["Asking for 3 messages", "1 waiting to send", "1 not sent"]
+
+    play(scenario)

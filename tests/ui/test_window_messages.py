@@ -1,0 +1,393 @@
+"""Writing, sending, drafts, reading and what the list says about all of it."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QLineEdit,
+    QPlainTextEdit,
+)
+
+from engine.api import MAX_TEXT_BYTES
+from engine.core.errors import StorageError
+from engine.core.types import DeliveryState
+from engine.events import DeliveryView, MessageKind, TypingChanged
+from tests.ui.driving import Key, heard, play, stage, turn, until
+from tests.ui.scripted_engine import ScriptedEngine, member
+from ui.list.preview import preview_of
+from ui.window.composer import MAX_PASTE_CHARACTERS
+
+pytestmark = pytest.mark.usefixtures("qapp")
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+
+
+def test_what_is_typed_is_sent_with_enter_and_the_box_is_empty_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            await it.send("Low water is 10:52")
+            assert engine.called("send_text") == ["Low water is 10:52"]
+            assert it.window.pane.composer.text() == ""
+            last = it.window.model.conversation(group)
+            assert last is not None
+            assert last.last_message is not None
+            preview = preview_of(last)
+            assert (preview.prefix, preview.text) == ("You: ", "Low water is 10:52")
+            assert preview.glyph == "saved"
+
+    play(scenario)
+
+
+def test_shift_enter_breaks_the_line_and_blank_text_is_not_sent() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            box = it.window.pane.composer.box
+            it.press(Key.Key_Return, SHIFT, on=box)
+            it.press(Key.Key_Return, on=box)
+            await turn()
+            assert engine.called("send_text") == []
+            assert not it.window.pane.composer.send.isEnabled()
+            one_line = box.height()
+            it.write("one", on=box)
+            it.press(Key.Key_Return, SHIFT, on=box)
+            await it.send("two")
+            assert engine.called("send_text") == ["\none\ntwo"]
+            assert box.height() < one_line or box.height() == 38
+
+    play(scenario)
+
+
+def test_two_quick_messages_keep_their_order() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            engine.gate.clear()
+            box = it.window.pane.composer.box
+            for text in ("first", "second"):
+                it.write(text, on=box)
+                it.press(Key.Key_Return, on=box)
+            await turn()
+            assert engine.called("send_text") == []
+            engine.gate.set()
+            await until(lambda: engine.called("send_text") == ["first", "second"])
+
+    play(scenario)
+
+
+def test_a_text_that_cannot_be_stored_comes_back_before_what_was_typed_since() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            engine.fail("send_text", StorageError("the disk is full"))
+            engine.gate.clear()
+            box = it.window.pane.composer.box
+            it.write("important", on=box)
+            it.press(Key.Key_Return, on=box)
+            it.write("and more", on=box)
+            engine.gate.set()
+            await until(lambda: it.window.pane.composer.text() == "important\nand more")
+            notices = it.window.notices.notices()
+            assert [n.text for n in notices] == ["Could not send the message: the disk is full"]
+            await it.send("!")
+            assert engine.called("send_text") == ["important\nand more!"]
+            await until(lambda: it.window.notices.notices() == ())
+
+    play(scenario)
+
+
+def test_a_text_that_cannot_be_stored_after_leaving_becomes_that_groups_draft() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            engine.fail("send_text", StorageError("the disk is full"))
+            engine.gate.clear()
+            box = it.window.pane.composer.box
+            it.write("important", on=box)
+            it.press(Key.Key_Return, on=box)
+            it.window.open_conversation(other)
+            engine.gate.set()
+            await until(lambda: engine.views[group].draft == "important")
+            assert it.window.pane.composer.text() == ""
+            it.window.open_conversation(group)
+            assert it.window.pane.composer.text() == "important"
+
+    play(scenario)
+
+
+def test_a_draft_waits_in_its_conversation_and_in_the_list() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            it.write("I can bring", on=it.window.pane.composer.box)
+            it.window.open_conversation(other)
+            assert it.window.pane.composer.text() == ""
+            await until(lambda: engine.views[group].draft == "I can bring")
+            view = it.window.model.conversation(group)
+            assert view is not None
+            assert preview_of(view).prefix == "Draft: "
+            # An event that was made before the draft was stored must not bring back the old one.
+            engine.views[group] = replace(engine.views[group], draft="")
+            engine.change(group, unread=0)
+            it.window.open_conversation(group)
+            assert it.window.pane.composer.text() == "I can bring"
+
+    play(scenario)
+
+
+def test_a_pause_in_typing_saves_the_draft_and_sending_clears_it() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            saved = heard(it.window.pane.composer.draft_changed)
+            it.write("half a thought", on=it.window.pane.composer.box)
+            assert await saved == "half a thought"
+            await until(lambda: engine.views[group].draft == "half a thought")
+            it.press(Key.Key_Return, on=it.window.pane.composer.box)
+            await until(lambda: engine.views[group].draft == "")
+
+    play(scenario)
+
+
+def test_closing_the_window_keeps_what_was_typed_a_moment_ago() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            it.write("almost lost", on=it.window.pane.composer.box)
+            it.window.close()
+            await it.window.shutdown()
+            assert engine.views[group].draft == "almost lost"
+            assert engine.listeners == []
+
+    play(scenario)
+
+
+def test_a_huge_paste_stays_whole_says_so_and_is_not_sent() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            composer = it.window.pane.composer
+            text = "ä" * (50 * 1024)
+            clipboard = QMimeData()
+            clipboard.setText(text)
+            composer.box.insertFromMimeData(clipboard)
+            assert composer.text() == text
+            it.press(Key.Key_Return, on=composer.box)
+            await turn()
+            assert engine.called("send_text") == []
+            assert composer.text() == text
+            foot = composer._foot
+            assert foot.isVisible()
+            assert foot.text().startswith("36.0 kB too long")
+            assert composer.box.height() <= it.window.pane.height() * 0.4
+            composer.set_text("ä" * (MAX_TEXT_BYTES // 2))
+            assert not foot.isVisible()
+            assert composer.send.isEnabled()
+
+    play(scenario)
+
+
+def test_a_paste_beyond_all_measure_is_refused_as_a_whole() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            composer = it.window.pane.composer
+            composer.set_text("kept")
+            clipboard = QMimeData()
+            clipboard.setText("x" * (MAX_PASTE_CHARACTERS + 1))
+            composer.box.insertFromMimeData(clipboard)
+            assert composer.text() == "kept"
+            assert "Nothing was pasted" in composer._foot.text()
+
+    play(scenario)
+
+
+def test_without_a_conversation_the_composer_says_why_it_is_closed() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            box = it.window.pane.composer.box
+            assert not box.isEnabled()
+            assert box.placeholderText() == "Choose a conversation first"
+            assert not it.window.pane.composer.send.isEnabled()
+
+    play(scenario)
+
+
+def test_unread_counts_until_the_rows_were_on_screen() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine) as it:
+            it.window.open_conversation(other)
+            message = engine.receive(group, "Maya", "hello")
+            view = it.window.model.conversation(group)
+            assert view is not None
+            assert view.unread == 1
+            assert "1 unread" in str(
+                it.window.model.index_of(group).data(Qt.ItemDataRole.AccessibleTextRole)
+            )
+            it.window.open_conversation(group)
+            await until(lambda: engine.called("mark_read") == [message.position])
+            await until(lambda: engine.views[group].unread == 0)
+
+    play(scenario)
+
+
+def test_typing_is_told_both_ways() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            it.write("abc", on=it.window.pane.composer.box)
+            await until(lambda: engine.called("set_typing") == [True])
+            it.press(Key.Key_Return, on=it.window.pane.composer.box)
+            await until(lambda: engine.called("set_typing") == [True, False])
+            line = it.window.pane.header._line
+            engine.tell(TypingChanged(conversation_id=group, names=("Maya", "Jo")))
+            assert line.whole_text() == "Maya and Jo are typing…"
+            engine.tell(TypingChanged(conversation_id=group, names=()))
+            assert line.whole_text() == "2 members: Maya, you"
+
+    play(scenario)
+
+
+def test_a_failed_message_is_loud_in_list_header_and_strip_until_it_was_resent() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            await it.send("plate-v3")
+            message_id = next(iter(engine.rows[group]))
+            delivery = DeliveryView(
+                state=DeliveryState.FAILED, of=1, attempts=5, failure="no Store took it"
+            )
+            engine.deliver(group, message_id, delivery)
+            view = it.window.model.conversation(group)
+            assert view is not None
+            preview = preview_of(view)
+            assert (preview.prefix, preview.text) == ("Not sent: ", "plate-v3")
+            assert it.window.pane.header.beads.accessibleName() == "Messages: 1 not sent"
+            it.window.pane.timeline.resendRequested.emit(message_id)
+            await until(lambda: engine.called("resend") == [message_id])
+            assert it.window.pane.header.beads.accessibleName() == "Messages: All here"
+
+    play(scenario)
+
+
+def test_missing_messages_can_be_fetched_and_a_failure_offers_to_try_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            engine.set_gap(group, 3)
+            assert it.window.pane.header.beads.accessibleName() == "Messages: 3 missing"
+            engine.fail("fetch_missing", StorageError("the disk is full"))
+            it.window.pane.timeline.fetchRequested.emit()
+            await until(lambda: len(it.window.notices.rows) == 1)
+            row = it.window.notices.rows[0]
+            assert row.act is not None
+            row.act.click()
+            await until(lambda: engine.called("fetch_missing") == [group])
+            await until(lambda: it.window.notices.notices() == ())
+
+    play(scenario)
+
+
+def test_a_bug_in_a_command_is_reported_to_the_loop_and_not_shown_as_the_users_fault() -> None:
+    reported: list[object] = []
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            asyncio.get_running_loop().set_exception_handler(
+                lambda _loop, context: reported.append(context["exception"])
+            )
+            it.window.open_conversation(group)
+            engine.fail("fetch_missing", KeyError("bug"))
+            it.window.pane.timeline.fetchRequested.emit()
+            await until(lambda: len(reported) == 1)
+            assert it.window.notices.notices() == ()
+
+    play(scenario)
+    assert [type(error) for error in reported] == [KeyError]
+
+
+def test_names_and_texts_of_strangers_are_never_markup() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("<b>Tide</b> & \u202eco", others=("<img src=x>",))
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            await turn()
+            header = it.window.pane.header
+            assert header._name.whole_text() == "<b>Tide</b> & co"
+            assert header._name.textFormat() is Qt.TextFormat.PlainText
+            it.window.resize(720, 500)
+            header._line.resize(20, 20)
+            assert "<img" not in header._line.toolTip()
+
+    play(scenario)
+
+
+def test_other_kinds_of_rows_say_what_happened() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            row = replace(engine.row(group, member("Maya"), ""), kind=MessageKind.JOINED)
+            engine.arrive(row)
+            view = it.window.model.conversation(group)
+            assert view is not None
+            assert preview_of(view).text == "Maya joined"
+
+    play(scenario)
+
+
+def test_every_control_has_a_name_for_the_screen_reader() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            nameless = [
+                widget
+                for kind in (QAbstractButton, QLineEdit, QPlainTextEdit, QAbstractItemView)
+                for widget in it.window.findChildren(kind)
+                if not QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name)
+            ]
+            assert nameless == []
+            assert QApplication.focusWidget() is it.window.pane.composer.box
+
+    play(scenario)
