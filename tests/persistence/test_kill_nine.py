@@ -1,0 +1,73 @@
+"""kill -9 at random moments: what was shown as saved is there, and nothing is there by half."""
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from engine.core.types import InstanceId
+from engine.persistence.lock import ProfileLock
+from engine.persistence.profile_directory import open_profile_directory
+from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.persistence.store_examples import GROUP, INSTANCE
+
+REPOSITORY = Path(__file__).parents[2]
+KILLS = 8
+
+
+def save_until_killed(profile: Path, first: int, after_ms: float) -> int:
+    """The last number that the process said was saved; ``first - 1`` if it said nothing."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.persistence.saving_process", str(profile), str(first)],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        timer = threading.Timer(after_ms / 1000, process.kill)
+        timer.start()
+        lines = process.stdout.readlines()
+        timer.join()
+    assert process.returncode == -signal.SIGKILL
+    complete = [int(line) for line in lines if line.endswith("\n")]
+    assert complete == list(range(first, first + len(complete)))
+    return first + len(complete) - 1
+
+
+def check_nothing_is_half_there(store: SqliteProfileStore) -> int:
+    """Every trace of a transition agrees; returns the last number found."""
+    state = store.channel_state(GROUP)
+    count = len(state.log)
+    numbers = list(range(count))
+    assert [entry.position.lamport_timestamp for entry in state.log] == numbers
+    assert [entry.message_id for entry in state.outgoing] == [
+        entry.position.message_id for entry in state.log
+    ]
+    page = store.latest_page(GROUP, limit=1)
+    assert page.total == count
+    assert store.summary(GROUP).waiting_to_send == count
+    own = store.own_sequence(GROUP, InstanceId(INSTANCE))
+    if count:
+        assert state.lamport_timestamp == count - 1
+        assert own is not None
+        assert own.sequence == count - 1
+        assert store.raw(GROUP, state.log[-1].position.message_id) == b"hello"
+    return count - 1
+
+
+def test_killed_at_random_moments_nothing_saved_is_lost(tmp_path: Path, key: bytes) -> None:
+    moments = random.Random(20261120)
+    directory = open_profile_directory(tmp_path / "alice")
+    said, kept = -1, -1
+    for _ in range(KILLS):
+        said = save_until_killed(directory.path, kept + 1, moments.uniform(0, 250))
+        with ProfileLock(directory):  # a killed holder leaves no lock
+            store = SqliteProfileStore.open(directory.database, key)
+            kept = check_nothing_is_half_there(store)
+            store.close()
+        assert said <= kept <= said + 1, "one more may have been saved but not yet said"
+    assert kept > KILLS, "the kills must not all have come before the first save"
