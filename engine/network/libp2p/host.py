@@ -218,8 +218,14 @@ class TcpHost:
     # --- establishing ---------------------------------------------------------------------------
 
     def _accept(self, pipe: Pipe) -> None:
-        full = self.connection_count() >= self._limits.max_connections
-        if full or len(self._handshakes) >= self._limits.max_handshakes:
+        limits = self._limits
+        handshakes = len(self._handshakes)
+        inbound = handshakes + sum(not each.outbound for each in self._connections)
+        if (
+            self.connection_count() >= limits.max_connections
+            or inbound >= limits.max_inbound_connections
+            or handshakes >= limits.max_handshakes
+        ):
             self._counters.add("libp2p.inbound_connections_limit")
             pipe.abort()
         elif not self._running:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 class HostLimits:
     max_connections: int = 256
     """Established and in handshake, in and out."""
+    max_inbound_connections: int = 192
+    """Strangers cannot take the room that our own dials need."""
     max_handshakes: int = 64
     """Inbound connections that have not finished their handshake."""
     max_connections_per_peer: int = 4

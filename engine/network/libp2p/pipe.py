@@ -128,15 +128,20 @@ class EarlyBytes:
     def __init__(self) -> None:
         self._early = ReadBuffer()
         self._sink: PipeSink | None = None
+        self._is_lost = False
+        self._loss: Exception | None = None
 
     async def read_exactly(self, count: int) -> bytes:
         await self._early.wait_for(count)
         return self._early.take(count)
 
     def attach(self, sink: PipeSink) -> None:
+        """A pipe that is lost already tells the sink so from inside this call."""
         self._sink = sink
         if len(self._early):
             sink.bytes_received(self._early.take(len(self._early)))
+        if self._is_lost:
+            sink.pipe_lost(self._loss)
 
     def deliver(self, data: bytes) -> None:
         """Raises RemoteProtocolError("early_bytes_limit")."""
@@ -148,7 +153,12 @@ class EarlyBytes:
             self._early.feed(data)
 
     def lost(self, error: Exception | None) -> None:
-        self._early.fail(error or TransportError("the peer closed the connection"))
+        if not self._is_lost:
+            self._is_lost, self._loss = True, error
+        if error is None:
+            self._early.end()  # what came before can still be read
+        else:
+            self._early.fail(error)
         if self._sink is not None:
             self._sink.pipe_lost(error)
 

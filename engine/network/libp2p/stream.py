@@ -131,7 +131,7 @@ class MuxedStream:
         if self._error is None:
             self._owner.muxer.reset(self._stream_id)
             self._owner.flush_soon()
-            self.fail(TransportError(reason))
+            self._break(TransportError(reason), keep_what_came=False)
 
     def finish(self) -> None:
         """The handler has returned: close our half, and skip what the peer may still write."""
@@ -166,17 +166,19 @@ class MuxedStream:
                 waiter.set_result(None)
 
     def fail(self, error: TransportError) -> None:
-        """Both halves are gone."""
-        if self._error is not None:
-            return
+        """Both halves are gone; but if the peer had ended its half, what came is still read."""
+        if self._error is None:
+            self._break(error, keep_what_came=self._buffer.ended)
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _break(self, error: TransportError, *, keep_what_came: bool) -> None:
         self._error = error
-        if not self._buffer.ended:  # else what came before the end can still be read
+        if not keep_what_came:
             self._owner.bytes_read(len(self._buffer))
             self._buffer.fail(error)
         self.window_opened()
         self._done()
-
-    # --- inside ---------------------------------------------------------------------------------
 
     def _done(self) -> None:
         if self._linger is not None:

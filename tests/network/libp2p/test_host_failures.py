@@ -330,6 +330,18 @@ def test_connections_are_bounded(running_hosts: RunningHosts) -> None:
     asyncio.run(scenario())
 
 
+def test_strangers_leave_room_for_own_dials(running_hosts: RunningHosts) -> None:
+    async def scenario() -> None:
+        limits = HostLimits(max_connections=2, max_inbound_connections=1)
+        async with running_hosts(3, limits=limits) as (alice, bob, carol):
+            await bob.connect(alice.addresses()[0])
+            with pytest.raises(TransportError):
+                await carol.connect(alice.addresses()[0])
+            await alice.connect(carol.addresses()[0])
+
+    asyncio.run(scenario())
+
+
 # --- loss -----------------------------------------------------------------------------------------
 
 

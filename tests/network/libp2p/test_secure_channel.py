@@ -242,6 +242,41 @@ def test_what_arrives_before_anybody_reads_is_bounded() -> None:
     asyncio.run(scenario())
 
 
+class Ears:
+    """A sink that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes | Exception | None] = []
+
+    def bytes_received(self, data: bytes) -> None:
+        self.heard.append(data)
+
+    def pipe_lost(self, error: Exception | None) -> None:
+        self.heard.append(error)
+
+    def writing_paused(self) -> None:
+        return
+
+    def writing_resumed(self) -> None:
+        return
+
+
+def test_a_pipe_that_was_lost_before_it_was_attached_says_so() -> None:
+    async def scenario() -> None:
+        sender, wire, receiver, _ = channel()
+        sender.write(b"last words")
+        receiver.bytes_received(wire.written)
+        receiver.pipe_lost(None)
+        assert await receiver.read_exactly(5) == b"last "
+        ears = Ears()
+        receiver.attach(ears)
+        assert ears.heard == [b"words", None]
+        with pytest.raises(TransportError, match="closed after 0 of 1"):
+            await receiver.read_exactly(1)
+
+    asyncio.run(scenario())
+
+
 # --- identify -------------------------------------------------------------------------------------
 
 
