@@ -118,7 +118,7 @@ class SdsConfig:
             repair_t_max_ms=6_000,
             repair_backoff_max_ms=2 * MINUTE_MS,
             push_per_claim=32,
-            answer_sync_after_ms=3 * SECOND_MS,
+            answer_sync_after_ms=5 * SECOND_MS,
         )
 
     @classmethod

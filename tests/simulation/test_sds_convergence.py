@@ -1,0 +1,195 @@
+"""Bare channels on a bad network: safety while it is bad, everything everywhere once it heals.
+
+A failing run names its seed and can be repeated with it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from engine.core.faults import FaultSpec, SeededRandom
+from engine.core.sds.config import SdsConfig
+from engine.core.types import ParticipantId, UnixMs
+from engine.sim.channel_participant import ChannelParticipant
+from engine.sim.judge import Observation, Verdict, judge
+from engine.sim.network import SimNetwork
+
+START = UnixMs(1_760_000_000_000)
+HOUR = 3_600_000
+
+
+@dataclass
+class World:
+    """A group, its network, and a user at every keyboard."""
+
+    seed: int
+    size: int
+    loss: float
+    network: SimNetwork = field(init=False)
+    people: dict[str, ChannelParticipant] = field(init=False)
+    messages: int = 0
+
+    def __post_init__(self) -> None:
+        spec = FaultSpec(loss=self.loss, delay_ms=(50, 400), dup=0.05, reorder=0.1, seed=self.seed)
+        self.network = SimNetwork(spec, start_ms=START)
+        names = [ParticipantId(f"member-{number}") for number in range(self.size)]
+        self.people = {
+            name: ChannelParticipant(
+                name,
+                members=frozenset(names),
+                config=SdsConfig.for_small_group(),
+                seed=self.seed,
+                now_ms=START,
+            )
+            for name in names
+        }
+        for name, person in self.people.items():
+            self.network.add(name, person)
+
+    def talk(self, messages: int, *, gap_ms: int = 500) -> UnixMs:
+        """Plan that anybody says something every ``gap_ms`` on average; when it ends."""
+        random = SeededRandom(self.seed, "users")
+        names, at_ms = list(self.people), self.network.now_ms
+        for number in range(messages):
+            at_ms = UnixMs(at_ms + random.between(0, 2 * gap_ms))
+            self.network.at(at_ms, self._say(names[random.between(0, self.size - 1)], number))
+        return at_ms
+
+    def _say(self, name: str, number: int) -> Callable[[SimNetwork], None]:
+        def say(network: SimNetwork) -> None:
+            if network.is_up(name):
+                self.messages += 1
+                outgoing = self.people[name].send(f"text {number}", now_ms=network.now_ms)
+                network.broadcast(name, outgoing)
+
+        return say
+
+    def crash(self, name: str, at_ms: int, *, down_ms: int) -> None:
+        """Kill a member and start it again from its disk."""
+
+        def restart(network: SimNetwork) -> None:
+            self.people[name].restart(now_ms=network.now_ms)
+            network.add(name, self.people[name])
+
+        self.network.at(UnixMs(at_ms), lambda network: network.crash(name))
+        self.network.at(UnixMs(at_ms + down_ms), restart)
+
+    def all_held(self) -> bool:
+        """Everybody holds everything, and every sender knows it."""
+        verdict = self.verdict()
+        return verdict.converged and verdict.held_by_all == self.messages
+
+    def verdict(self) -> Verdict:
+        return judge(person.observation() for person in self.people.values())
+
+    def check_safety(self) -> Verdict:
+        verdict = self.verdict()
+        assert verdict.causal_violations == 0, self.seed
+        assert verdict.duplicate_deliveries == 0, self.seed
+        assert verdict.false_certain_holders == 0, self.seed
+        assert self.network.traffic.refused == {}, self.seed
+        return verdict
+
+    def check_liveness(self, end_ms: int) -> Verdict:
+        assert self.network.run_until(UnixMs(end_ms), stop=self.all_held), self.seed
+        verdict = self.check_safety()
+        assert verdict.messages_delivered == self.messages * (self.size - 1)
+        return verdict
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_five_members_and_thirty_percent_loss_converge(seed: int) -> None:
+    world = World(seed=seed, size=5, loss=0.3)
+    end_ms = world.talk(500)
+    world.network.run_until(end_ms)
+    assert world.check_safety().messages_delivered > 1_500
+    verdict = world.check_liveness(end_ms + HOUR)
+    assert verdict.messages_sent == 500
+    assert world.network.traffic.lost > 1_000
+    assert world.network.traffic.duplicated > 100
+
+
+@pytest.mark.parametrize(("seed", "size", "loss"), [(4, 2, 0.5), (5, 3, 0.5), (6, 8, 0.5)])
+def test_half_of_everything_lost(seed: int, size: int, loss: float) -> None:
+    world = World(seed=seed, size=size, loss=loss)
+    world.check_liveness(world.talk(150) + 2 * HOUR)
+
+
+@pytest.mark.parametrize("seed", [7, 8])
+def test_crashes_and_partitions(seed: int) -> None:
+    world = World(seed=seed, size=5, loss=0.2)
+    end_ms = world.talk(200)
+    names = list(world.people)
+    for number, name in enumerate(names):
+        world.crash(name, START + 7_000 * (number + 1), down_ms=4_000 * number + 1)
+    world.network.at(UnixMs(START + 20_000), lambda network: network.partition(names[:2]))
+    world.network.at(UnixMs(START + 60_000), lambda network: network.heal())
+    world.network.run_until(end_ms)
+    world.check_safety()
+    world.check_liveness(end_ms + 2 * HOUR)
+
+
+def test_a_member_that_was_away_catches_up_from_nothing_but_holdings() -> None:
+    """It missed everything and nobody speaks again: what it lacks is sent when it says hello."""
+    world = World(seed=9, size=3, loss=0.1)
+    world.network.crash("member-2")
+    end_ms = world.talk(0)
+    for number in range(120):
+        world.network.at(UnixMs(START + number * 400), world._say(f"member-{number % 2}", number))
+    world.network.run_until(UnixMs(START + 120_000))
+    world.people["member-2"].restart(now_ms=world.network.now_ms)
+    world.network.add("member-2", world.people["member-2"])
+    world.check_liveness(end_ms + HOUR)
+
+
+def test_a_lost_newest_message_is_healed_within_a_minute_without_anybody_speaking() -> None:
+    world = World(seed=10, size=3, loss=0.0)
+    world.network.run_until(UnixMs(START + 200_000))
+    world.network.partition(["member-2"])
+    at_ms = world.network.now_ms
+    world._say("member-0", 1)(world.network)
+    world.network.run_until(UnixMs(at_ms + 5_000))
+    world.network.heal()
+    assert world.verdict().messages_delivered == 1
+    world.network.run_until(UnixMs(at_ms + 65_000), stop=lambda: world.verdict().converged)
+    assert world.verdict().converged
+
+
+def test_a_healthy_quiet_group_falls_silent() -> None:
+    world = World(seed=11, size=5, loss=0.0)
+    end_ms = world.talk(50)
+    world.check_liveness(end_ms + HOUR)
+    world.network.run_until(UnixMs(end_ms + HOUR))
+    before = world.network.traffic.broadcasts
+    world.network.run_until(UnixMs(end_ms + 10 * HOUR))
+    assert world.network.traffic.broadcasts == before
+
+
+def test_the_same_seed_is_the_same_run_and_another_is_not() -> None:
+    def run(seed: int) -> tuple[object, ...]:
+        world = World(seed=seed, size=4, loss=0.3)
+        world.network.run_until(UnixMs(world.talk(40) + 30_000))
+        logs = [person.observation().log for person in world.people.values()]
+        return world.network.traffic, world.verdict(), logs
+
+    assert run(12) == run(12)
+    assert run(12) != run(13)
+
+
+def test_the_judge_sees_what_is_wrong() -> None:
+    """A judge that always acquits proves nothing."""
+    a, b, x, y = ParticipantId("a"), ParticipantId("b"), "x", "y"
+    fine = Observation(participant_id=a)
+    fine.log, fine.sent = [x, y], [x, y]  # type: ignore[list-item]
+    wrong = Observation(participant_id=b)
+    wrong.log = [x]  # type: ignore[list-item]
+    fine.certain_holders = {y: {b}}  # type: ignore[dict-item]
+    wrong.deliveries = [(y, (x,)), (x, ()), (x, ())]  # type: ignore[list-item]
+    verdict = judge([fine, wrong])
+    assert not verdict.converged
+    assert verdict.causal_violations == 1
+    assert verdict.duplicate_deliveries == 1
+    assert verdict.false_certain_holders == 1
+    assert verdict.held_by_all == 1
+    assert verdict.messages_delivered == 1
