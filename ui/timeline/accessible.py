@@ -9,7 +9,13 @@ letting go; and nothing here touches a widget without asking first whether it st
 from typing import Protocol
 
 from PySide6.QtCore import QObject, QPoint, QRect
-from PySide6.QtGui import QAccessible, QAccessibleEvent, QAccessibleInterface, QWindow
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleEvent,
+    QAccessibleInterface,
+    QWindow,
+)
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 from shiboken6 import isValid
 
@@ -225,6 +231,11 @@ class Announcer:
         if interface is not None and interface.row(key) is not None:
             event = QAccessibleEvent(interface.of_key(key), QAccessible.Event.Focus)
             QAccessible.updateAccessibility(event)
+
+    def arrived(self, words: str) -> None:
+        """Say a message that came in while one is here, after what is being said."""
+        if self._listening() is not None:
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._view, words))
 
     def close(self) -> None:
         """Before the view goes: rows first, the list itself is Qt's."""

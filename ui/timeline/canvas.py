@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QCursor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication, QFrame, QWidget
 
 from engine.core.types import MessageId, UnixMs
@@ -129,6 +129,11 @@ class TimelineCanvas(QAbstractScrollArea):
         self.scene.placing.scroll(down)
         self._pill_over.start(_PILL_MS)
         self.refresh()
+        if self.viewport().underMouse() and not self.pointer.selecting:
+            self.pointer.moved(
+                self.viewport().mapFromGlobal(QCursor.pos()).toPointF(), pressed=False
+            )
+            self.viewport().setCursor(self.pointer.cursor())
 
     def show_message(self, message_id: MessageId, *, share: float = 0.3, band: bool = True) -> None:
         """Bring a loaded message to ``share`` of the viewport's height."""
@@ -144,6 +149,7 @@ class TimelineCanvas(QAbstractScrollArea):
 
     def reveal(self, key: RowKey) -> None:
         """Scroll as little as possible so that a loaded row is wholly in view."""
+        self.scene.place()
         index = self.scene.loaded.row_index(key)
         placed = self.scene.placed
         if index is None or not placed:

@@ -77,6 +77,10 @@ class Pager:
         self._stop()
         self._conversation_id = conversation_id
 
+    def close(self) -> None:
+        """The view is gone."""
+        self.open(None)
+
     def latest(self) -> None:
         self._stop()
         self._start(Load.LATEST, self._source.latest_page)

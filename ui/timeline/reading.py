@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from engine.core.types import MessageId, Position
 from engine.events import ConversationView, MessageView
-from ui.timeline.loaded import LoadedMessages, Placement
+from ui.timeline.loaded import LoadedMessages
 from ui.timeline.rows import is_system
 
 _MAX_LATE = 1000
@@ -53,17 +53,20 @@ class Reading:
         self._unread.clear()
         self._unread_elsewhere = 0
 
-    def added(self, message: MessageView, placement: Placement) -> None:
-        """A message that was just put in place and is not in view yet."""
-        if message.is_own or placement is Placement.REPLACED:
-            return
-        if message.late or placement in (Placement.INSERTED, Placement.BEYOND_OLDER):
-            if not message.waiting:
-                self._late[message.message_id] = message.position
-                if len(self._late) > _MAX_LATE:
-                    self._late.popitem(last=False)
-        elif not is_system(message):
+    def arrived(self, message: MessageView) -> None:
+        """Somebody else's message that is not known to have been seen."""
+        if not is_system(message):
             self._unread[message.message_id] = None
+
+    def arrived_late(self, message: MessageView) -> None:
+        """Its place is above what one reads: it would go unnoticed there."""
+        self._late[message.message_id] = message.position
+        if len(self._late) > _MAX_LATE:
+            self._late.popitem(last=False)
+
+    def is_passed(self, position: Position) -> bool:
+        """Whether the marker is already beyond this place."""
+        return self._seen_up_to is not None and position < self._seen_up_to
 
     def removed(self, message_id: MessageId) -> None:
         self._late.pop(message_id, None)

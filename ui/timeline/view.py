@@ -20,10 +20,14 @@ from ui.timeline.loaded import Placement
 from ui.timeline.paging import Load, Pager, PageSource
 from ui.timeline.reading import Reading
 from ui.timeline.rows import message_key, message_of
+from ui.timeline.words import spoken_message
 
 _PAGE_AHEAD = 50
 """Rows left on a side when the next page is fetched."""
 _SEEN_AFTER_MS = 150
+_FRAME_MS = 16
+_MOST_SAID = 3
+"""More messages at once are not read out: nobody could follow."""
 _MAX_WAITING_EVENTS = 5000
 _TARGET_SHARE = 0.3
 
@@ -48,9 +52,13 @@ class TimelineView(TimelineInteraction):
         self._conversation: ConversationView | None = None
         self._reading = Reading()
         self._pager = Pager(source, applied=self._apply, failed=self._page_failed)
+        self._arrived: list[tuple[MessageView, Placement]] = []
+        self._unshown = False
         self._waiting_events: list[Callable[[], None]] = []
         self._target: Position | float | None = None
+        self._frame = self._timer(self.show_changes, single=True)
         self._seen_soon = self._timer(self.note_seen, single=True)
+        self.destroyed.connect(self._pager.close)
         self.late_chip.clicked.connect(self.go_to_late)
         self.late_chip.dismissed.connect(self._dismiss_late)
         self.jump_button.clicked.connect(self.go_to_newest)
@@ -79,13 +87,15 @@ class TimelineView(TimelineInteraction):
         self._conversation = conversation
         self.focus_key, self._target = None, None
         self._waiting_events.clear()
+        self._arrived.clear()
         self.selection.clear()
         self.pointer.reset()
         self.scene.start()
         if conversation is not None:
             self.update_conversation(conversation)
             self._reading.open(conversation)
-        self._changed()
+        self._unshown = True
+        self.show_changes()
 
     def update_conversation(self, conversation: ConversationView) -> None:
         """Members changed: who does not hold a message yet is said by their names."""
@@ -106,13 +116,15 @@ class TimelineView(TimelineInteraction):
     def _add(self, message: MessageView) -> None:
         anchor = self.scene.placing.anchor
         placement = self.scene.loaded.add(message, keep=None if anchor is None else anchor[0])
-        self._reading.added(message, placement)
-        if message.is_own and placement is not Placement.REPLACED:
-            if placement is Placement.BEYOND_NEWER:
-                self.go_to_newest()
-                return
-            self.scene.placing.stick()
-        self._changed()
+        if placement is Placement.REPLACED:
+            self._changed()
+        elif message.is_own:
+            self.go_to_newest()
+            self._changed()
+        else:
+            self._draw_unread_line(message)
+            self._arrived.append((message, placement))
+            self._changed()
 
     def change(self, message: MessageView) -> None:
         """The same message id: delivery, or a waiting row that found its place."""
@@ -122,12 +134,8 @@ class TimelineView(TimelineInteraction):
         if old is None:
             return
         self.scene.loaded.replace(message)
-        if old.waiting and not message.waiting:
-            self._reading.added(message, Placement.INSERTED)
-            self._changed()
-        else:
-            self.announcer.row_changed(message_key(message.message_id))
-            self.refresh()
+        self.announcer.row_changed(message_key(message.message_id))
+        self._changed()
 
     def remove(self, message_id: MessageId) -> None:
         if self._later(lambda: self.remove(message_id)):
@@ -172,7 +180,8 @@ class TimelineView(TimelineInteraction):
                 loaded.reset(page)
                 self._show_target()
         self._deliver_waiting()
-        self._changed()
+        self._unshown = True
+        self.show_changes()
         self.pageShown.emit()
 
     @property
@@ -257,9 +266,52 @@ class TimelineView(TimelineInteraction):
 
     # what was shown -----------------------------------------------------------------------------
 
+    def _draw_unread_line(self, message: MessageView) -> None:
+        """Nobody is looking: the line goes where one will go on reading, if it was passed."""
+        line, loaded = self.scene.loaded.first_unread, self.scene.loaded
+        if self.is_watched() or message.waiting or self._reading.is_passed(message.position):
+            return
+        if line is None or self._reading.is_passed(line) or line == self._reading.seen_up_to:
+            loaded.set_first_unread(message.position)
+
     def _changed(self) -> None:
+        """Show changes at once, but no more often than frames: thousands may come in a row."""
+        self._unshown = True
+        if not self._frame.isActive():
+            self._frame.start(_FRAME_MS)
+            self.show_changes()
+
+    def show_changes(self) -> None:
+        """Bring the view up to date with everything it was told."""
+        if not self._unshown:
+            return
+        self._unshown = False
         self.announcer.rows_changed()
         self.refresh()
+        arrived, self._arrived = self._arrived, []
+        late_before = self._reading.late
+        for message, placement in arrived:
+            self._notice(message, placement)
+        if self._reading.late != late_before:
+            self.refresh()
+        elif arrived:
+            self.jump_button.show_unread(self._reading.unread)
+        if len(arrived) <= _MOST_SAID and self.is_watched():
+            for message, _placement in arrived:
+                words = spoken_message(message, self.others, self.names)
+                self.announcer.arrived(words)
+
+    def _notice(self, message: MessageView, placement: Placement) -> None:
+        """Unread, or late if its place is above what one reads."""
+        key = message_key(message.message_id)
+        index, placed = self.scene.loaded.row_index(key), self.scene.placed
+        in_view = self.scene.rect(key) is not None
+        above = index is not None and bool(placed) and index < placed[0].index
+        passed = self._reading.is_passed(message.position) and not message.waiting
+        if not in_view and (placement is Placement.BEYOND_OLDER or above or passed):
+            self._reading.arrived_late(message)
+        else:
+            self._reading.arrived(message)
 
     def _rows_shown(self) -> None:
         loaded, placed = self.scene.loaded, self.scene.placed

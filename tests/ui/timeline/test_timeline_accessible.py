@@ -107,6 +107,7 @@ def test_what_floats_above_is_read_too() -> None:
             await settled(view)
             view.scroll_by(600)
             view.add(message(15, late=True))
+            view.show_changes()
             assert names(view)[-2:] == ["1 earlier message arrived", "To the newest message"]
             interface = QAccessible.queryAccessibleInterface(view)
             chip = interface.child(interface.childCount() - 2)

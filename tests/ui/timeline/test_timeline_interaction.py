@@ -24,7 +24,7 @@ from tests.ui.timeline.timeline_stage import (
     settled,
     shown_view,
 )
-from ui.timeline.boxes import BubbleBox, Part
+from ui.timeline.boxes import BubbleBox, GapBox, Part
 from ui.timeline.rows import message_key, message_of, row_key
 from ui.timeline.view import TimelineView
 
@@ -89,13 +89,15 @@ def text_point(view: TimelineView, shown: MessageView, index: int) -> QPoint:
             x = line.cursorToX(index)
             assert isinstance(x, tuple)
             at_line = line.y() + line.height() / 2
-            return (box.body_at + QPointF(float(x[0]) + 1, y + at_line)).toPoint()
+            left = box.body_at.x() + float(x[0]) + 1
+            return QPointF(left, box.body_at.y() + y + at_line).toPoint()
     raise AssertionError(index)
 
 
 def part_point(view: TimelineView, part: Part) -> QPoint:
     for placed in view.scene.placed:
-        for found, rect in getattr(view.scene.box(placed.row), "parts", ()):
+        box = view.scene.box(placed.row)
+        for found, rect in box.parts if isinstance(box, BubbleBox | GapBox) else ():
             if found is part:
                 return rect.translated(0, placed.y).center().toPoint()
     raise AssertionError(part)

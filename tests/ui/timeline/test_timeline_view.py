@@ -118,6 +118,7 @@ def test_the_newest_stays_in_view_only_while_one_is_there() -> None:
             view.scroll_by(400)
             before = places(view)
             view.add(message(9001, "Maya", "newer"))
+            view.show_changes()
             assert places(view) == before
             assert view.jump_button.isVisible()
             assert view.jump_button.unread == 1
@@ -162,6 +163,7 @@ def test_late_messages_slide_in_above_without_moving_what_one_reads() -> None:
             for number in range(1, 4):
                 late = message(oldest.position.lamport_timestamp - 100 + number, late=True)
                 view.add(late)
+                view.show_changes()
                 after = places(view)
                 assert {key: after[key] for key in before} == before
             assert view.late_chip.isVisible()
@@ -172,6 +174,83 @@ def test_late_messages_slide_in_above_without_moving_what_one_reads() -> None:
             view.note_seen()
             assert view.late_chip.count == 0
             assert not view.late_chip.isVisible()
+
+    run(scenario)
+
+
+def test_late_messages_that_one_sees_anyway_are_not_announced() -> None:
+    source = MemoryPages([message(10), message(30)])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.add(message(20, late=True))
+            view.show_changes()
+            assert MessageId("m0000020") in places(view)
+            assert not view.late_chip.isVisible()
+
+    run(scenario)
+
+
+def test_what_comes_in_below_while_one_reads_above_is_unread_and_not_late() -> None:
+    source = MemoryPages(chatter(80))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.scroll_by(2500)
+            view.add(message(9010))
+            view.add(message(9000))
+            view.show_changes()
+            assert view.late_chip.count == 0
+            assert view.jump_button.unread == 2
+
+    run(scenario)
+
+
+def test_the_unread_line_is_drawn_where_one_left_off() -> None:
+    source = MemoryPages([message(10), message(20)])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            await active(view)
+            view.note_seen()
+            view.add(message(30))
+            assert view.scene.loaded.first_unread is None
+            view.note_seen()
+            other = QWidget()
+            other.show()
+            other.activateWindow()
+            await active(other)
+            first_missed = message(40)
+            view.add(first_missed)
+            view.add(message(50))
+            other.close()
+            assert view.scene.loaded.first_unread == first_missed.position
+
+    run(scenario)
+
+
+def test_five_thousand_messages_in_a_row_end_where_they_belong() -> None:
+    source = MemoryPages([])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            for number in range(5000):
+                view.add(message(number * 7919 % 5000 + 1, "Maya", f"number {number}"))
+            view.show_changes()
+            loaded = view.scene.loaded
+            assert len(loaded) == MAX_LOADED
+            assert loaded.total == 5000
+            order = [m.position for m in loaded.messages]
+            assert order == sorted(order)
+            assert loaded.older_count + len(loaded) == 5000 or loaded.has_newer
 
     run(scenario)
 
