@@ -47,7 +47,7 @@ def entries(*ids: MessageId | str) -> tuple[HistoryEntry, ...]:
     return tuple(HistoryEntry(message_id=MessageId(item)) for item in ids)
 
 
-def content(
+def content(  # noqa: PLR0913 - every field that some rule is about
     sender: ParticipantId,
     text: str,
     *,
@@ -84,7 +84,7 @@ def content(
     )
 
 
-def sync(
+def sync(  # noqa: PLR0913 - as above
     sender: ParticipantId,
     *,
     lamport: int = NOW,

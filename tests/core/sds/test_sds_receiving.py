@@ -8,6 +8,7 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.sds.types import (
     EphemeralReceived,
     GapChanged,
+    Holdings,
     Message,
     MessageDelivered,
     MessageReceived,
@@ -157,7 +158,7 @@ def _changed(received: MessageReceived, **changes: object) -> MessageReceived:
 
 
 GOOD = content(BOB, "good", history=entries("dependency"))
-ROUNDS = {instance_of(BOB): (SequenceRange(first=5, last=3),)}
+BACKWARDS: Holdings = {instance_of(BOB): (SequenceRange(first=5, last=3),)}
 
 
 @pytest.mark.parametrize(
@@ -173,7 +174,7 @@ ROUNDS = {instance_of(BOB): (SequenceRange(first=5, last=3),)}
         (_changed(GOOD, lamport_timestamp=2**53), "lamport_too_large"),
         (sync(BOB, lamport=2**64 - 1), "lamport_too_large"),
         (_changed(GOOD, lamport_timestamp=None, content=None), "no_kind"),
-        (sync(BOB, holdings=ROUNDS), "bad_holdings"),
+        (sync(BOB, holdings=BACKWARDS), "bad_holdings"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -11,8 +11,8 @@ import pytest
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.repair import RepairTimes
 from engine.core.sds.types import HistoryEntry, MessageReceived, RepairRequested, RetrieveRequested
-from engine.core.types import MessageId, ParticipantId
-from engine.sim.channel_participant import hash64
+from engine.core.types import MessageId, ParticipantId, UnixMs
+from engine.sim.channel_participant import ChannelParticipant, hash64
 from tests.core.sds.sds_bench import (
     ALICE,
     BOB,
@@ -142,7 +142,7 @@ def test_somebody_elses_request_postpones_ours() -> None:
     alice = member()
     alice.handle(sync(BOB, history=entries("missing")), now_ms=NOW)
     (before,) = alice.channel.snapshot().missing
-    heard_at = before.request_at_ms - 1
+    heard_at = UnixMs(before.request_at_ms - 1)
     alice.handle(sync(CAROL, requests=entries("missing")), now_ms=heard_at)
     (postponed,) = alice.channel.snapshot().missing
     assert postponed.request_at_ms > before.request_at_ms
@@ -160,7 +160,7 @@ def test_the_author_answers_at_once_and_not_again_for_an_echo() -> None:
     assert len(opened(alice.handle(request, now_ms=later))) == 1
 
 
-def repairs(participant: Any, end_ms: int) -> list[tuple[int, MessageId]]:
+def repairs(participant: ChannelParticipant, end_ms: int) -> list[tuple[int, MessageId]]:
     found = []
     for at_ms, item in run_until(participant, end_ms):
         (received,) = opened([item])

@@ -7,7 +7,9 @@ from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.types import (
     AppendToLog,
     CopyAccepted,
+    HistoryEntry,
     MessageDelivered,
+    MessageReceived,
     OutgoingChanged,
     PutOutgoing,
     SaveClock,
@@ -53,20 +55,17 @@ def test_history_is_the_newest_ten_oldest_first_with_sender_and_hint() -> None:
     alice = member()
     first = content(BOB, "from bob")
     alice.handle(first, now_ms=NOW)
+    (own,) = opened(alice.send("0", now_ms=after(1)))
+    copy = CopyAccepted(message_id=id_of(own), peers=1, retrieval_hint=b"h" * 32)
+    alice.handle(copy, now_ms=after(2))
+    (sent,) = opened(alice.send("1", now_ms=after(3)))
+    assert sent.message.causal_history == (
+        HistoryEntry(message_id=id_of(first), retrieval_hint=first.retrieval_hint, sender_id=BOB),
+        HistoryEntry(message_id=id_of(own), retrieval_hint=b"h" * 32, sender_id=ALICE),
+    )
     for number in range(12):
-        (sent,) = opened(alice.send(str(number), now_ms=after(number + 1)))
-        if number == 3:
-            own = id_of(sent)
-            copy = CopyAccepted(message_id=own, peers=1, retrieval_hint=b"h" * 32)
-            alice.handle(copy, now_ms=after(5))
-        if number == 4:
-            history = sent.message.causal_history
-            assert [e.message_id for e in history] == log_of(alice)[:-1]
-            assert history[0].sender_id == BOB
-            assert history[0].retrieval_hint == first.retrieval_hint
-            assert history[-1].message_id == own
-            assert history[-1].retrieval_hint == b"h" * 32
-            assert history[-1].sender_id == ALICE
+        alice.send(str(number), now_ms=after(number + 4))
+    (sent,) = opened(alice.send("last", now_ms=after(20)))
     assert len(sent.message.causal_history) == 10
     assert [e.message_id for e in sent.message.causal_history] == log_of(alice)[-11:-1]
 
@@ -77,7 +76,7 @@ def test_consecutive_offline_messages_list_each_other_and_go_out_in_order() -> N
     assert alice.send("one", now_ms=after(1)) == []
     assert alice.send("two", now_ms=after(2)) == []
     alice.set_online(True, now_ms=after(1_000))
-    sent = []
+    sent: list[MessageReceived] = []
     while len(sent) < 2:
         deadline = alice.next_deadline()
         assert deadline is not None

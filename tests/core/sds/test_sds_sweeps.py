@@ -1,6 +1,7 @@
 """Both buffer sweeps: distinct periods, offline time does not count, waiting, lost for good."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_unacknowledged_are_sent_again_after_ten_seconds_doubling_to_ten_minutes
     (sent,) = opened(alice.send("x", now_ms=NOW))
     accept(alice, id_of(sent))
     times = [0, *resent_at(alice, after(HOUR))]
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(times)]
     assert gaps == [
         10_000,
         20_000,
@@ -79,7 +80,7 @@ def test_possibly_acknowledged_are_sent_again_after_thirty_seconds_doubling() ->
     bloom.add(id_of(sent))
     alice.handle(sync(BOB, bloom=bytes(bloom)), now_ms=NOW)
     times = [0, *resent_at(alice, after(3 * HOUR))]
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(times)]
     assert gaps == [30_000, 60_000, 120_000, 240_000, 480_000, 960_000, *[1_800_000] * 4]
 
 

