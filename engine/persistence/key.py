@@ -184,8 +184,10 @@ def _make_account(directory: ProfileDirectory) -> str:
 
 
 def _make_key_file(directory: ProfileDirectory) -> bytes:
+    """Forgets the keyring's account, if one was tried in vain: it would point to nothing."""
     key = secrets.token_bytes(KEY_BYTES)
     try:
+        directory.keyring_account.unlink(missing_ok=True)
         write_private_file(directory.key_file, key.hex() + "\n")
     except OSError as error:
         raise StorageError(f"Cannot write {directory.key_file}: {error.strerror}.") from error

@@ -121,6 +121,7 @@ def test_a_keyring_that_fails_is_as_none_for_a_new_profile(
 ) -> None:
     desktop.failure = failure
     assert obtain(directory).place is KeyPlace.KEY_FILE
+    assert not directory.keyring_account.exists(), "nothing may point to where the key is not"
 
 
 def test_a_locked_keyring_is_no_reason_for_a_weaker_place(

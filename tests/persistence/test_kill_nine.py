@@ -7,6 +7,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from engine.core.types import InstanceId
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
@@ -14,7 +16,6 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import GROUP, INSTANCE
 
 REPOSITORY = Path(__file__).parents[2]
-KILLS = 8
 
 
 def save_until_killed(profile: Path, first: int, after_ms: float) -> int:
@@ -59,15 +60,18 @@ def check_nothing_is_half_there(store: SqliteProfileStore) -> int:
     return count - 1
 
 
-def test_killed_at_random_moments_nothing_saved_is_lost(tmp_path: Path, key: bytes) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(200, marks=pytest.mark.long)])
+def test_killed_at_random_moments_nothing_saved_is_lost(
+    tmp_path: Path, key: bytes, kills: int
+) -> None:
     moments = random.Random(20261120)
     directory = open_profile_directory(tmp_path / "alice")
     said, kept = -1, -1
-    for _ in range(KILLS):
+    for _ in range(kills):
         said = save_until_killed(directory.path, kept + 1, moments.uniform(0, 250))
         with ProfileLock(directory):  # a killed holder leaves no lock
             store = SqliteProfileStore.open(directory.database, key)
             kept = check_nothing_is_half_there(store)
             store.close()
         assert said <= kept <= said + 1, "one more may have been saved but not yet said"
-    assert kept > KILLS, "the kills must not all have come before the first save"
+    assert kept > kills, "the kills must not all have come before the first save"
