@@ -18,7 +18,7 @@ CHECKS: dict[str, Sequence[str]] = {
     "lint": ("ruff", "check", "--quiet", "."),
     "format": ("ruff", "format", "--check", "--quiet", "."),
     "types": ("mypy", "--no-error-summary"),
-    "import contracts": ("lint-imports", "--no-timings"),
+    "import contracts": ("lint-imports",),
     "generated protocol code": ("python", "scripts/proto.py", "--check"),
     "house rules": ("pytest", "-q", "--no-header", "-p", "no:cacheprovider", "tests/repository"),
 }
