@@ -91,6 +91,8 @@ class SdsConfig:
     sync_slowdown_max: int = 20
     """While nothing but a silent member keeps us from being level, rounds double up to this
     multiple (10 minutes on average).  js never slows down: 1."""
+    sync_patient_rounds: int = 3
+    """Rounds before they slow down: an answer may well have been lost."""
     prompt_sync_ms: tuple[int, int] | None = (300, 2_000)
     """In a small group: acknowledge after a random delay in this range.  None: js's timer only."""
     prompt_members: int = 16

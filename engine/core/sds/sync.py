@@ -22,7 +22,7 @@ class SyncTimer:
         self._unsaid: set[MessageId] = set()
         self._asked = False
         self._stated_ms: UnixMs | None = None
-        self._slowdown = 1
+        self._silent_rounds = 0
         self._spoken_for = False
         self.at_ms: UnixMs | None = None
         self.for_repairs = False
@@ -32,6 +32,11 @@ class SyncTimer:
     def has_news(self) -> bool:
         """Something was delivered, or asked, since we last said what we hold."""
         return self._asked or bool(self._unsaid)
+
+    @property
+    def _slowdown(self) -> int:
+        rounds = self._silent_rounds - self._config.sync_patient_rounds
+        return min(1 << min(max(rounds, 0), 30), self._config.sync_slowdown_max)
 
     def arm(self, multiplier: float, now_ms: UnixMs) -> None:
         """Start the timer unless it runs."""
@@ -54,11 +59,11 @@ class SyncTimer:
             self._unsaid.add(message_id)
         else:
             self._asked = True  # More than our own content could list: only a sync will do.
-        self._slowdown = 1
+        self._silent_rounds = 0
 
     def progressed(self) -> None:
         """A member told something new: rounds are worth their while again."""
-        self._slowdown = 1
+        self._silent_rounds = 0
 
     def asked(self, now_ms: UnixMs) -> bool:
         """Somebody seems not to know what we hold; True unless we said it a moment ago."""
@@ -71,7 +76,7 @@ class SyncTimer:
     def woke(self) -> None:
         """Started, came online, or the group changed: introduce ourselves."""
         self._asked = True
-        self._slowdown = 1
+        self._silent_rounds = 0
 
     def heard_level_sync(self, now_ms: UnixMs) -> None:
         """Another member has just said what we would say: start the random wait again."""
@@ -91,7 +96,7 @@ class SyncTimer:
     def stated(self, now_ms: UnixMs, *, for_silent_member: bool) -> None:
         """A sync message went out: everything is said; the next round comes by itself."""
         if for_silent_member:
-            self._slowdown = min(2 * self._slowdown, self._config.sync_slowdown_max)
+            self._silent_rounds += 1
         self._unsaid.clear()
         self._asked = False
         self._spoken_for = False
