@@ -11,7 +11,16 @@ from enum import Enum, auto
 from engine.api import Page
 from engine.core.types import MessageId, Position
 from engine.events import GapView, MessageView
-from ui.timeline.rows import Row, RowKey, derive_rows, message_key, order, row_key
+from ui.timeline.rows import (
+    MessageRow,
+    Row,
+    RowKey,
+    SystemRow,
+    derive_rows,
+    message_id_of,
+    order,
+    row_key,
+)
 
 MAX_LOADED = 600
 
@@ -41,7 +50,8 @@ class LoadedMessages:
         self._gap: GapView | None = None
         self._first_unread: Position | None = None
         self._rows: list[Row] | None = None
-        self._row_indexes: dict[RowKey, int] = {}
+        self._row_of_message: dict[MessageId, int] = {}
+        self._row_of_key: dict[RowKey, int] = {}
 
     # what is loaded ---------------------------------------------------------------------------
 
@@ -89,16 +99,30 @@ class LoadedMessages:
                 first_unread=self._first_unread,
                 starts_at_beginning=not self.has_older,
             )
-            self._row_indexes = {row_key(row): index for index, row in enumerate(self._rows)}
+            self._index_rows(self._rows)
         return self._rows
 
+    def _index_rows(self, rows: list[Row]) -> None:
+        self._row_of_message, self._row_of_key = {}, {}
+        for index, row in enumerate(rows):
+            if isinstance(row, MessageRow | SystemRow):
+                self._row_of_message[row.message.position.message_id] = index
+            else:
+                self._row_of_key[row_key(row)] = index
+
     def row_index(self, key: RowKey) -> int | None:
+        """Index in ``rows`` of the row with this key, if it is loaded."""
         if self._rows is None:
             _ = self.rows
-        return self._row_indexes.get(key)
+        message_id = message_id_of(key)
+        if message_id is not None:
+            return self._row_of_message.get(message_id)
+        return self._row_of_key.get(key)
 
     def message_row_index(self, message_id: MessageId) -> int | None:
-        return self.row_index(message_key(message_id))
+        if self._rows is None:
+            _ = self.rows
+        return self._row_of_message.get(message_id)
 
     @property
     def gap(self) -> GapView | None:

@@ -19,6 +19,8 @@ from engine.core.types import MessageId, Position, UnixMs
 from engine.events import GapView, MessageKind, MessageView
 
 RUN_PAUSE_MS = 5 * 60 * 1000
+_SYSTEM_KINDS = frozenset({MessageKind.CREATED, MessageKind.JOINED, MessageKind.LEFT})
+_MESSAGE_KEY = "message "
 _QUARTER_MS = 15 * 60 * 1000
 _LATEST_MS = 253_370_764_800_000
 """The year 9999: a foreign clock beyond it is shown as that, because no calendar goes further."""
@@ -75,7 +77,12 @@ def row_key(row: Row) -> RowKey:
 
 
 def message_key(message_id: MessageId) -> RowKey:
-    return f"message {message_id}"
+    return _MESSAGE_KEY + message_id
+
+
+def message_id_of(key: RowKey) -> MessageId | None:
+    """The message that a key stands for, if it stands for one."""
+    return MessageId(key[len(_MESSAGE_KEY) :]) if key.startswith(_MESSAGE_KEY) else None
 
 
 def message_of(row: Row) -> MessageView | None:
@@ -83,7 +90,7 @@ def message_of(row: Row) -> MessageView | None:
 
 
 def is_system(message: MessageView) -> bool:
-    return message.kind in (MessageKind.CREATED, MessageKind.JOINED, MessageKind.LEFT)
+    return message.kind in _SYSTEM_KINDS
 
 
 def order(message: MessageView) -> tuple[bool, int, str]:

@@ -19,7 +19,7 @@ from ui.timeline.boxes import Box, BubbleBox, GapBox, Measure, Part
 from ui.timeline.geometry import Geometry, geometry_for
 from ui.timeline.loaded import LoadedMessages
 from ui.timeline.placing import Placed, Placing
-from ui.timeline.rows import MessageRow, Row, RowKey, message_of, row_key
+from ui.timeline.rows import MessageRow, Row, RowKey, message_key, message_of, row_key
 from ui.timeline.selection import Caret
 
 _MAX_BOXES = 2000
@@ -99,7 +99,7 @@ class Scene:
         self._unfolded[message_id] = None
         while len(self._unfolded) > _MAX_UNFOLDED:
             self._unfolded.popitem(last=False)
-        self._boxes.pop(f"message {message_id}", None)
+        self._boxes.pop(message_key(message_id), None)
 
     def box(self, row: Row) -> Box:
         """Only bubbles are kept; the others are cheap and their words follow the clock."""

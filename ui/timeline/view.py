@@ -118,8 +118,11 @@ class TimelineView(TimelineInteraction):
         placement = self.scene.loaded.add(message, keep=None if anchor is None else anchor[0])
         if placement is Placement.REPLACED:
             self._changed()
-        elif message.is_own:
+        elif message.is_own and placement is Placement.BEYOND_NEWER:
             self.go_to_newest()
+        elif message.is_own:
+            if placement is Placement.APPENDED:
+                self.scene.placing.stick()
             self._changed()
         else:
             self._draw_unread_line(message)

@@ -109,6 +109,11 @@ def test_the_gap_stands_between_what_has_its_place_and_what_waits() -> None:
     assert flags(rows) == [(True, False), (False, True), (True, True)]
 
 
+def test_what_waits_is_no_part_of_a_run_of_what_does_not() -> None:
+    rows = rows_of([message(1), message(2, waiting=True), message(3, waiting=True)])
+    assert flags(rows) == [(True, True), (True, False), (False, True)]
+
+
 def test_a_gap_with_nothing_behind_it_stands_at_the_end() -> None:
     assert isinstance(rows_of([message(1)], with_gap=True)[-1], GapRow)
 
