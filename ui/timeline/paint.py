@@ -6,19 +6,17 @@ violet late, red needs you.  In high contrast the tints of the theme are black, 
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from math import ceil
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPainterPath, QPen, QPixmap, QTextLayout
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPen, QTextLayout
 
-from ui.avatar import draw_avatar
 from ui.glyphs import Glyph, draw_glyph, glyph_of
 from ui.icons import draw_icon
 from ui.theme import Theme
 from ui.timeline.boxes import PART_WORDS, Box, BubbleBox, GapBox, LineBox, Part, advance, strong
 from ui.timeline.geometry import Geometry
 from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow
+from ui.timeline.shapes import avatar_picture, rounded
 
 _MAX_GAP_BEADS = 3
 _BEAD_PITCH = 16
@@ -38,43 +36,6 @@ class Look:
 
 
 PLAIN = Look()
-
-
-@lru_cache(maxsize=512)
-def rounded(  # noqa: PLR0913, PLR0917 - a rectangle has four corners
-    width: float,
-    height: float,
-    top_left: float,
-    top_right: float,
-    bottom_right: float,
-    bottom_left: float,
-) -> QPainterPath:
-    """A rectangle at the origin with a radius for each corner."""
-    path = QPainterPath(QPointF(top_left, 0))
-    path.lineTo(width - top_right, 0)
-    path.arcTo(width - 2 * top_right, 0, 2 * top_right, 2 * top_right, 90, -90)
-    path.lineTo(width, height - bottom_right)
-    side = 2 * bottom_right
-    path.arcTo(width - side, height - side, side, side, 0, -90)
-    path.lineTo(bottom_left, height)
-    path.arcTo(0, height - 2 * bottom_left, 2 * bottom_left, 2 * bottom_left, 270, -90)
-    path.lineTo(0, top_left)
-    path.arcTo(0, 0, 2 * top_left, 2 * top_left, 180, -90)
-    path.closeSubpath()
-    return path
-
-
-@lru_cache(maxsize=256)
-def _avatar_picture(theme: Theme, stable_id: str, name: str, side: float, scale: float) -> QPixmap:
-    """Avatars repeat, so each is drawn once for a theme, size and screen."""
-    del theme  # It is read from where it is current; here it only tells pictures apart.
-    picture = QPixmap(QSize(ceil(side * scale), ceil(side * scale)))
-    picture.setDevicePixelRatio(scale)
-    picture.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(picture)
-    draw_avatar(painter, QRectF(0, 0, side, side), stable_id=stable_id, name=name, is_group=False)
-    painter.end()
-    return picture
 
 
 class RowPainter:
@@ -241,7 +202,7 @@ class RowPainter:
         p.drawEllipse(rect.adjusted(-_HALO, -_HALO, _HALO, _HALO))
         message = row.message
         scale = p.device().devicePixelRatioF()
-        picture = _avatar_picture(
+        picture = avatar_picture(
             self._theme, message.sender_id, message.sender_name, g.avatar, scale
         )
         p.drawPixmap(rect.topLeft(), picture)

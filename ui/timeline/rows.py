@@ -2,7 +2,7 @@
 
 Pure Python: ordered ``MessageView``s go in, rows come out; no widget, no font, no clock of its own.
 A *run* is what one sender wrote in one go; it breaks on a new sender, five minutes, a day, a gap or
-the unread line (docs/ui.md, "Bubbles").  The gap marker stands where the missing messages belong:
+the unread line.  The gap marker stands where the missing messages belong:
 after everything that has its place and before the rows that wait behind it.
 
 ``sent_ms`` is the author's clock, so it may be anything: it decides about days and pauses, never

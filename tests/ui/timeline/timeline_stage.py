@@ -29,6 +29,7 @@ from engine.events import (
     MessageView,
     TextSpan,
 )
+from ui.timeline.rows import message_of
 from ui.timeline.view import TimelineView
 
 CONVERSATION = ConversationId("tide-gauge")
@@ -264,3 +265,12 @@ async def active(widget: QWidget) -> None:
     """Until the window system says that the window is active."""
     while not widget.isActiveWindow():
         await emitted(application().focusWindowChanged)
+
+
+def places(view: TimelineView) -> dict[MessageId, float]:
+    """Where each visible message stands."""
+    return {
+        shown.message_id: placed.y
+        for placed in view.scene.placed
+        if (shown := message_of(placed.row)) is not None
+    }

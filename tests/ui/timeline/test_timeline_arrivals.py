@@ -1,0 +1,281 @@
+"""Messages come in while one reads: below, above, late, in thousands; and what counts as seen."""
+
+import pytest
+from PySide6.QtWidgets import QWidget
+
+from engine.core.types import DeliveryState, MessageId, Position
+from tests.ui.timeline.timeline_stage import (
+    MemoryPages,
+    active,
+    chatter,
+    conversation,
+    delivery,
+    gap,
+    message,
+    places,
+    run,
+    settled,
+    shown_view,
+)
+from ui.timeline.loaded import MAX_LOADED
+from ui.timeline.rows import GapRow, message_of
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def test_the_newest_stays_in_view_only_while_one_is_there() -> None:
+    source = MemoryPages(chatter(50))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.add(message(9000, "Maya", "new"))
+            assert MessageId("m0009000") in places(view)
+            await active(view)
+            view.note_seen()
+            view.scroll_by(400)
+            before = places(view)
+            view.add(message(9001, "Maya", "newer"))
+            view.show_changes()
+            assert places(view) == before
+            assert view.jump_button.isVisible()
+            assert view.jump_button.unread == 1
+            view.jump_button.click()
+            assert MessageId("m0009001") in places(view)
+            assert not view.jump_button.isVisible()
+
+    run(scenario)
+
+
+def test_what_one_sends_oneself_is_shown_wherever_one_was() -> None:
+    source = MemoryPages(chatter(1000))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.go_to_beginning()
+            await settled(view)
+            assert source.messages[0].message_id in places(view)
+            own = message(99_999, "Ines", "mine", delivery=delivery(DeliveryState.SAVED))
+            source.messages.append(own)
+            view.add(own)
+            await settled(view)
+            assert own.message_id in places(view)
+
+    run(scenario)
+
+
+def test_late_messages_slide_in_above_without_moving_what_one_reads() -> None:
+    source = MemoryPages(chatter(80))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.scroll_by(900)
+            before = places(view)
+            first = min(before, key=lambda key: before[key])
+            oldest = view.scene.loaded.get(first)
+            assert oldest is not None
+            for number in range(1, 4):
+                late = message(oldest.position.lamport_timestamp - 100 + number, late=True)
+                view.add(late)
+                view.show_changes()
+                after = places(view)
+                assert {key: after[key] for key in before} == before
+            assert view.late_chip.isVisible()
+            assert view.late_chip.text() == "3 earlier messages arrived"
+            view.late_chip.click()
+            assert MessageId(f"m{oldest.position.lamport_timestamp - 99:07d}") in places(view)
+            await active(view)
+            view.note_seen()
+            assert view.late_chip.count == 0
+            assert not view.late_chip.isVisible()
+
+    run(scenario)
+
+
+def test_late_messages_that_one_sees_anyway_are_not_announced() -> None:
+    source = MemoryPages([message(10), message(30)])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.add(message(20, late=True))
+            view.show_changes()
+            assert MessageId("m0000020") in places(view)
+            assert not view.late_chip.isVisible()
+
+    run(scenario)
+
+
+def test_what_comes_in_below_while_one_reads_above_is_unread_and_not_late() -> None:
+    source = MemoryPages(chatter(80))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.scroll_by(2500)
+            view.add(message(9010))
+            view.add(message(9000))
+            view.show_changes()
+            assert view.late_chip.count == 0
+            assert view.jump_button.unread == 2
+
+    run(scenario)
+
+
+def test_the_unread_line_is_drawn_where_one_left_off() -> None:
+    source = MemoryPages([message(10), message(20)])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            await active(view)
+            view.note_seen()
+            view.add(message(30))
+            assert view.scene.loaded.first_unread is None
+            view.note_seen()
+            other = QWidget()
+            other.show()
+            other.activateWindow()
+            await active(other)
+            first_missed = message(40)
+            view.add(first_missed)
+            view.add(message(50))
+            other.close()
+            assert view.scene.loaded.first_unread == first_missed.position
+
+    run(scenario)
+
+
+def test_five_thousand_messages_in_a_row_end_where_they_belong() -> None:
+    source = MemoryPages([])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            for number in range(5000):
+                view.add(message(number * 7919 % 5000 + 1, "Maya", f"number {number}"))
+            view.show_changes()
+            loaded = view.scene.loaded
+            assert len(loaded) == MAX_LOADED
+            assert loaded.total == 5000
+            order = [m.position for m in loaded.messages]
+            assert order == sorted(order)
+            assert loaded.older_count + len(loaded) == 5000 or loaded.has_newer
+
+    run(scenario)
+
+
+def test_only_what_was_wholly_seen_in_an_active_window_counts_as_read() -> None:
+    source = MemoryPages(chatter(300))
+    first = source.messages[200]
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            markers: list[Position] = []
+            view.visibleUpTo.connect(markers.append)
+            view.open(conversation(unread=100, first_unread=first.position))
+            await settled(view)
+            other = QWidget()
+            other.show()
+            other.activateWindow()
+            await active(other)
+            view.note_seen()
+            assert markers == []
+            other.close()
+            view.activateWindow()
+            await active(view)
+            view.note_seen()
+            wholly = [p for p in view.scene.placed if p.bottom <= view.height()]
+            last = message_of(wholly[-1].row)
+            assert last is not None
+            assert markers == [last.position]
+            view.scroll_by(2000)
+            view.note_seen()
+            assert markers == [last.position]
+            view.go_to_newest()
+            await settled(view)
+            view.note_seen()
+            assert markers[-1] == source.messages[-1].position
+            assert view.jump_button.unread == 0
+
+    run(scenario)
+
+
+def test_rows_that_wait_do_not_move_the_marker() -> None:
+    source = MemoryPages([message(10), message(20)])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            markers: list[Position] = []
+            view.visibleUpTo.connect(markers.append)
+            view.open(conversation())
+            await settled(view)
+            view.add(message(90, waiting=True))
+            await active(view)
+            view.note_seen()
+            assert [m.lamport_timestamp for m in markers] == [20]
+
+    run(scenario)
+
+
+def test_a_new_width_keeps_what_one_reads() -> None:
+    source = MemoryPages(chatter(200))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.scroll_by(2500)
+            await settled(view)
+            anchor = view.scene.placing.anchor
+            assert anchor is not None
+            for width in (420, 1500, 700, 968):
+                view.resize(width, 640)
+                view.grab()
+                assert abs(places(view)[anchor[0]] - anchor[1]) < 1
+
+    run(scenario)
+
+
+def test_the_gap_closes_itself_when_all_arrived() -> None:
+    source = MemoryPages([message(10), message(40, "Luc", "after", waiting=True)])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.set_gap(gap(missing=1, waiting=1))
+            kinds = [type(row).__name__ for row in view.scene.loaded.rows]
+            assert kinds == ["DayRow", "MessageRow", "GapRow", "MessageRow"]
+            view.add(message(20, "Maya", "missing"))
+            view.change(message(40, "Luc", "after"))
+            view.set_gap(None)
+            assert not any(isinstance(row, GapRow) for row in view.scene.loaded.rows)
+            order = [m.position.lamport_timestamp for m in view.scene.loaded.messages]
+            assert order == [10, 20, 40]
+
+    run(scenario)
+
+
+def test_events_of_other_conversations_are_not_shown() -> None:
+    async def scenario() -> None:
+        with shown_view(MemoryPages([])) as view:
+            view.open(conversation())
+            await settled(view)
+            foreign = message(10)
+            object.__setattr__(foreign, "conversation_id", "elsewhere")
+            view.add(foreign)
+            assert len(view.scene.loaded) == 0
+            view.add(message(10))
+            assert len(view.scene.loaded) == 1
+
+    run(scenario)
