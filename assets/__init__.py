@@ -5,7 +5,8 @@ The interface icons are our own: a 20 grid, strokes of 1.6 in ``currentColor``, 
 
 from pathlib import Path
 
-_ICONS = Path(__file__).parent / "icons"
+_HERE = Path(__file__).parent
+_ICONS = _HERE / "icons"
 
 
 def icon_path(name: str) -> Path:
@@ -18,3 +19,13 @@ def icon_path(name: str) -> Path:
 
 def icon_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _ICONS.glob("*.svg")))
+
+
+def app_icon_path() -> Path:
+    """The program's own sign as SVG, in its own colours."""
+    return _HERE / "icon.svg"
+
+
+def app_icon_pictures() -> tuple[Path, ...]:
+    """The same as PNG files, one for each size that desktops ask for."""
+    return tuple(sorted(_HERE.glob("icon-*.png")))

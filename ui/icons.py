@@ -6,7 +6,7 @@ from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from assets import icon_path
+from assets import app_icon_path, app_icon_pictures, icon_path
 
 _SCREEN_SCALES = (1.0, 2.0, 3.0)
 _KEPT_PIXMAPS = 512
@@ -45,9 +45,13 @@ def icon(name: str, colour: QColor, size: int) -> QIcon:
 def app_icon() -> QIcon:
     """The program's sign, for the window, the task bar and the tray."""
     result = QIcon()
-    for size in (16, 24, 32, 48, 64, 128, 256):
-        result.addPixmap(_pixmap("causerie", "", size, 1.0))
+    for picture in app_icon_pictures():
+        result.addFile(str(picture))
     return result
+
+
+def draw_app_icon(painter: QPainter, rect: QRectF) -> None:
+    QSvgRenderer(str(app_icon_path())).render(painter, rect)
 
 
 def draw_icon(painter: QPainter, name: str, rect: QRectF, colour: QColor) -> None:

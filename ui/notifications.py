@@ -21,7 +21,7 @@ def notification_words(
     """Title and body.  Some desktops read markup in the body, so none can be in it."""
     sender = one_line(message.sender_name, 40)
     body = f"{sender}: {kind_words(message)}" if show_text else f"New message from {sender}"
-    plain = str.maketrans({"<": "‹", ">": "›", "&": "+"})  # noqa: RUF001 - look-alikes by intent.
+    plain = str.maketrans({"<": "\u2039", ">": "\u203a", "&": "+"})
     title = one_line(conversation.name, 60)
     return title.translate(plain), one_line(body, _LONGEST_BODY).translate(plain)
 

@@ -7,6 +7,7 @@ key, and an event for every change, told after the change.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
 from engine.api import PAGE_SIZE, ChatEngine, HolderView, InvitePreview, Listener, Page
 from engine.core.errors import InviteError
@@ -58,6 +59,18 @@ def member(name: str, *, is_self: bool = False, is_admin: bool = False) -> Membe
         has_left=False,
         fingerprint=FINGERPRINT,
     )
+
+
+class Changes(TypedDict, total=False):
+    """What ``ScriptedEngine.change`` may set."""
+
+    unread: int
+    first_unread: Position | None
+    muted: bool
+    missing: int
+    waiting_to_send: int
+    failed: int
+    draft: str
 
 
 class ScriptedEngine(ChatEngine):
@@ -143,11 +156,11 @@ class ScriptedEngine(ChatEngine):
         self.tell(MessageAdded(message=message, notify=notify and not view.muted))
         self.change(conversation_id, unread=view.unread + 1, first_unread=first)
 
-    def change(self, conversation_id: ConversationId, **changes: object) -> None:
+    def change(self, conversation_id: ConversationId, **changes: Unpack[Changes]) -> None:
         """A new state of the conversation, told to the window."""
         rows = sorted(self.rows[conversation_id].values(), key=lambda row: row.position)
         view = replace(self.views[conversation_id], last_message=rows[-1] if rows else None)
-        self.views[conversation_id] = replace(view, **changes)  # type: ignore[arg-type]
+        self.views[conversation_id] = replace(view, **changes)
         self.tell(ConversationChanged(conversation=self.views[conversation_id]))
 
     def set_gap(self, conversation_id: ConversationId, missing: int) -> None:

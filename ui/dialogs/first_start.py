@@ -26,7 +26,7 @@ from ui.avatar import draw_avatar
 from ui.controls import Area, Button, Card, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import field_label, problem_line, say_problem
-from ui.icons import draw_icon
+from ui.icons import draw_app_icon, draw_icon
 from ui.tasks import Tasks
 from ui.theme import Radius, current_theme, initials, theme_changed
 from ui.words import one_line
@@ -313,4 +313,4 @@ class _Sign(QWidget):
         self.setAccessibleName("Causerie")
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        draw_icon(QPainter(self), "causerie", QRectF(self.rect()), current_theme().accent)
+        draw_app_icon(QPainter(self), QRectF(self.rect()))

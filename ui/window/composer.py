@@ -5,6 +5,8 @@ moment after the last key, and at once when the conversation changes.  Layout an
 counted cheaply, so that a very large paste does not hold up the window.
 """
 
+import re
+
 from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout
@@ -14,7 +16,7 @@ from ui.controls import Area, IconButton, Text
 from ui.theme import current_theme, theme_changed
 from ui.words import one_line
 
-MAX_PASTE_CHARACTERS = 16 * MAX_TEXT_BYTES
+MAX_PASTE_CHARACTERS = 4 * MAX_TEXT_BYTES
 """More than this is refused as a whole: it stays in the clipboard."""
 _BOX = 38
 _OUTLINE = 1
@@ -24,6 +26,7 @@ _TYPING_AGAIN_AFTER_MS = 3000
 _MOST_BYTES_PER_CHARACTER = 4
 """Of UTF-8: below limit / 4 characters nothing needs counting."""
 _KIB = 1024
+_ENDLESS_WORD = re.compile(r"\S{2000}")
 
 
 def bytes_over_limit(text: str) -> int:
@@ -41,10 +44,18 @@ class MessageBox(QPlainTextEdit):
         self.setProperty("kind", "message")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.fit_wrapping("")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(0)
+
+    def fit_wrapping(self, text: str) -> None:
+        """Looking for word boundaries in one endless word takes five times as long as not."""
+        endless = _ENDLESS_WORD.search(text) is not None
+        modes = QTextOption.WrapMode
+        mode = modes.WrapAnywhere if endless else modes.WrapAtWordBoundaryOrAnywhere
+        if mode is not self.wordWrapMode():
+            self.setWordWrapMode(mode)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
@@ -65,6 +76,7 @@ class MessageBox(QPlainTextEdit):
         if len(text) > MAX_PASTE_CHARACTERS:
             self.paste_refused.emit()
             return
+        self.fit_wrapping(text)
         self.insertPlainText(text)
         self.ensureCursorVisible()
 
@@ -134,6 +146,7 @@ class Composer(Area):
     def set_text(self, text: str) -> None:
         """Without telling of a draft: whoever sets a text knows it already."""
         self.box.blockSignals(True)
+        self.box.fit_wrapping(text)
         self.box.setPlainText(text)
         self.box.moveCursor(self.box.textCursor().MoveOperation.End)
         self.box.blockSignals(False)
@@ -171,6 +184,7 @@ class Composer(Area):
 
     def _edited(self) -> None:
         self._judge()
+        self.box.fit_wrapping(self.text())
         self.refit()
         self._draft_timer.start()
         self._tell_typing(active=not self.box.document().isEmpty())

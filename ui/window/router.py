@@ -63,6 +63,10 @@ class EventRouter(QObject):
         tasks.failed.connect(self._task_failed)
         tasks.succeeded.connect(self._task_succeeded)
 
+    def use_notifications(self, notifications: Notifications) -> None:
+        """Tell the desktop another way; the packaged program may know a better one."""
+        self._shown = replace(self._shown, notifications=notifications)
+
     def _put(self, event: ConversationAdded | ConversationChanged) -> None:
         view = event.conversation
         draft = self._shown.outbox.draft(view.conversation_id, view.draft)

@@ -1,0 +1,119 @@
+"""The list stays sorted, tells Qt the truth about every move, and never loses a conversation."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QModelIndex, Qt
+
+from engine.core.types import ConversationId, UnixMs
+from tests.ui.driving import NOW
+from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
+from ui.list.model import CONVERSATION_ROLE, ConversationModel
+from ui.list.preview import row_sentence
+
+pytestmark = pytest.mark.usefixtures("qapp")
+ENGINE = ScriptedEngine()
+VIEWS = [ENGINE.views[ENGINE.add_group(name)] for name in ("Tide", "Rowing", "Books", "Tides")]
+
+
+class Mirror:
+    """Keeps a copy of the rows by listening only, as a view does."""
+
+    def __init__(self, model: ConversationModel) -> None:
+        self._model = model
+        self.rows: list[str] = []
+        model.rowsInserted.connect(self._inserted)
+        model.rowsRemoved.connect(self._removed)
+        model.rowsMoved.connect(self._moved)
+        model.modelReset.connect(self._reset)
+
+    def _inserted(self, _parent: QModelIndex, first: int, _last: int) -> None:
+        self.rows.insert(first, self._at(first))
+
+    def _removed(self, _parent: QModelIndex, first: int, _last: int) -> None:
+        del self.rows[first]
+
+    def _moved(
+        self, _parent: QModelIndex, start: int, _end: int, _to: QModelIndex, row: int
+    ) -> None:
+        moved = self.rows.pop(start)
+        self.rows.insert(row - 1 if row > start else row, moved)
+
+    def _reset(self) -> None:
+        self.rows = [self._at(row) for row in range(self._model.rowCount())]
+
+    def _at(self, row: int) -> str:
+        view = self._model.at(row)
+        return "" if view is None else view.conversation_id
+
+
+def step() -> st.SearchStrategy[tuple[str, int, int]]:
+    return st.tuples(
+        st.sampled_from(["put", "rename", "remove", "filter", "clear"]),
+        st.integers(0, len(VIEWS) - 1),
+        st.integers(0, 50),
+    )
+
+
+@given(st.lists(step(), max_size=25))
+def test_any_order_of_changes_keeps_rows_sorted_and_signals_true(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    model = ConversationModel()
+    mirror = Mirror(model)
+    known = {view.conversation_id: view for view in VIEWS[:0]}
+    wanted = ""
+    for action, which, moment in steps:
+        view = VIEWS[which]
+        match action:
+            case "put":
+                known[view.conversation_id] = replace(view, created_ms=UnixMs(START_MS + moment))
+                model.put(known[view.conversation_id])
+            case "rename":
+                if view.conversation_id in known:
+                    changed = replace(known[view.conversation_id], name=f"New {moment}")
+                    known[view.conversation_id] = changed
+                    model.put(changed)
+            case "remove":
+                known.pop(view.conversation_id, None)
+                model.remove(view.conversation_id)
+            case "filter":
+                wanted = "tide"
+                model.set_filter("TIDE ")
+            case _:
+                wanted = ""
+                model.set_filter("")
+        expected = sorted(
+            (v for v in known.values() if wanted in v.name.lower()),
+            key=lambda v: (-v.created_ms, v.conversation_id),
+        )
+        assert mirror.rows == [v.conversation_id for v in expected]
+        assert model.rowCount() == len(expected)
+    assert set(model.conversations()) == set(known.values())
+
+
+def test_a_row_gives_its_view_and_its_sentence() -> None:
+    engine = ScriptedEngine()
+    group = engine.add_group("Tide Gauge", others=("Maya",))
+    row = engine.row(group, member("Maya"), "low water")
+    view = replace(engine.views[group], last_message=row, unread=2, missing=3, muted=True)
+    model = ConversationModel()
+    model.put(view)
+    assert model.index(0).data(CONVERSATION_ROLE) == view
+    said = model.index(0).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert str(said).startswith("Tide Gauge, 2 unread, Maya: low water, ")
+    sentence = row_sentence(view, NOW, typing=("Maya",))
+    assert "Maya is typing…" in sentence
+    assert sentence.endswith("3 messages missing, muted")
+
+
+def test_an_index_from_before_a_removal_answers_nothing() -> None:
+    model = ConversationModel()
+    model.put(VIEWS[0])
+    index = model.index(0)
+    model.remove(VIEWS[0].conversation_id)
+    assert model.data(index, CONVERSATION_ROLE) is None
+    model.remove(ConversationId("never there"))
+    assert model.rowCount() == 0

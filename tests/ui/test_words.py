@@ -1,0 +1,140 @@
+"""The sentences of the window, and how strangers' text is made harmless."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.types import DeliveryState
+from engine.events import ConnectionLevel, ConnectionView, DeliveryView
+from tests.ui.scripted_engine import ScriptedEngine, member
+from ui.notifications import notification_words
+from ui.window.beads import Bead, beads_of, health_words
+from ui.window.composer import bytes_over_limit
+from ui.words import (
+    connection_line,
+    count,
+    list_time,
+    members_line,
+    one_line,
+    spoken_time,
+    traffic,
+    typing_line,
+)
+
+NOW = datetime(2026, 11, 20, 14, 8, tzinfo=UTC)
+
+
+def ms(moment: str) -> int:
+    return int(datetime.fromisoformat(f"{moment}+00:00").timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("moment", "listed", "spoken"),
+    [
+        ("2026-11-20T09:05", "09:05", "09:05"),
+        ("2026-11-19T23:59", "Thu", "yesterday 23:59"),
+        ("2026-11-14T12:00", "Sat", "14 November 2026, 12:00"),
+        ("2026-11-13T12:00", "13 Nov", "13 November 2026, 12:00"),
+        ("2025-01-02T03:04", "2 Jan 2025", "2 January 2025, 03:04"),
+        ("2026-11-21T00:01", "21 Nov", "21 November 2026, 00:01"),
+    ],
+)
+def test_times_grow_vaguer_with_age(moment: str, listed: str, spoken: str) -> None:
+    assert list_time(ms(moment), NOW) == listed
+    assert spoken_time(ms(moment), NOW) == spoken
+
+
+@given(st.text(max_size=2000), st.integers(2, 300))
+def test_one_line_is_one_bounded_line_that_turns_nothing_around(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert len(line.splitlines()) <= 1
+    assert not set(line) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def test_one_line_does_not_read_more_than_it_may_show() -> None:
+    assert one_line("x" * 10_000_000, 10) == "xxxxxxxxx…"
+
+
+def test_members_are_named_and_counted_without_those_who_left() -> None:
+    engine = ScriptedEngine()
+    view = engine.views[engine.add_group("G", others=("Maya", "Jo"))]
+    assert members_line(view) == "3 members: Maya, Jo, you"
+    assert members_line(view, short=True) == "3 members"
+    gone = tuple(replace(m, has_left=m.name == "Jo") for m in view.members)
+    assert members_line(replace(view, members=gone)) == "2 members: Maya, you"
+    alone = (member("Ines", is_self=True),)
+    assert members_line(replace(view, members=alone)) == "1 member: only you so far"
+
+
+def test_typing_names_at_most_two() -> None:
+    assert typing_line(()) == ""
+    assert typing_line(("Maya",)) == "Maya is typing…"
+    assert typing_line(("Maya", "Jo")) == "Maya and Jo are typing…"
+    assert typing_line(("Maya", "Jo", "Luc")) == "Maya and 2 others are typing…"
+
+
+def test_offline_waits_for_the_network_and_counts_nothing() -> None:
+    offline = ConnectionView(
+        level=ConnectionLevel.OFFLINE, peers=0, reason="", bytes_in=0, bytes_out=0
+    )
+    assert connection_line(offline) == "Waiting for network"
+    weak = replace(offline, level=ConnectionLevel.MINIMAL, peers=1)
+    assert connection_line(weak) == "Barely connected, 1 peer"
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0.0 kB"), (1024, "1.0 kB"), (1_230_000, "1.2 MB"), (5 * 1024**4, "5.0 TB")],
+)
+def test_traffic_has_fitting_units(number: int, words: str) -> None:
+    assert traffic(number) == words
+
+
+def test_counting_knows_one_from_many() -> None:
+    assert [count(n, "message") for n in (0, 1, 2)] == ["0 messages", "1 message", "2 messages"]
+    assert count(2, "address", "addresses") == "2 addresses"
+
+
+@given(st.text(max_size=200).map(lambda piece: piece * 400))
+def test_the_limit_is_counted_in_bytes_as_the_engine_counts(text: str) -> None:
+    size = len(text.encode("utf-8", "surrogatepass"))
+    assert bytes_over_limit(text) == max(0, size - 64 * 1024)
+
+
+def test_beads_stand_in_order_with_holes_before_what_waits_for_them() -> None:
+    engine = ScriptedEngine()
+    group = engine.add_group("G")
+    rows = [engine.row(group, member("Maya"), "x") for _ in range(4)]
+    rows[1] = replace(rows[1], late=True)
+    rows[2] = replace(rows[2], delivery=DeliveryView(state=DeliveryState.FAILED))
+    rows[3] = replace(rows[3], waiting=True)
+    assert beads_of(rows, 9) == (
+        Bead.HERE, Bead.LATE, Bead.FAILED, Bead.MISSING, Bead.MISSING, Bead.MISSING, Bead.HERE,
+    )  # fmt: skip
+    assert len(beads_of(rows * 10, 9)) == 11
+
+
+def test_the_health_line_says_what_needs_care() -> None:
+    engine = ScriptedEngine()
+    view = engine.views[engine.add_group("G")]
+    assert health_words(view) == ("", "All here")
+    assert health_words(replace(view, missing=3)) == ("3 missing", "")
+    assert health_words(replace(view, missing=3, failed=1)) == ("3 missing", ", 1 not sent")
+    assert health_words(replace(view, waiting_to_send=2)) == ("", "2 waiting")
+
+
+def test_notifications_hold_no_markup_and_no_text_that_was_not_wanted() -> None:
+    engine = ScriptedEngine()
+    group = engine.add_group("Tide <b>& Co")
+    row = engine.row(group, member("Maya"), "meet <a href='x'>here</a>\nat 9")
+    title, body = notification_words(engine.views[group], row, show_text=True)
+    assert (title, body) == (
+        "Tide \u2039b\u203a+ Co",
+        "Maya: meet \u2039a href='x'\u203ahere\u2039/a\u203a at 9",
+    )
+    _, body = notification_words(engine.views[group], row, show_text=False)
+    assert body == "New message from Maya"
