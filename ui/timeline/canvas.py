@@ -264,6 +264,9 @@ class TimelineCanvas(QAbstractScrollArea):
                 message = message_of(placed.row)
                 selected = None if message is None else chosen.get(message.message_id)
                 rows.row(placed.row, scene.box(placed.row), placed.y, self._look(key, selected))
+        ring = None if self.focus_key is None else scene.rect(self.focus_key)
+        if ring is not None and self.hasFocus():
+            rows.focus(ring)
         self._paint_day(rows)
         painter.end()
 
@@ -272,7 +275,6 @@ class TimelineCanvas(QAbstractScrollArea):
         return Look(
             selected=selected,
             hovered=hover.part if hover is not None and hover.key == key else None,
-            focused=key == self.focus_key and self.hasFocus(),
             band=1.0 if key == self._band_key else 0.0,
         )
 

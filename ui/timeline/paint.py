@@ -30,7 +30,6 @@ class Look:
     selected: tuple[int, int] | None = None
     """UTF-16 range of the text."""
     hovered: Part | None = None
-    focused: bool = False
     band: float = 0.0
     """Strength of the band behind a message that was jumped to, 0 to 1."""
 
@@ -48,7 +47,8 @@ class RowPainter:
 
     def background(self, height: float, thread_from: float) -> None:
         p, g = self._p, self._g
-        p.fillRect(QRectF(0, 0, g.width, height), self._theme.canvas)
+        # Beyond the edges too: at fractional scales they fall between two pixels.
+        p.fillRect(QRectF(-1, -1, g.width + 3, height + 3), self._theme.canvas)
         p.fillRect(QRectF(g.thread_x - 1, thread_from, 2, height - thread_from), self._theme.thread)
 
     def row(self, row: Row, box: Box, y: float, look: Look = PLAIN) -> None:
@@ -72,9 +72,6 @@ class RowPainter:
                 self._bead(box.rect.center().y(), radius=3 * self._scale, fill=self._theme.thread)
             case _:
                 raise AssertionError((row, box))
-        if look.focused and not isinstance(box, BubbleBox):
-            frame = box.card if isinstance(box, GapBox) else box.rect.adjusted(-6, -1, 6, 1)
-            self._focus(frame, self._g.grouped)
         self._p.translate(0, -y)
 
     def pill(self, rect: QRectF, words: str) -> None:
@@ -113,8 +110,6 @@ class RowPainter:
             flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             wrapped = flags | Qt.TextFlag.TextWordWrap
             self._text(box.reason_rect, box.reason, theme.type.small.font, theme.danger, wrapped)
-        if look.focused:
-            self._focus(box.bubble, self._g.radius)
 
     def _bubble(self, row: MessageRow, rect: QRectF, fill: QColor, line: QColor) -> None:
         """Two fills, one pixel apart: an eighth of what stroking a path costs."""
@@ -337,7 +332,9 @@ class RowPainter:
         flags |= Qt.AlignmentFlag.AlignHCenter if plain else Qt.AlignmentFlag.AlignLeft
         self._text(words, PART_WORDS[part], font, colour, flags)
 
-    def _focus(self, rect: QRectF, radius: float) -> None:
+    def focus(self, rect: QRectF) -> None:
+        """The ring around a row; painted after all rows, since neighbours are closer than it."""
+        radius = min(self._g.radius, rect.height() / 2)
         p, width = self._p, self._theme.focus_width
         p.setPen(QPen(self._theme.focus, width))
         p.setBrush(Qt.BrushStyle.NoBrush)
