@@ -60,6 +60,7 @@ from engine.session.groups import GroupBook
 from engine.session.types import SessionTransition
 
 COUNTERS_EVERY_MS = 60_000
+TRAFFIC_EVERY_MS = 2_000
 LEAVE_FLUSH_MS = 1_500
 PORT_KEY = "network.port"
 
@@ -197,6 +198,7 @@ class Engine:
             runner = ConversationRunner(group, load=self._book.load, around=self._surroundings())
             self._run(runner)
         self._own(self._keep_counters())
+        self._own(self._tell_traffic())
 
     async def _start_transport(self, profile: ProfileRecord) -> None:
         store = self._store
@@ -290,6 +292,16 @@ class Engine:
                 await self._save_counters()
             except ChatError as error:
                 logger.warning("counters were not saved", extra={"error": type(error).__name__})
+
+    async def _tell_traffic(self) -> None:
+        """Status changes are told at once; bytes alone only now and then."""
+        told = (0, 0)
+        while True:
+            await asyncio.sleep(TRAFFIC_EVERY_MS / 1000)
+            view = self.connection()
+            if (view.bytes_in, view.bytes_out) != told:
+                told = (view.bytes_in, view.bytes_out)
+                self._publish(ConnectionChanged(connection=view))
 
     async def _save_counters(self) -> None:
         now = dict(self._own_counters())

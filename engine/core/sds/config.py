@@ -116,8 +116,9 @@ class SdsConfig:
         next to nothing, and a gap that stays open for a minute costs the conversation.
         """
         return cls(
-            repair_t_min_ms=1_500,
-            repair_t_max_ms=6_000,
+            repair_t_min_ms=400,
+            repair_t_max_ms=1_800,
+            prompt_sync_ms=(200, 1_000),
             repair_backoff_max_ms=2 * MINUTE_MS,
             push_per_claim=32,
             answer_sync_after_ms=5 * SECOND_MS,

@@ -1,0 +1,109 @@
+"""Engines of several people in one process: real stores on disk, a network in memory."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from random import SystemRandom
+
+import pytest
+
+from engine.core.errors import StorageError
+from engine.core.ports import StoreWrite
+from engine.core.types import UnixMs
+from engine.events import EngineEvent
+from engine.network.memory import MemoryNetwork
+from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.runtime.engine import Engine, EngineParts, OpenedStore
+from engine.session.chance import Chance
+
+KEY = bytes(range(32))
+PATIENCE_S = 30
+
+
+class BreakableStore(SqliteProfileStore):
+    """The real store; while ``broken`` is set the disk refuses every write."""
+
+    broken = False
+
+    def apply(self, writes: Sequence[StoreWrite], /) -> None:
+        if self.broken:
+            raise StorageError("The disk is full.")
+        super().apply(writes)
+
+
+class Person:
+    """One engine, everything that it told, and how to wait for what it will tell."""
+
+    def __init__(self, name: str, place: Path, network: MemoryNetwork) -> None:
+        self.name = name
+        self.told: list[EngineEvent] = []
+        self.transport = network.attach(name)
+        self.store: BreakableStore | None = None
+        self._database = place / f"{name}.db"
+        self._changed = asyncio.Event()
+        self.engine = Engine(
+            EngineParts(
+                open_store=self._open,
+                make_transport=lambda _seed: self.transport,
+                port_of=lambda _transport: None,
+                chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                now_ms=self._now_ms,
+            )
+        )
+        self.engine.subscribe(self._hear)
+
+    def _open(self) -> OpenedStore:
+        self.store = BreakableStore.open(self._database, KEY)
+        return OpenedStore(store=self.store, key_storage="key file")
+
+    def _now_ms(self) -> UnixMs:
+        return UnixMs(time.time_ns() // 1_000_000)
+
+    def _hear(self, event: EngineEvent) -> None:
+        self.told.append(event)
+        self._changed.set()
+
+    async def start(self) -> "Person":
+        await self.engine.start()
+        if self.engine.identity() is None:
+            await self.engine.create_identity(self.name)
+        return self
+
+    async def until(self, wanted: Callable[[EngineEvent], bool]) -> EngineEvent:
+        """The first event, told already or still to come, that is wanted."""
+        seen = 0
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                for event in self.told[seen:]:
+                    seen += 1
+                    if wanted(event):
+                        return event
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[[Callable[..., Coroutine[object, object, None]]], None]:
+    """Run a scenario that is given a function to make people; stops them all at its end."""
+
+    def run(scenario: Callable[..., Coroutine[object, object, None]]) -> None:
+        async def whole() -> None:
+            network = MemoryNetwork()
+            people: list[Person] = []
+
+            async def person(name: str) -> Person:
+                made = Person(name, tmp_path, network)
+                people.append(made)
+                return await made.start()
+
+            try:
+                await scenario(person)
+            finally:
+                for one in people:
+                    await one.engine.stop()
+
+        asyncio.run(whole())
+
+    return run

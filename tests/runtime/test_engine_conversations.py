@@ -1,0 +1,241 @@
+"""The engine as the window uses it: groups, messages, reading, deleting, leaving, coming back."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+
+import pytest
+
+from engine.core.errors import ConfigError, InviteError, LocalProtocolError
+from engine.core.types import ConversationId, DeliveryState
+from engine.events import (
+    ConversationAdded,
+    ConversationChanged,
+    ConversationRemoved,
+    EngineEvent,
+    MessageAdded,
+    MessageChanged,
+    MessageKind,
+    MessageRemoved,
+    TypingChanged,
+)
+from tests.runtime.conftest import Person
+
+MakePerson = Callable[[str], Awaitable[Person]]
+Play = Callable[[Callable[[MakePerson], Coroutine[object, object, None]]], None]
+
+
+def shows(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: isinstance(event, MessageAdded) and event.message.text == text
+
+
+def held(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, MessageChanged)
+        and event.message.text == text
+        and event.message.delivery is not None
+        and event.message.delivery.state is DeliveryState.HELD
+    )
+
+
+def has_members(count: int) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, ConversationChanged)
+        and sum(not m.has_left for m in event.conversation.members) == count
+    )
+
+
+async def pair(person: MakePerson) -> tuple[Person, Person, ConversationId]:
+    alice, bob = await person("Alice"), await person("Bob")
+    group = await alice.engine.create_group("Tide Gauge")
+    await bob.engine.join_group(await alice.engine.make_invite_link(group))
+    await alice.until(has_members(2))
+    await bob.until(has_members(2))
+    return alice, bob, group
+
+
+def test_a_message_is_saved_shown_and_held(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        message_id = await alice.engine.send_text(group, "hello")
+        shown = await bob.until(shows("hello"))
+        assert isinstance(shown, MessageAdded)
+        assert shown.notify
+        assert shown.message.message_id == message_id
+        assert shown.message.sender_name == "Alice"
+        await alice.until(held("hello"))
+        (line,) = await alice.engine.holders(group, message_id)
+        assert (line.name, line.certain) == ("Bob", True)
+
+    play(scenario)
+
+
+def test_unread_counts_what_others_said_and_the_mark_never_moves_back(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        for number in range(3):
+            await alice.engine.send_text(group, f"n{number}")
+        await bob.until(shows("n2"))
+        (view,) = await bob.engine.conversations()
+        assert view.unread == 3
+        page = await bob.engine.latest_page(group)
+        first, *_, last = [m for m in page.messages if m.kind is MessageKind.TEXT]
+        assert view.first_unread == first.position
+        await bob.engine.mark_read(group, last.position)
+        await bob.engine.mark_read(group, first.position)
+        (view,) = await bob.engine.conversations()
+        assert view.unread == 0
+        (own,) = await alice.engine.conversations()
+        assert own.unread == 0
+
+    play(scenario)
+
+
+def test_drafts_and_mute_are_kept_and_a_muted_group_does_not_notify(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        await bob.engine.save_draft(group, "half a thou")
+        await bob.engine.set_muted(group, muted=True)
+        (view,) = await bob.engine.conversations()
+        assert (view.draft, view.muted) == ("half a thou", True)
+        await alice.engine.send_text(group, "psst")
+        shown = await bob.until(shows("psst"))
+        assert isinstance(shown, MessageAdded)
+        assert not shown.notify
+
+    play(scenario)
+
+
+def test_what_is_deleted_here_is_gone_here_only(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        message_id = await alice.engine.send_text(group, "oops")
+        await bob.until(shows("oops"))
+        await alice.engine.delete_locally(group, message_id)
+        await alice.until(lambda event: isinstance(event, MessageRemoved))
+        texts = [m.text for m in (await alice.engine.latest_page(group)).messages]
+        assert "oops" not in texts
+        assert "oops" in [m.text for m in (await bob.engine.latest_page(group)).messages]
+
+    play(scenario)
+
+
+def test_offline_messages_wait_and_go_out_in_order_when_back(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        alice.transport.set_online(False)
+        for number in range(5):
+            await alice.engine.send_text(group, f"later {number}")
+        (view,) = await alice.engine.conversations()
+        assert view.waiting_to_send == 5
+        alice.transport.set_online(True)
+        await bob.until(shows("later 4"))
+        added = [e.message.text for e in bob.told if isinstance(e, MessageAdded)]
+        assert [t for t in added if t.startswith("later")] == [f"later {n}" for n in range(5)]
+
+    play(scenario)
+
+
+def test_leaving_tells_the_others_and_forgets_the_group(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        await bob.engine.leave_group(group)
+        await alice.until(has_members(1))
+        await bob.until(lambda event: isinstance(event, ConversationRemoved))
+        assert await bob.engine.conversations() == []
+        with pytest.raises(LocalProtocolError):
+            await bob.engine.send_text(group, "still here?")
+
+    play(scenario)
+
+
+def test_a_restart_finds_everything_as_it_was(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        await alice.engine.send_text(group, "before")
+        await bob.until(shows("before"))
+        await bob.engine.stop()
+        await alice.engine.send_text(group, "meanwhile")
+        again = await person("Bob")
+        (view,) = await again.engine.conversations()
+        assert view.name == "Tide Gauge"
+        await again.until(shows("meanwhile"))
+        page = await again.engine.latest_page(group)
+        texts = [m.text for m in page.messages if m.kind is MessageKind.TEXT]
+        assert texts == ["before", "meanwhile"]
+        await again.engine.send_text(group, "after")
+        await alice.until(shows("after"))
+
+    play(scenario)
+
+
+def test_typing_is_heard_and_ends_with_the_message(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        await alice.engine.set_typing(group, active=True)
+        await bob.until(lambda e: isinstance(e, TypingChanged) and e.names == ("Alice",))
+        await alice.engine.send_text(group, "done")
+        await bob.until(lambda e: isinstance(e, TypingChanged) and e.names == ())
+
+    play(scenario)
+
+
+def test_pages_fit_together_without_hole_or_overlap(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice = await person("Alice")
+        group = await alice.engine.create_group("Alone")
+        for number in range(25):
+            await alice.engine.send_text(group, f"n{number}")
+        everything = [m.position for m in (await alice.engine.latest_page(group)).messages]
+        assert len(everything) == 26
+        for middle in everything:
+            around = await alice.engine.page_around(group, middle, limit=10)
+            positions = [m.position for m in around.messages]
+            assert middle in positions
+            start = everything.index(positions[0])
+            assert positions == everything[start : start + len(positions)]
+            assert around.older_count == start
+            assert around.total == 26
+            assert around.has_older == (start > 0)
+            assert around.has_newer == (positions[-1] != everything[-1])
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "x" * 70_000])
+def test_unusable_texts_are_refused_in_words_and_nothing_is_sent(play: Play, text: str) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice = await person("Alice")
+        group = await alice.engine.create_group("Alone")
+        with pytest.raises(ConfigError):
+            await alice.engine.send_text(group, text)
+        assert len((await alice.engine.latest_page(group)).messages) == 1
+
+    play(scenario)
+
+
+def test_lone_surrogates_and_controls_survive_the_trip(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        await alice.engine.send_text(group, "a\ud800b\x00c\u202ed")
+        shown = await bob.until(
+            lambda e: isinstance(e, MessageAdded) and e.message.kind is MessageKind.TEXT
+        )
+        assert isinstance(shown, MessageAdded)
+        assert shown.message.text == "a?b\x00c\u202ed"
+
+    play(scenario)
+
+
+def test_bad_links_and_names_are_refused_and_joining_twice_is_one_join(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        with pytest.raises(InviteError):
+            await bob.engine.join_group("https://example.org/")
+        with pytest.raises(ConfigError):
+            await bob.engine.create_group("\u202e")
+        link = await alice.engine.make_invite_link(group)
+        assert bob.engine.preview_invite(link).already_joined
+        assert await bob.engine.join_group(link) == group
+        added = [e for e in bob.told if isinstance(e, ConversationAdded)]
+        assert len(added) == 1
+
+    play(scenario)
