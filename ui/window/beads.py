@@ -82,6 +82,9 @@ class BeadStrip(QWidget):
         self.setToolTip(plain_tip(f"The last messages: {said}"))
         self._changed()
 
+    def has_any(self) -> bool:
+        return bool(self._beads)
+
     def set_short(self, short: bool) -> None:
         """Fewer beads and only the number of what needs care."""
         if short != self._short:

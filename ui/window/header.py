@@ -158,7 +158,7 @@ class ConversationHeader(Area):
     def _fit(self) -> None:
         room = self.width() / current_theme().metrics.factor
         self.beads.set_short(room < _SHORT_BELOW)
-        self.beads.setVisible(room >= _NO_BEADS_BELOW)
+        self.beads.setVisible(room >= _NO_BEADS_BELOW and self.beads.has_any())
         self._show_line()
 
     def _show_line(self) -> None:
