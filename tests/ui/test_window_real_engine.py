@@ -1,0 +1,138 @@
+"""The real window on the real engine: sealed messages, encrypted disk, a network in memory."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from engine.core.types import DeliveryState
+from engine.events import MessageView
+from engine.network.memory import MemoryNetwork
+from tests.runtime.conftest import Person
+from tests.ui.driving import play, until
+from ui.app import build_window
+from ui.settings import UiSettings
+from ui.window.main_window import MainWindow
+
+
+class Desk:
+    """A person with a window in front of them."""
+
+    def __init__(self, person: Person) -> None:
+        self.person = person
+        self.engine = person.engine
+        self.window: MainWindow = build_window(person.engine, UiSettings())
+
+    async def open(self) -> None:
+        self.window.resize(1000, 700)
+        self.window.show()
+        await self.window.start()
+
+    def type_and_enter(self, text: str) -> None:
+        box = self.window.pane.composer.box
+        QTest.keyClicks(box, text)
+        QTest.keyClick(box, Qt.Key.Key_Return)
+
+    def rows(self) -> list[str]:
+        """What a screen reader would read, row by row."""
+        timeline = QAccessible.queryAccessibleInterface(self.window.pane.timeline)
+        return [timeline.child(i).text(QAccessible.Text.Name) for i in range(timeline.childCount())]
+
+    def has_row(self, *parts: str) -> bool:
+        return any(all(part in row for part in parts) for row in self.rows())
+
+    async def close(self) -> None:
+        self.window.close()
+        await self.window.shutdown()
+        self.window.deleteLater()
+
+
+def at_desks(place: Path, names: tuple[str, ...], scenario: Callable[..., Awaitable[None]]) -> None:
+    async def whole() -> None:
+        network = MemoryNetwork()
+        people = [await Person(name, place, network).start() for name in names]
+        desks = [Desk(person) for person in people]
+        for desk in desks:
+            await desk.open()
+        await scenario(*desks)
+        for desk in desks:
+            await desk.close()
+            await desk.engine.stop()
+
+    play(whole)
+
+
+def test_a_typed_message_becomes_held_by_1_of_1_when_the_other_side_answered(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    del qtbot
+
+    async def scenario(alice: Desk, bob: Desk) -> None:
+        group = await alice.engine.create_group("Tide Gauge")
+        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        for desk in (alice, bob):
+            desk.window.open_conversation(group)
+        await until(lambda: alice.has_row("Bob joined"))
+        alice.type_and_enter("Does it talk?")
+        await until(lambda: bob.has_row("Alice", "Does it talk?"))
+        bob.type_and_enter("It talks!")
+        await until(lambda: alice.has_row("Bob", "It talks!"))
+        await until(lambda: alice.has_row("Does it talk?", "Held by 1 of 1"))
+        await until(lambda: bob.has_row("It talks!", "Held by 1 of 1"))
+        delivery = await delivery_of(alice, "Does it talk?")
+        assert delivery is DeliveryState.HELD
+
+    at_desks(tmp_path, ("Alice", "Bob"), scenario)
+
+
+def test_a_hundred_kilobytes_pasted_are_refused_in_words_and_stay_in_the_box(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    del qtbot
+
+    async def scenario(alice: Desk) -> None:
+        group = await alice.engine.create_group("Alone")
+        alice.window.open_conversation(group)
+        box = alice.window.pane.composer.box
+        box.setPlainText("x" * 100_000)
+        QTest.keyClick(box, Qt.Key.Key_Return)
+        await asyncio.sleep(0)
+        assert len(box.toPlainText()) == 100_000
+        page = await alice.engine.latest_page(group)
+        assert [m.kind for m in page.messages] == ["created"]
+
+    at_desks(tmp_path, ("Alice",), scenario)
+
+
+def test_first_start_asks_for_a_name_and_leads_to_a_group(qtbot: QtBot, tmp_path: Path) -> None:
+    del qtbot
+
+    async def whole() -> None:
+        person = Person("Nobody", tmp_path, MemoryNetwork())
+        await person.engine.start()
+        desk = Desk(person)
+        await desk.open()
+        name = desk.window.first_start.name_step.name
+        assert name.isVisible()
+        QTest.keyClicks(name, "Ines")
+        QTest.keyClick(name, Qt.Key.Key_Return)
+        await until(lambda: person.engine.identity() is not None)
+        identity = person.engine.identity()
+        assert identity is not None
+        assert identity.name == "Ines"
+        await desk.close()
+        await person.engine.stop()
+
+    play(whole)
+
+
+async def delivery_of(desk: Desk, text: str) -> DeliveryState:
+    (view,) = await desk.engine.conversations()
+    page = await desk.engine.latest_page(view.conversation_id)
+    found: list[MessageView] = [m for m in page.messages if m.text == text]
+    assert found[0].delivery is not None
+    return found[0].delivery.state
