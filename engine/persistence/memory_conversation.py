@@ -210,7 +210,7 @@ class MemoryConversation:
         return StoredMessage(
             record=record,
             delivery=self._deliveries.get(message_id) if record.is_own else None,
-            holders=tuple(self.channel.holders(message_id)),
+            holders=tuple(self.channel.holders(message_id)) if record.is_own else (),
         )
 
     def latest_page(self, limit: int) -> StoredPage:

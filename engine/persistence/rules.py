@@ -3,7 +3,7 @@
 A write of data into a conversation that is not there is refused (it would be lost).  What only the
 user's window says of one (mark, draft, muted, hidden) has nothing to say about a conversation that
 was left a moment ago, and is ignored.  Reads of an unknown conversation are empty, but for its
-channel's state.
+channel's state.  In a page, delivery and holders are those of own messages.
 
 The memory store and the SQLite store agree because the contract suite compares them; these few
 rules are the ones worth writing down once.  Nothing here knows how rows are kept.

@@ -177,7 +177,8 @@ class TimelineReader:
         rows: list[_Row] = self._connection.execute(
             sql, (self._conversation, *parameters)
         ).fetchall()
-        holders = self._holders_of([row[0] for row in rows])
+        # Own rows only (the index of is_own is 3): each look-up is a random page of a large table.
+        holders = self._holders_of([row[0] for row in rows if row[3]])
         return tuple(self._stored(row, tuple(holders.get(row[0], ()))) for row in rows)
 
     def _holders_of(self, message_ids: list[str]) -> dict[str, list[HolderEntry]]:

@@ -462,12 +462,22 @@ def test_a_row_comes_back_with_delivery_and_holders(with_group: ProfileStore) ->
     assert with_group.latest_page(GROUP, limit=1).messages == (stored,)
 
 
-def test_only_own_messages_have_a_delivery(with_group: ProfileStore) -> None:
-    with_group.apply([row(1, "a"), delivery("a", DeliveryState.SENT), row(2, "b", is_own=True)])
-    assert [stored.delivery for stored in with_group.latest_page(GROUP, limit=9).messages] == [
-        None,
-        None,
+def test_only_own_messages_have_a_delivery_and_holders(with_group: ProfileStore) -> None:
+    told: list[StoreWrite] = [
+        write
+        for name in ("a", "b")
+        for write in (
+            delivery(name, DeliveryState.SENT),
+            channel(held(name, BOB, HolderSource.CAUSAL)),
+        )
     ]
+    with_group.apply([*told, row(1, "a"), row(2, "b", is_own=True), row(3, "c", is_own=True)])
+    others, own, untold = with_group.latest_page(GROUP, limit=9).messages
+    assert (others.delivery, others.holders) == (None, ())
+    assert own.delivery == delivery("b", DeliveryState.SENT).delivery
+    assert own.holders == (held("b", BOB, HolderSource.CAUSAL).entry,)
+    assert (untold.delivery, untold.holders) == (None, ())
+    assert len(with_group.holders(GROUP, MessageId("a"))) == 1, "but it can be asked for"
 
 
 def test_rows_are_ordered_by_lamport_then_id_by_byte_and_waiting_rows_stand_last(
