@@ -10,13 +10,11 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from engine.core.types import DeliveryState
-from engine.events import MessageView
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
 from tests.ui.driving import play, until
 from ui.app import build_window
 from ui.settings import UiSettings
-from ui.window.main_window import MainWindow
 
 
 class Desk:
@@ -25,7 +23,7 @@ class Desk:
     def __init__(self, person: Person) -> None:
         self.person = person
         self.engine = person.engine
-        self.window: MainWindow = build_window(person.engine, UiSettings())
+        self.window = build_window(person.engine, UiSettings())
 
     async def open(self) -> None:
         self.window.resize(1000, 700)
@@ -133,6 +131,6 @@ def test_first_start_asks_for_a_name_and_leads_to_a_group(qtbot: QtBot, tmp_path
 async def delivery_of(desk: Desk, text: str) -> DeliveryState:
     (view,) = await desk.engine.conversations()
     page = await desk.engine.latest_page(view.conversation_id)
-    found: list[MessageView] = [m for m in page.messages if m.text == text]
+    found = [m for m in page.messages if m.text == text]
     assert found[0].delivery is not None
     return found[0].delivery.state
