@@ -25,6 +25,8 @@ from ui.settings import UiSettings
 from ui.window.main_window import MainWindow
 
 BETWEEN_S = 0.06
+TYPED_S = 0.12
+"""The text stands in the box for a moment before Enter, as it does when somebody types."""
 
 
 def tell(**what: object) -> None:
@@ -101,6 +103,7 @@ async def _meet(engine: Engine, window: MainWindow, link: str) -> None:
 async def _enter(window: MainWindow, text: str) -> None:
     box = window.pane.composer.box
     box.setPlainText(text)
+    await asyncio.sleep(TYPED_S)
     tell(entered=text, ns=time.monotonic_ns())
     QTest.keyClick(box, Qt.Key.Key_Return)
     await asyncio.sleep(BETWEEN_S)

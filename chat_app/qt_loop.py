@@ -12,11 +12,13 @@ import sys
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 
-import qasync
 from PySide6.QtCore import QLibraryInfo
 from PySide6.QtWidgets import QApplication
 
+from chat_app.prompt_loop import PromptLoop
 from engine.core.errors import TransportError
+
+SWITCH_INTERVAL_S = 0.0005
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +29,8 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
     Raises TransportError where there is no display: it names what works without one.
     """
     require_display()
+    # The storage thread must not wait Python's usual 5 ms for a paint in Python to let it go on.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     application = QApplication.instance() or QApplication(sys.argv[:1])
     if not isinstance(application, QApplication):
         raise TransportError("another Qt application without windows is running")
@@ -52,8 +56,8 @@ def qt_version() -> str:
     return QLibraryInfo.version().toString()
 
 
-def _loop(application: QApplication) -> qasync.QEventLoop:
-    loop = qasync.QEventLoop(application)
+def _loop(application: QApplication) -> PromptLoop:
+    loop = PromptLoop(application)
     loop.set_exception_handler(_log_task_error)
     return loop
 

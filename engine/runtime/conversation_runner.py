@@ -56,6 +56,9 @@ from engine.session.types import (
 INBOX_SIZE = 2_000
 OUTBOX_SIZE = 500
 SLICE_MS = 4
+HAND_OVER_MS = 5
+STEPS_TO_SOCKET = 4
+"""Turns of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
 MAX_JOBS_PER_SLICE = 128
 
 logger = logging.getLogger(__name__)
@@ -284,6 +287,12 @@ class ConversationRunner:
         self._summary = summary
         for send in slice_.sends:
             self._enqueue(send)
+        if slice_.sends:
+            # The others come first: what listeners do with the events, painting above all, takes
+            # longer than handing the bytes to the network.
+            await self.flush(timeout_ms=HAND_OVER_MS)
+            for _ in range(STEPS_TO_SOCKET):
+                await asyncio.sleep(0)
         for done, message_id in slice_.finished:
             if not done.done():
                 done.set_result(message_id)

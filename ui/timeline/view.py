@@ -226,9 +226,9 @@ class TimelineView(TimelineInteraction):
     def go_to_newest(self) -> None:
         if self.scene.loaded.has_newer or not len(self.scene.loaded):
             self._pager.latest()
-            return
-        self.scene.placing.stick()
-        self.refresh()
+        elif not self.scene.placing.sticks:
+            self.scene.placing.stick()
+            self.refresh()
 
     def go_to_beginning(self) -> None:
         if self.scene.loaded.has_older:

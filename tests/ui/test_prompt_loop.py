@@ -1,0 +1,97 @@
+"""The Qt loop: order as in asyncio, Qt is not starved, threads and errors find their way."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from chat_app.prompt_loop import PromptLoop
+
+
+@pytest.fixture
+def run(qapp: QApplication) -> Callable[[Callable[[], Coroutine[object, object, None]]], None]:
+    def run_it(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
+        with asyncio.Runner(loop_factory=lambda: PromptLoop(qapp)) as runner:
+            runner.run(scenario())
+
+    return run_it
+
+
+Run = Callable[[Callable[[], Coroutine[object, object, None]]], None]
+
+
+def test_callbacks_run_in_order_also_those_that_callbacks_add(run: Run) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        seen: list[int] = []
+        done = loop.create_future()
+
+        def first() -> None:
+            seen.append(1)
+            loop.call_soon(seen.append, 3)
+            loop.call_soon(done.set_result, None)
+
+        loop.call_soon(first)
+        loop.call_soon(seen.append, 2)
+        await done
+        assert seen == [1, 2, 3]
+
+    run(scenario)
+
+
+def test_a_cancelled_callback_does_not_run(run: Run) -> None:
+    async def scenario() -> None:
+        seen: list[str] = []
+        handle = asyncio.get_running_loop().call_soon(seen.append, "never")
+        handle.cancel()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert seen == []
+
+    run(scenario)
+
+
+def test_a_task_that_never_rests_does_not_starve_qt(run: Run) -> None:
+    async def scenario() -> None:
+        fired: list[bool] = []
+        QTimer.singleShot(0, lambda: fired.append(True))
+        deadline = time.monotonic() + 10
+        while not fired and time.monotonic() < deadline:
+            await asyncio.sleep(0)
+        assert fired
+
+    run(scenario)
+
+
+def test_other_threads_and_timers_wake_it(run: Run) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        from_thread = loop.create_future()
+        threading.Thread(
+            target=loop.call_soon_threadsafe, args=(from_thread.set_result, "thread")
+        ).start()
+        assert await asyncio.wait_for(from_thread, 10) == "thread"
+        assert await asyncio.to_thread(threading.get_ident) != threading.get_ident()
+        later = loop.create_future()
+        loop.call_later(0.001, later.set_result, "timer")
+        assert await asyncio.wait_for(later, 10) == "timer"
+
+    run(scenario)
+
+
+def test_an_error_in_a_callback_goes_to_the_handler_and_the_rest_goes_on(run: Run) -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        errors: list[object] = []
+        loop.set_exception_handler(lambda _loop, context: errors.append(context["exception"]))
+        loop.call_soon(lambda: 1 // 0)
+        after = loop.create_future()
+        loop.call_soon(after.set_result, "still here")
+        assert await asyncio.wait_for(after, 10) == "still here"
+        assert [type(error) for error in errors] == [ZeroDivisionError]
+
+    run(scenario)
