@@ -361,6 +361,7 @@ class GroupSession:
             batch.writes.append(
                 ApplyChannel(conversation_id=self._group.conversation_id, writes=transition.writes)
             )
+        self._narrator.hear_writes(transition.writes)
         for send in transition.sends:
             batch.sends.append(self._outgoing(send, now_ms=now_ms))
         for event in transition.events:

@@ -5,6 +5,7 @@ buffer's state becomes "saved", "sent" or "failed".  It knows nothing of members
 the wire.
 """
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from engine.codec.content import decode_content, decode_ephemeral
@@ -25,7 +26,9 @@ from engine.core.sds.types import (
     MissingState,
     OutgoingChanged,
     OutgoingState,
+    PutMissing,
     RepairRequested,
+    Write,
 )
 from engine.core.types import ConversationId, DeliveryState, MessageId, Position, UnixMs
 from engine.events import GapView
@@ -78,6 +81,16 @@ class Narrator:
             case _:
                 assert_never(event)
         return None
+
+    def hear_writes(self, writes: Sequence[Write]) -> None:
+        """Keep count of how often what is missing was asked for."""
+        asked = {
+            write.entry.entry.message_id: write.entry
+            for write in writes
+            if isinstance(write, PutMissing) and write.entry.state is MissingState.WANTED
+        }
+        if asked:
+            self._missing = tuple(asked.get(m.entry.message_id, m) for m in self._missing)
 
     def gap(self) -> GapView | None:
         wanted = self._missing

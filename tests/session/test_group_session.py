@@ -200,3 +200,24 @@ def test_the_senders_state_never_moves_backwards_when_somebody_joins_later() -> 
     assert view.delivery is not None
     assert view.delivery.state is DeliveryState.HELD
     assert view.delivery.of == 1
+
+
+def test_the_gap_tells_how_often_was_asked_and_closes() -> None:
+    alice, bob = pair()
+    settle(alice, bob, NOW, 60)
+    at_ms = NOW + 60_000
+    alice.say(Text(text="lost"), now_ms=UnixMs(at_ms))
+    give(bob, alice.say(Text(text="heard"), now_ms=UnixMs(at_ms + 1)), at_ms + 1)
+    gap = bob.session.gap()
+    assert gap is not None
+    assert (gap.missing, gap.waiting, gap.requests) == (1, 1, 0)
+    while (deadline := bob.next_deadline()) is not None and deadline < at_ms + 20_000:
+        bob.advance(now_ms=deadline)
+    gap = bob.session.gap()
+    assert gap is not None
+    assert gap.requests >= 2
+    bob.restart(now_ms=UnixMs(at_ms + 20_000))
+    assert bob.session.gap() == gap
+    settle(alice, bob, at_ms + 20_000, 60)
+    assert bob.session.gap() is None
+    assert texts(bob) == ["lost", "heard"]

@@ -1,0 +1,191 @@
+"""Draw the pictures in docs/images: the real window on real engines, light and dark.
+
+Six people's engines (encrypted stores on disk, sealed sessions, a network in memory) play a short
+scene under a clock that can be set forward; what the window shows of it is what it would show to
+anybody.  ``xvfb-run -a python -m scripts.screenshots`` writes the pictures; offscreen works too,
+with the offscreen platform's fonts.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from random import SystemRandom
+
+from chat_app.qt_loop import run_on_qt
+from engine.core.types import ConversationId, UnixMs
+from engine.network.memory import MemoryNetwork
+from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.runtime.engine import Engine, EngineParts, OpenedStore
+from engine.session.chance import Chance
+from ui.app import build_window
+from ui.settings import Appearance, UiSettings
+from ui.window.main_window import MainWindow, Surroundings
+
+OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
+SIZE = (1280, 820)
+KEY = bytes(32)
+
+
+class Clock:
+    """Real time, moved to a morning and set forward by hand."""
+
+    def __init__(self) -> None:
+        start = datetime(2026, 11, 20, 13, 41, tzinfo=UTC)
+        self._offset_ms = int(start.timestamp() * 1000) - time.time_ns() // 1_000_000
+
+    def now_ms(self) -> UnixMs:
+        return UnixMs(time.time_ns() // 1_000_000 + self._offset_ms)
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.now_ms() / 1000, tz=UTC)
+
+    def forward(self, minutes: float) -> None:
+        self._offset_ms += int(minutes * 60_000)
+
+
+class Cast:
+    """The people of the scene."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.clock = Clock()
+        self.network = MemoryNetwork()
+        self.engines: dict[str, Engine] = {}
+
+    async def enter(self, name: str) -> Engine:
+        transport = self.network.attach(name)
+        path = self._place / f"{name}.db"
+        engine = Engine(
+            EngineParts(
+                open_store=lambda: OpenedStore(
+                    store=SqliteProfileStore.open(path, KEY), key_storage="key file"
+                ),
+                make_transport=lambda _seed: transport,
+                port_of=lambda _transport: None,
+                chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                now_ms=self.clock.now_ms,
+            )
+        )
+        await engine.start()
+        await engine.create_identity(name)
+        self.engines[name] = engine
+        self._transports = getattr(self, "_transports", {}) | {name: transport}
+        return engine
+
+    def online(self, name: str, *, online: bool) -> None:
+        self._transports[name].set_online(online)
+
+    async def group(self, name: str, founder: str, *others: str) -> ConversationId:
+        made = await self.engines[founder].create_group(name)
+        link = await self.engines[founder].make_invite_link(made)
+        for other in others:
+            await self.engines[other].join_group(link)
+        everybody = (founder, *others)
+        await until(lambda: self._all_know(made, everybody))
+        return made
+
+    async def _all_know(self, group: ConversationId, names: tuple[str, ...]) -> bool:
+        for name in names:
+            views = await self.engines[name].conversations()
+            view = next(v for v in views if v.conversation_id == group)
+            if len(view.members) < len(names) or view.missing:
+                return False
+        return True
+
+    async def say(self, name: str, group: ConversationId, text: str, *, after: float = 1) -> None:
+        self.clock.forward(after)
+        await self.engines[name].send_text(group, text)
+        await asyncio.sleep(0.15)
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while not await condition():  # noqa: ASYNC110 - a condition over several engines
+            await asyncio.sleep(0.1)
+
+
+async def play(cast: Cast) -> ConversationId:
+    """The scene; afterwards Ines and Tomas alone are online, and both lack something."""
+    for name in ("Ines", "Maya", "Jonas", "Priya", "Luc", "Tomas"):
+        await cast.enter(name)
+    kitchen = await cast.group("Sunday Kitchen", "Ines", "Luc", "Maya")
+    books = await cast.group("Book Circle", "Maya", "Ines", "Tomas")
+    notes = await cast.group("Field Notes", "Priya", "Ines", "Jonas")
+    tide = await cast.group("Tide Gauge", "Ines", "Maya", "Jonas", "Priya", "Luc", "Tomas")
+    await cast.say("Luc", kitchen, "Who brings the big pot?")
+    await cast.say("Ines", kitchen, "I can bring it, and the ladle.")
+    await cast.say("Tomas", books, "Chapter nine broke me.", after=2)
+    await cast.say("Maya", books, "Same time on Thursday?")
+    await cast.engines["Ines"].set_muted(books, muted=True)
+    await cast.say("Priya", notes, "Two kingfishers at the lower bridge!", after=2)
+    await cast.engines["Ines"].save_draft(kitchen, "And napkins, if somebody")
+    await tide_scene(cast, tide)
+    return tide
+
+
+async def tide_scene(cast: Cast, tide: ConversationId) -> None:
+    await cast.say("Maya", tide, "New sensor is on the pier. Bracket fits, cable is long enough.")
+    await cast.say("Jonas", tide, "Does it talk?")
+    await cast.say("Maya", tide, "A reading every 30 seconds: 2.41 m, then 2.40 m, then 2.41 m.")
+    await cast.say("Maya", tide, "Here is what it does: https://example.org/tide-gauge")
+    await cast.say("Ines", tide, "Lovely. I'll put the level on the club page tonight.", after=2)
+    await asyncio.sleep(4)
+    for name in ("Ines", "Tomas"):
+        cast.online(name, online=False)
+    for text in ("Battery is at 3.92 V.", "Who has the spare?", "It might be in the shed."):
+        await cast.say("Jonas", tide, text)
+    await asyncio.sleep(3)
+    for name in ("Maya", "Jonas", "Luc"):
+        cast.online(name, online=False)
+    cast.online("Ines", online=True)
+    await cast.say("Priya", tide, "@Ines can you bring it on Saturday? I can drive.")
+    cast.online("Priya", online=False)
+    cast.online("Tomas", online=True)
+    await asyncio.sleep(0.5)
+    cast.clock.forward(2)
+    await asyncio.sleep(1)
+    await cast.say("Ines", tide, "Yes, it's charged. I'll pick you up at half past eight.", after=0)
+    await cast.say("Ines", tide, "Low water is 10:52, so we have an hour before it's tight.")
+
+
+async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
+    window.looks.choose(appearance)
+    await asyncio.sleep(0.6)
+    OUT.mkdir(parents=True, exist_ok=True)
+    if not window.grab().save(str(OUT / name)):
+        raise OSError(f"{OUT / name} cannot be written")
+    print(f"docs/images/{name}")
+
+
+async def draw() -> int:
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    with tempfile.TemporaryDirectory(prefix="causerie-pictures-") as place:
+        cast = Cast(Path(place))
+        tide = await play(cast)
+        settings = UiSettings()
+        window = build_window(
+            cast.engines["Ines"], settings, Surroundings(version="0.1.0", now=cast.clock.now)
+        )
+        window.resize(*SIZE)
+        window.show()
+        await window.start()
+        window.open_conversation(tide)
+        window.activateWindow()
+        await asyncio.sleep(2)
+        await picture(window, Appearance.LIGHT, "main-light.png")
+        await picture(window, Appearance.DARK, "main-dark.png")
+        await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
+        await window.shutdown()
+        for engine in cast.engines.values():
+            await engine.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_on_qt(draw))
