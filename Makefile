@@ -5,13 +5,13 @@ PYTHON ?= python3
 ARGS ?=
 SETUP = @$(PYTHON) -m scripts.setup
 
-.PHONY: help run test test-long check bench proto package icons docs lock clean
+.PHONY: help run test test-long check bench proto package icons docs screenshots lock clean
 
 help:
 	@echo 'make run        start Causerie            make check   lint, types, import contracts, generated code'
 	@echo 'make test       all tests but long ones   make bench   every figure, into build/bench'
 	@echo 'make test-long  the long ones             make package a program folder and a .deb, into dist'
-	@echo 'make proto, make docs, make icons, make lock   regenerate what is generated'
+	@echo 'make proto, docs, icons, screenshots, lock   regenerate what is generated'
 	@echo 'make clean      remove .venv, build, dist and caches'
 
 run:
@@ -37,6 +37,9 @@ docs:
 
 icons:
 	$(SETUP) test -- python -m scripts.icons
+
+screenshots:
+	$(SETUP) test -- xvfb-run -a -s "-screen 0 1400x900x24" python -m scripts.screenshots
 
 package:
 	$(SETUP) package -- python -m scripts.package $(ARGS)
