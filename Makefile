@@ -11,7 +11,7 @@ help:
 	@echo 'make run        start Causerie            make check   lint, types, import contracts, generated code'
 	@echo 'make test       all tests but long ones   make bench   every figure, into build/bench'
 	@echo 'make test-long  the long ones             make package a program folder and a .deb, into dist'
-	@echo 'make proto, docs, icons, screenshots, lock   regenerate what is generated'
+	@echo 'make proto, make docs, make icons, make screenshots, make lock   regenerate what is generated'
 	@echo 'make clean      remove .venv, build, dist and caches'
 
 run:

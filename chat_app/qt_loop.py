@@ -15,6 +15,7 @@ from types import TracebackType
 from PySide6.QtCore import QLibraryInfo
 from PySide6.QtWidgets import QApplication
 
+from chat_app.main_thread_gc import MainThreadCollector
 from chat_app.prompt_loop import PromptLoop
 from engine.core.errors import TransportError
 
@@ -39,8 +40,12 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
     application.setDesktopFileName("causerie")
     application.setQuitOnLastWindowClosed(False)
     sys.excepthook = _log_uncaught
-    with asyncio.Runner(loop_factory=lambda: _loop(application)) as runner:
-        return runner.run(main())
+    collector = MainThreadCollector()
+    try:
+        with asyncio.Runner(loop_factory=lambda: _loop(application)) as runner:
+            return runner.run(main())
+    finally:
+        collector.stop()
 
 
 def require_display() -> None:

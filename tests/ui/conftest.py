@@ -1,5 +1,6 @@
 """Qt without a screen; closing a test's window must not end its loop, as in the program itself."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +21,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             )
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _collect_on_this_thread() -> Iterator[None]:
+    """As in the program: no other thread may destroy Qt's objects (chat_app/main_thread_gc.py)."""
+    gc.disable()
+    gc.freeze()
+    yield
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def _keep_the_loop(qapp: QApplication) -> Iterator[None]:
     qapp.setQuitOnLastWindowClosed(False)
     yield
     qapp.clipboard().clear()
+    gc.collect()

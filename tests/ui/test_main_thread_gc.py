@@ -1,0 +1,67 @@
+"""Rubbish with Qt objects in it is destroyed on the main thread, whoever makes more rubbish."""
+
+import gc
+import threading
+
+import pytest
+from PySide6.QtCore import QObject
+from pytestqt.qtbot import QtBot
+
+from chat_app.main_thread_gc import MainThreadCollector
+
+
+class Cycle(QObject):
+    """Holds itself, and tells which thread it was destroyed on."""
+
+    def __init__(self, ended_on: list[int]) -> None:
+        super().__init__()
+        self.itself = self
+        self._ended_on = ended_on
+
+    def __del__(self) -> None:
+        self._ended_on.append(threading.get_ident())
+
+
+def make_rubbish() -> None:
+    for _ in range(20_000):
+        cell: list[object] = []
+        cell.append(cell)
+
+
+@pytest.mark.usefixtures("qtbot")
+def test_another_threads_rubbish_does_not_destroy_ours() -> None:
+    ended_on: list[int] = []
+    collector = MainThreadCollector()
+    try:
+        Cycle(ended_on)
+        thread = threading.Thread(target=make_rubbish)
+        thread.start()
+        thread.join()
+        assert ended_on == []
+        collector.collect_due()
+        assert ended_on == [threading.get_ident()]
+    finally:
+        collector.stop()
+
+
+def test_the_timer_collects_by_itself(qtbot: QtBot) -> None:
+    ended_on: list[int] = []
+    collector = MainThreadCollector()
+    try:
+        Cycle(ended_on)
+        make_rubbish()
+        qtbot.waitUntil(lambda: ended_on == [threading.get_ident()])
+    finally:
+        collector.stop()
+
+
+@pytest.mark.usefixtures("qtbot")
+def test_stopping_gives_the_work_back() -> None:
+    gc.enable()
+    try:
+        collector = MainThreadCollector()
+        assert not gc.isenabled()
+        collector.stop()
+        assert gc.isenabled()
+    finally:
+        gc.disable()
