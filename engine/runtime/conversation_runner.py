@@ -1,20 +1,20 @@
 """Drives one ``GroupSession``: the only place where its clock, timer, disk and network meet.
 
-Inputs wait in one bounded inbox.  Whatever is there is handled in slices of a few milliseconds; the
-slice's writes become durable in one transaction on the storage thread, and only then is anything
-sent or told.  What the network brings and does not fit is dropped and counted, since SDS repairs
-it; what the user wants waits for room.  A StorageError ends the run: memory is then ahead of the
-disk, and the supervisor builds a new session from the store.
+Inputs wait in a bounded inbox.  Whatever is there is handled in slices of a few milliseconds, and
+what is due first; the slice's writes become durable in one transaction on the storage thread, and
+only then is anything sent or told.  Between slices the loop is everybody's.  A StorageError ends
+the run: memory is then ahead of the disk, and the supervisor builds a new session from the store.
+Whoever asked for something is answered in every case.
 """
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from engine.core.counters import Counters
-from engine.core.errors import ChatError, LocalProtocolError, StorageError, TransportError
+from engine.core.errors import ChatError, LocalProtocolError, StorageError
 from engine.core.ports import (
     ConversationSummary,
     GroupRecord,
@@ -39,11 +39,14 @@ from engine.events import (
 )
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
+from engine.runtime.inbox import Inbox, Job, Work
+from engine.runtime.slice import Slice
 from engine.runtime.views import Members, conversation_view, message_view
 from engine.session.group import GroupSession
 from engine.session.types import (
     GapNoted,
     LoadForRepair,
+    MembersNoted,
     Note,
     Publish,
     RowAdded,
@@ -53,46 +56,20 @@ from engine.session.types import (
     TypingNoted,
 )
 
-INBOX_SIZE = 2_000
 OUTBOX_SIZE = 500
 SLICE_MS = 4
 HAND_OVER_MS = 5
 STEPS_TO_SOCKET = 4
 """Turns of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
 MAX_JOBS_PER_SLICE = 128
+LONGEST_WAIT_MS = 60_000
+"""A deadline is looked at again by then: clocks are set, machines sleep, and no timer of a loop
+takes any number (a peer can make one that is 200 000 years away)."""
+LEAST_ADVANCE_MS = 5
+"""Between two looks at what is due, so that nothing can make the loop spin."""
+UNKNOWN_OUTCOME = "It is not known whether this was saved: the work was interrupted."
 
 logger = logging.getLogger(__name__)
-
-Work = Callable[[GroupSession, UnixMs], SessionTransition]
-
-
-@dataclass(slots=True)
-class _Job:
-    work: Work
-    done: asyncio.Future[MessageId | None] | None = None
-
-
-@dataclass(slots=True)
-class _Slice:
-    """What was handled together and becomes durable together."""
-
-    writes: list[StoreWrite] = field(default_factory=list)
-    sends: list[SessionSend] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    finished: list[tuple[asyncio.Future[MessageId | None], MessageId | None]] = field(
-        default_factory=list
-    )
-
-    def add(self, job: _Job, transition: SessionTransition) -> None:
-        self.writes.extend(transition.writes)
-        self.sends.extend(transition.sends)
-        self.notes.extend(transition.notes)
-        if job.done is not None:
-            self.finished.append((job.done, transition.message_id))
-
-    def touched(self) -> list[MessageId]:
-        ids = [n.message_id for n in self.notes if isinstance(n, RowAdded | RowChanged)]
-        return list(dict.fromkeys(ids))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,26 +97,36 @@ class ConversationRunner:
         self.group = group
         self._load = load
         self._around = around
-        self._inbox: asyncio.Queue[_Job] = asyncio.Queue(maxsize=INBOX_SIZE)
+        self._inbox = Inbox(around.counters)
         self._outbox: asyncio.Queue[SessionSend] = asyncio.Queue(maxsize=OUTBOX_SIZE)
         self._session: GroupSession | None = None
         self._summary: ConversationSummary | None = None
+        self._members: Members = {}
+        self._advanced_s = 0.0
         self._ready = asyncio.Event()
 
     # --- asked from outside -------------------------------------------------------------------
 
     async def do(self, work: Work) -> MessageId | None:
-        """Run ``work`` on the session; returns once all that it wrote is durable."""
-        done: asyncio.Future[MessageId | None] = asyncio.get_running_loop().create_future()
-        await self._inbox.put(_Job(work, done))
-        return await done
+        """Run ``work`` on the session; returns once all that it wrote is durable.
+
+        Raises what the session refuses with, or StorageError; or, once closed, why it is closed.
+        """
+        return await self._inbox.ask(work)
 
     def offer(self, work: Work) -> None:
         """Like ``do`` for what comes from outside: dropped and counted when there is no room."""
-        try:
-            self._inbox.put_nowait(_Job(work))
-        except asyncio.QueueFull:
-            self._around.counters.add("runner.inbox_full")
+        self._inbox.offer(work)
+
+    def connectivity_changed(self, *, online: bool) -> None:
+        self._inbox.offer_latest(
+            lambda session, now_ms: session.connectivity(online=online, now_ms=now_ms)
+        )
+
+    def close(self, error: ChatError) -> None:
+        """Answer everybody who waits, and who asks from now on, with ``error``."""
+        self._inbox.close(error)
+        self._ready.set()
 
     def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
@@ -148,7 +135,8 @@ class ConversationRunner:
         if self.group.read_up_to is not None and up_to <= self.group.read_up_to:
             return
         await self._write(SaveReadMark(conversation_id=self.group.conversation_id, up_to=up_to))
-        self.group = replace(self.group, read_up_to=up_to)
+        furthest = max(up_to, self.group.read_up_to or up_to)
+        self.group = replace(self.group, read_up_to=furthest)
         self._tell_conversation()
 
     async def set_muted(self, *, muted: bool) -> None:
@@ -180,7 +168,8 @@ class ConversationRunner:
 
     @property
     def members(self) -> Members:
-        return self._session.members() if self._session else {}
+        """As last known; empty until the session is loaded."""
+        return self._members
 
     def view(self) -> ConversationView | None:
         """The row of the conversation list; None until the session is loaded."""
@@ -201,11 +190,18 @@ class ConversationRunner:
     # --- running ------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Build the session from the store; everything asked before waits."""
+        """Build the session from the store; everything asked before waits, or is told why not."""
+        reloaded = self._ready.is_set()
         try:
             self._session, self._summary = await self._around.storage.run(self._load_all)
+        except StorageError as error:
+            self._inbox.fail_asked(error)
+            raise
         finally:
             self._ready.set()
+        self._members = self._session.members()
+        if reloaded:
+            self._tell_conversation()
 
     def _load_all(self) -> tuple[GroupSession, ConversationSummary]:
         session = self._load(self.group)
@@ -213,78 +209,79 @@ class ConversationRunner:
 
     async def run(self) -> None:
         """Run until cancelled or until the store refuses."""
-        if self._session is None:
-            await self.load()
         session = self._session
         if session is None:
-            raise StorageError("the conversation is not loaded")
+            raise StorageError("The conversation is not loaded.")
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send_all(session), name="outbox")
                 tasks.create_task(self._handle_all(session), name="inbox")
         except* StorageError as group:
-            raise group.exceptions[0] from None
+            error = group.exceptions[0]
+            if isinstance(error, StorageError):
+                self._inbox.fail_taken(error)
+            raise error from None
         finally:
-            self._session = None
+            self._inbox.fail_taken(StorageError(UNKNOWN_OUTCOME))
 
     async def _handle_all(self, session: GroupSession) -> None:
         while True:
-            first = await self._next_job(session)
-            slice_ = self._handle_slice(session, first)
-            if slice_.writes or slice_.sends or slice_.notes or slice_.finished:
+            await self._inbox.wait(self._wait_s(session))
+            slice_ = self._handle_slice(session)
+            if slice_:
                 await self._commit(session, slice_)
+            else:
+                await asyncio.sleep(0)  # Junk, perhaps a lot of it: the window's turn.
 
-    async def _next_job(self, session: GroupSession) -> _Job:
+    def _wait_s(self, session: GroupSession) -> float | None:
         deadline_ms = session.next_deadline()
-        advance = _Job(lambda s, now_ms: s.advance(now_ms=now_ms))
         if deadline_ms is None:
-            return await self._inbox.get()
-        wait_s = (deadline_ms - self._around.now_ms()) / 1000
-        if wait_s <= 0 and self._inbox.empty():
-            await asyncio.sleep(0)
-            return advance
-        try:
-            async with asyncio.timeout(max(0.0, wait_s)):
-                return await self._inbox.get()
-        except TimeoutError:
-            return advance
+            return None
+        wait_ms = min(deadline_ms - self._around.now_ms(), LONGEST_WAIT_MS)
+        since_s = asyncio.get_running_loop().time() - self._advanced_s
+        return max(wait_ms / 1000, LEAST_ADVANCE_MS / 1000 - since_s, 0.0)
 
-    def _handle_slice(self, session: GroupSession, first: _Job) -> _Slice:
+    def _handle_slice(self, session: GroupSession) -> Slice:
         loop = asyncio.get_running_loop()
-        until = loop.time() + SLICE_MS / 1000
-        slice_ = _Slice()
-        self._handle_one(session, first, slice_)
+        started_s = loop.time()
+        slice_ = Slice()
+        self._advance(session, slice_, started_s)
         for _ in range(MAX_JOBS_PER_SLICE):
-            if self._inbox.empty() or loop.time() > until:
+            job = self._inbox.take()
+            if job is None:
                 break
-            self._handle_one(session, self._inbox.get_nowait(), slice_)
+            self._handle_one(session, job, slice_)
+            if loop.time() > started_s + SLICE_MS / 1000:
+                break
         return slice_
 
-    def _handle_one(self, session: GroupSession, job: _Job, slice_: _Slice) -> None:
-        if job.done is not None and job.done.cancelled():
+    def _advance(self, session: GroupSession, slice_: Slice, loop_s: float) -> None:
+        """First of all, or a flood of bytes would keep what is due from being done."""
+        deadline_ms, now_ms = session.next_deadline(), self._around.now_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
+            return
+        if loop_s - self._advanced_s < LEAST_ADVANCE_MS / 1000:
+            return
+        self._advanced_s = loop_s
+        slice_.add(session.advance(now_ms=now_ms))
+
+    def _handle_one(self, session: GroupSession, job: Job, slice_: Slice) -> None:
+        if job.done is not None and job.done.done():
             return
         try:
-            slice_.add(job, job.work(session, self._around.now_ms()))
+            slice_.add(job.work(session, self._around.now_ms()), job)
         except ChatError as error:
             if job.done is None:
                 raise
-            job.done.set_exception(error)
+            job.fail(error)
         except Exception as error:
-            if job.done is not None:
-                job.done.set_exception(LocalProtocolError(type(error).__name__))
+            job.fail(LocalProtocolError(type(error).__name__))
             raise
 
-    async def _commit(self, session: GroupSession, slice_: _Slice) -> None:
-        try:
-            rows, summary = await self._around.storage.run(
-                self._write_and_read, tuple(slice_.writes), slice_.touched()
-            )
-        except StorageError as error:
-            for done, _ in slice_.finished:
-                if not done.done():
-                    done.set_exception(error)
-            raise
-        self._summary = summary
+    async def _commit(self, session: GroupSession, slice_: Slice) -> None:
+        rows, self._summary = await self._around.storage.run(
+            self._write_and_read, tuple(slice_.writes), slice_.touched()
+        )
         for send in slice_.sends:
             self._enqueue(send)
         if slice_.sends:
@@ -293,9 +290,8 @@ class ConversationRunner:
             await self.flush(timeout_ms=HAND_OVER_MS)
             for _ in range(STEPS_TO_SOCKET):
                 await asyncio.sleep(0)
-        for done, message_id in slice_.finished:
-            if not done.done():
-                done.set_result(message_id)
+        for job, message_id in slice_.finished:
+            job.succeed(message_id)
         self._tell(session, slice_.notes, rows)
 
     def _write_and_read(
@@ -328,7 +324,9 @@ class ConversationRunner:
             send = await self._outbox.get()
             try:
                 await self._send(session, send)
-            except TransportError as error:
+            except StorageError:
+                raise
+            except ChatError as error:
                 self._around.counters.add("runner.publish_failed")
                 logger.warning("could not publish", extra={"error": type(error).__name__})
             finally:
@@ -362,6 +360,8 @@ class ConversationRunner:
     ) -> None:
         if not notes:
             return
+        if any(isinstance(note, MembersNoted) for note in notes):
+            self._members = session.members()
         publish = self._around.publish
         added: set[MessageId] = set()
         changed: dict[MessageId, None] = {}

@@ -17,7 +17,7 @@ from engine.api import HolderView, InvitePreview, Listener, Page
 from engine.codec.invite import parse_invite
 from engine.core.content import MAX_TEXT_BYTES, Body, Leave, Text, clean_name
 from engine.core.counters import Counters
-from engine.core.errors import ChatError, ConfigError, LocalProtocolError
+from engine.core.errors import ChatError, ConfigError, LocalProtocolError, StorageError
 from engine.core.ports import (
     AddCounters,
     GroupRecord,
@@ -63,6 +63,8 @@ COUNTERS_EVERY_MS = 60_000
 TRAFFIC_EVERY_MS = 2_000
 LEAVE_FLUSH_MS = 1_500
 PORT_KEY = "network.port"
+NO_CONVERSATION = "no such conversation"
+CLOSING = "The profile is being closed; what was asked last may not have been saved."
 
 logger = logging.getLogger(__name__)
 
@@ -149,6 +151,10 @@ class Engine:
         self._book: GroupBook | None = None
         self._transport: Transport | None = None
         self._online = False
+        self._stopped = False
+        self._turn = asyncio.Lock()
+        """Who becomes somebody, or comes into or out of a group, does so one at a time: the checks
+        hold until the work is done."""
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -163,12 +169,15 @@ class Engine:
             await self._bring_up(self._profile)
 
     async def stop(self) -> None:
-        """Take everything down; what was told to be saved is saved already."""
+        """Take everything down; what was told to be saved is saved already.
+
+        Whoever still waits for something is told that its outcome is not known.
+        """
+        self._stopped = True
         running = list(self._running.values())
         self._running.clear()
         for one in running:
-            one.unsubscribe()
-            one.task.cancel()
+            self._close(one, StorageError(CLOSING))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*(one.task for one in running), *self._tasks, return_exceptions=True)
@@ -231,6 +240,8 @@ class Engine:
         )
 
     def _run(self, runner: ConversationRunner) -> None:
+        if self._stopped:
+            raise StorageError(CLOSING)
         conversation_id = runner.group.conversation_id
         task = asyncio.create_task(
             keep_running(
@@ -245,6 +256,11 @@ class Engine:
             self._groups.content_topic(runner.group), runner.on_message
         )
         self._running[conversation_id] = _Running(runner=runner, task=task, unsubscribe=unsubscribe)
+
+    def _close(self, one: _Running, reason: ChatError) -> None:
+        one.unsubscribe()
+        one.task.cancel()
+        one.runner.close(reason)
 
     def _own(self, coroutine: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(coroutine)
@@ -271,7 +287,7 @@ class Engine:
         if online != self._online:
             self._online = online
             for one in self._running.values():
-                one.runner.offer(lambda s, now_ms: s.connectivity(online=online, now_ms=now_ms))
+                one.runner.connectivity_changed(online=online)
         self._publish(ConnectionChanged(connection=_connection_view(status)))
 
     def _peer_address_known(self, multiaddr: str) -> None:
@@ -326,6 +342,10 @@ class Engine:
         )
 
     async def create_identity(self, name: str) -> IdentityView:
+        async with self._turn:
+            return await self._create_identity(name)
+
+    async def _create_identity(self, name: str) -> IdentityView:
         if self._profile is not None:
             raise LocalProtocolError("this profile has an identity already")
         random_bytes = self._parts.chance.random_bytes
@@ -358,9 +378,10 @@ class Engine:
         return sorted(views, key=_last_activity_ms, reverse=True)
 
     async def create_group(self, name: str) -> ConversationId:
-        group, writes, opening = self._groups.new_group(_usable_name(name))
-        await self._storage.run(self._store.apply, writes)
-        await self._begin(group, opening)
+        async with self._turn:
+            group, writes, opening = self._groups.new_group(_usable_name(name))
+            await self._storage.run(self._store.apply, writes)
+            await self._begin(group, opening)
         return group.conversation_id
 
     async def make_invite_link(self, conversation_id: ConversationId) -> str:
@@ -380,12 +401,12 @@ class Engine:
     async def join_group(self, link: str) -> ConversationId:
         invite = parse_invite(link)
         conversation_id = invite.conversation_id
-        if conversation_id in self._running:
-            return conversation_id
-        group, writes, opening = self._groups.joined_group(invite)
-        await self._storage.run(self._store.apply, writes)
-        self._net.add_peers(invite.node_addresses)
-        await self._begin(group, opening)
+        async with self._turn:
+            if conversation_id not in self._running:
+                group, writes, opening = self._groups.joined_group(invite)
+                await self._storage.run(self._store.apply, writes)
+                self._net.add_peers(invite.node_addresses)
+                await self._begin(group, opening)
         return conversation_id
 
     async def _begin(self, group: GroupRecord, opening: Sequence[Body]) -> None:
@@ -400,14 +421,16 @@ class Engine:
             self._publish(ConversationAdded(conversation=view))
 
     async def leave_group(self, conversation_id: ConversationId) -> None:
-        one = self._one(conversation_id)
-        await one.runner.do(partial(_say, Leave()))
-        await one.runner.flush(timeout_ms=LEAVE_FLUSH_MS)
-        del self._running[conversation_id]
-        one.unsubscribe()
-        one.task.cancel()
-        await asyncio.gather(one.task, return_exceptions=True)
-        await self._storage.run(self._store.apply, [RemoveGroup(conversation_id=conversation_id)])
+        """Tell the others if they can be reached, and forget the group."""
+        async with self._turn:
+            one = self._one(conversation_id)
+            await one.runner.do(partial(_say, Leave()))
+            await one.runner.flush(timeout_ms=LEAVE_FLUSH_MS)
+            remove = RemoveGroup(conversation_id=conversation_id)
+            self._running.pop(conversation_id, None)
+            self._close(one, LocalProtocolError(NO_CONVERSATION))
+            await asyncio.gather(one.task, return_exceptions=True)
+            await self._storage.run(self._store.apply, [remove])
         self._publish(ConversationRemoved(conversation_id=conversation_id))
 
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
@@ -482,10 +505,8 @@ class Engine:
     async def page_around(
         self, conversation_id: ConversationId, position: Position, *, limit: int = 100
     ) -> Page:
-        just_before = Position(
-            lamport_timestamp=position.lamport_timestamp, message_id=position.message_id
-        )
-        older = await self.page_before(conversation_id, just_before, limit=limit // 2)
+        """The row at ``position`` is among them, if there is one and ``limit`` is at least 2."""
+        older = await self.page_before(conversation_id, position, limit=max(limit // 2, 1))
         if older.messages:
             newer = await self.page_after(
                 conversation_id, older.messages[-1].position, limit=limit - limit // 2
@@ -560,7 +581,7 @@ class Engine:
         try:
             return self._running[conversation_id]
         except KeyError:
-            raise LocalProtocolError("no such conversation") from None
+            raise LocalProtocolError(NO_CONVERSATION) from None
 
     def _runner(self, conversation_id: ConversationId) -> ConversationRunner:
         return self._one(conversation_id).runner

@@ -32,7 +32,9 @@ async def keep_running(
     """``load`` and ``run`` again and again, with growing pauses after failures, until cancelled."""
     delay_ms = FIRST_DELAY_MS
     failed = False
+    loop = asyncio.get_running_loop()
     while True:
+        started_s = loop.time()
         try:
             await load()
             if failed:
@@ -55,5 +57,7 @@ async def keep_running(
         except Exception:
             counters.add("runner.crashed")
             logger.exception("a runner ended unexpectedly", extra={"area": name})
+        if loop.time() - started_s > LONGEST_DELAY_MS / 1000:
+            delay_ms = FIRST_DELAY_MS  # It ran well for a while: this is a new trouble.
         await asyncio.sleep(delay_ms / 1000)
         delay_ms = min(2 * delay_ms, LONGEST_DELAY_MS)

@@ -1,0 +1,137 @@
+"""What waits for a conversation's session: wishes, bytes from the network, the newest connectivity.
+
+Three kinds, so that none starves another.  What somebody *asked* for is never dropped and always
+answered: with its result, or with the error that kept it from being done, also when the runner
+fails or is closed.  What was *offered* (the network's) is bounded, dropped and counted.  Of the
+*latest* only the newest matters, and it is never dropped.  Wishes and offers take turns.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from engine.core.counters import Counters
+from engine.core.errors import ChatError
+from engine.core.types import MessageId, UnixMs
+from engine.session.group import GroupSession
+from engine.session.types import SessionTransition
+
+INBOX_SIZE = 2_000
+
+Work: TypeAlias = Callable[[GroupSession, UnixMs], SessionTransition]
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """``done`` is set for what was asked."""
+
+    work: Work
+    done: asyncio.Future[MessageId | None] | None = None
+
+    def succeed(self, message_id: MessageId | None) -> None:
+        if self.done is not None and not self.done.done():
+            self.done.set_result(message_id)
+
+    def fail(self, error: ChatError) -> None:
+        if self.done is not None and not self.done.done():
+            self.done.set_exception(error)
+
+
+class Inbox:
+    """Jobs of one conversation; made once, it outlives sessions that fail."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._asked: deque[Job] = deque()
+        self._offered: deque[Job] = deque()
+        self._latest: Job | None = None
+        self._taken: set[Job] = set()
+        self._room = asyncio.Semaphore(INBOX_SIZE)
+        self._wake = asyncio.Event()
+        self._closed: ChatError | None = None
+        self._asked_first = True
+
+    def __len__(self) -> int:
+        return len(self._asked) + len(self._offered) + (self._latest is not None)
+
+    # --- putting in -----------------------------------------------------------------------------
+
+    async def ask(self, work: Work) -> MessageId | None:
+        """Wait for room, then for what comes of it."""
+        async with self._room:
+            if self._closed is not None:
+                raise self._closed
+            job = Job(work, asyncio.get_running_loop().create_future())
+            self._asked.append(job)
+            self._wake.set()
+            try:
+                return await _outcome(job)
+            finally:
+                self._taken.discard(job)
+
+    def offer(self, work: Work) -> None:
+        if len(self._offered) >= INBOX_SIZE:
+            self._counters.add("runner.inbox_full")
+            return
+        self._offered.append(Job(work))
+        self._wake.set()
+
+    def offer_latest(self, work: Work) -> None:
+        """Replaces what was offered so before and not taken yet."""
+        self._latest = Job(work)
+        self._wake.set()
+
+    # --- taking out -----------------------------------------------------------------------------
+
+    async def wait(self, timeout_s: float | None) -> None:
+        """Until there is a job, or the time is over."""
+        if len(self):
+            return
+        self._wake.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._wake.wait()
+
+    def take(self) -> Job | None:
+        """The next job, if there is one."""
+        if self._latest is not None:
+            job, self._latest = self._latest, None
+            return job
+        self._asked_first = not self._asked_first
+        first, second = self._asked, self._offered
+        if not self._asked_first:
+            first, second = second, first
+        if not (first or second):
+            return None
+        job = (first or second).popleft()
+        if job.done is not None:
+            self._taken.add(job)
+        return job
+
+    # --- when it cannot be done -----------------------------------------------------------------
+
+    def fail_taken(self, error: ChatError) -> None:
+        """The session is thrown away: what it was given and has not answered has failed."""
+        for job in self._taken:
+            job.fail(error)
+        self._taken.clear()
+
+    def fail_asked(self, error: ChatError) -> None:
+        """Everything that was asked so far has failed; what comes now may do better."""
+        self.fail_taken(error)
+        for job in self._asked:
+            job.fail(error)
+        self._asked.clear()
+
+    def close(self, error: ChatError) -> None:
+        """There will be no session any more: whoever waits, or asks from now on, is told."""
+        self._closed = error
+        self.fail_asked(error)
+        self._offered.clear()
+
+
+async def _outcome(job: Job) -> MessageId | None:
+    return await job.done if job.done is not None else None
