@@ -5,12 +5,13 @@ PYTHON ?= python3
 ARGS ?=
 SETUP = @$(PYTHON) -m scripts.setup
 
-.PHONY: help run test test-long check bench proto package icons docs screenshots lock clean
+.PHONY: help run test test-long interop-setup check bench proto package icons docs screenshots lock clean
 
 help:
 	@echo 'make run        start Causerie            make check   lint, types, import contracts, generated code'
 	@echo 'make test       all tests but long ones   make bench   every figure, into build/bench'
 	@echo 'make test-long  the long ones             make package a program folder and a .deb, into dist'
+	@echo 'make interop-setup   the other implementations that tests talk to (make test does it too)'
 	@echo 'make proto, make docs, make icons, make screenshots, make lock   regenerate what is generated'
 	@echo 'make clean      remove .venv, build, dist and caches'
 
@@ -22,6 +23,9 @@ test:
 
 test-long:
 	$(SETUP) package -- python -m scripts.testing --long $(ARGS)
+
+interop-setup:
+	$(SETUP) test -- python -m scripts.interop
 
 check:
 	$(SETUP) test -- python -m scripts.check $(ARGS)

@@ -1,7 +1,8 @@
 """Run the tests on all processors and end with one line of counts.
 
 The long ones (``--long``) build packages and take turns instead.  A skipped test counts as a
-failure when ``CI`` is set: there a check that did not run must be red.
+failure when ``CI`` is set: there a check that did not run must be red.  So do the tests against
+other implementations where those cannot be had (scripts/interop.py).
 """
 
 import os
@@ -10,6 +11,8 @@ import sys
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
+
+from scripts import interop
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS_COLLECTED = 5
@@ -52,6 +55,15 @@ def verdict(code: int, counts: Counts, *, strict: bool) -> int:
     return 1 if strict and counts.skipped else 0
 
 
+def missing_peers() -> str | None:
+    """Set the other implementations up; else the line that says what does not run, and why."""
+    try:
+        interop.ensure()
+    except (interop.InteropUnavailable, OSError) as reason:
+        return f"not run: tests/interop: {reason}"
+    return None
+
+
 def main() -> int:
     arguments = sys.argv[1:]
     is_long = arguments[:1] == ["--long"]
@@ -61,13 +73,17 @@ def main() -> int:
     report.unlink(missing_ok=True)
     chosen = ["-m", "long", *arguments[1:]] if is_long else ["-n", "auto", *arguments]
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *chosen]
+    not_run = missing_peers()
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if not report.exists():
         print(f"{name}: did not run, exit code {code}")
         return code or 1
     counts = counts_of(report)
     print(counts.line(name))
-    return verdict(code, counts, strict=bool(os.environ.get("CI")))
+    strict = bool(os.environ.get("CI"))
+    if not_run:
+        print(not_run)
+    return verdict(code, counts, strict=strict) or int(strict and not_run is not None)
 
 
 if __name__ == "__main__":
