@@ -63,6 +63,7 @@ COUNTERS_EVERY_MS = 60_000
 TRAFFIC_EVERY_MS = 2_000
 LEAVE_FLUSH_MS = 1_500
 PORT_KEY = "network.port"
+BEFORE_ALL = Position(lamport_timestamp=-1, message_id=MessageId(""))
 NO_CONVERSATION = "no such conversation"
 CLOSING = "The profile is being closed; what was asked last may not have been saved."
 
@@ -505,23 +506,16 @@ class Engine:
     async def page_around(
         self, conversation_id: ConversationId, position: Position, *, limit: int = 100
     ) -> Page:
-        """The row at ``position`` is among them, if there is one and ``limit`` is at least 2."""
         older = await self.page_before(conversation_id, position, limit=max(limit // 2, 1))
-        if older.messages:
-            newer = await self.page_after(
-                conversation_id, older.messages[-1].position, limit=limit - limit // 2
-            )
-        else:
-            newer = await self.page_after(
-                conversation_id,
-                Position(lamport_timestamp=-1, message_id=MessageId("")),
-                limit=limit,
-            )
+        after = older.messages[-1].position if older.messages else BEFORE_ALL
+        newer = await self.page_after(conversation_id, after, limit=limit - limit // 2)
+        both = older.messages + newer.messages
+        beyond = max(len(both) - limit, 0)  # With a limit of 1 the older one has no room.
         return Page(
-            messages=older.messages + newer.messages,
-            has_older=older.has_older,
+            messages=both[beyond:],
+            has_older=older.older_count + beyond > 0,
             has_newer=newer.has_newer,
-            older_count=older.older_count,
+            older_count=older.older_count + beyond,
             total=newer.total,
         )
 

@@ -3,14 +3,20 @@
 Gives records, writes and first words; it performs nothing itself.  Everybody begins with a signed
 join statement, which travels with all that they say; a newcomer also says it, a creator says that
 the group exists.
+
+Sequence numbers belong to an *instance*: one profile's stay in one group.  Who leaves and comes back
+has forgotten the numbers of before, so it is another instance; or what others hold of the old stay
+would count as holding what is said in the new one.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from engine.codec.invite import encode_invite
 from engine.codec.join import build_join, verify_join
-from engine.core.content import Body, Created
+from engine.codec.tuples import tuple_bytes
+from engine.core.content import INSTANCE_ID_BYTES, Body, Created
 from engine.core.counters import Counters
 from engine.core.invite import (
     EPOCH_ID_BYTES,
@@ -34,13 +40,20 @@ from engine.core.ports import (
 )
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import ChannelState
-from engine.core.types import ContentTopic, ConversationId, MessageId, ParticipantId, UnixMs
+from engine.core.types import (
+    ContentTopic,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.sealed import content_topic_of
 from engine.session.chance import Chance
 from engine.session.group import GroupSession, SessionSeed
 
 SMALL_GROUP = 16
+_INSTANCE_DOMAIN = "causerie/1/instance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +152,7 @@ class GroupBook:
             identity=self.identity,
             members=members,
             state=self.store.channel_state(conversation_id),
-            own_sequence=self._own_sequence(conversation_id),
+            own_sequence=self._own_sequence(group),
         )
         small = len(members) <= SMALL_GROUP
         return GroupSession(
@@ -151,7 +164,13 @@ class GroupBook:
             now_ms=self.now_ms(),
         )
 
-    def _own_sequence(self, conversation_id: ConversationId) -> OwnSequence:
-        instance_id = self.profile.instance_id
-        kept = self.store.own_sequence(conversation_id, instance_id)
+    def _own_sequence(self, group: GroupRecord) -> OwnSequence:
+        instance_id = self._instance_id(group)
+        kept = self.store.own_sequence(group.conversation_id, instance_id)
         return kept or OwnSequence(instance_id=instance_id, sequence=0, previous_id=MessageId(""))
+
+    def _instance_id(self, group: GroupRecord) -> InstanceId:
+        stay = tuple_bytes(
+            _INSTANCE_DOMAIN, self.profile.instance_id, group.conversation_id, group.created_ms
+        )
+        return InstanceId(sha256(stay).digest()[:INSTANCE_ID_BYTES])

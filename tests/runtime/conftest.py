@@ -38,6 +38,8 @@ class Person:
 
     def __init__(self, name: str, place: Path, network: MemoryNetwork) -> None:
         self.name = name
+        self.place = place
+        self.network = network
         self.told: list[EngineEvent] = []
         self.transport = network.attach(name)
         self.store: BreakableStore | None = None
