@@ -7,10 +7,10 @@ that crosses the border of the core; nothing here knows how bytes are sealed, st
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from engine.core.sds.value import value
 from engine.core.types import (
     AuthorSequence,
     ChannelId,
@@ -23,16 +23,18 @@ from engine.core.types import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryEntry:
-    """One dependency: its id, how to retrieve it (Waku message hash), who sent it (SDS-R)."""
+class HistoryEntry(NamedTuple):
+    """One dependency: its id, how to retrieve it (Waku message hash), who sent it (SDS-R).
+
+    A tuple, because a channel reads and writes hundreds of them with every message.
+    """
 
     message_id: MessageId
     retrieval_hint: bytes | None = None
     sender_id: ParticipantId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Message:
     """An SDS message as on the wire.
 
@@ -58,7 +60,7 @@ class Message:
         return self.lamport_timestamp is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class SequenceRange:
     """Sequence numbers ``first`` to ``last``, both included, without a hole."""
 
@@ -73,7 +75,7 @@ Holdings: TypeAlias = dict[InstanceId, tuple[SequenceRange, ...]]
 # --- inputs -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class SendContent:
     """The user said something.  ``author`` is already inside ``content``, the next number."""
 
@@ -81,12 +83,12 @@ class SendContent:
     author: AuthorSequence | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class SendEphemeral:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class MessageReceived:
     """A decoded and, in a sealed channel, verified message.
 
@@ -105,7 +107,7 @@ class MessageReceived:
     retrieval_hint: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class CopyAccepted:
     """The network took a copy of our message: ``peers`` relays or service nodes.
 
@@ -117,33 +119,33 @@ class CopyAccepted:
     retrieval_hint: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class ConnectivityChanged:
     """Whether any peer can be reached.  Offline attempts and offline time do not count."""
 
     online: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class MembersChanged:
     """Everybody in the channel, ourselves included."""
 
     members: frozenset[ParticipantId]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class ResendRequested:
     """The user wants one of our messages sent again now, given up or not."""
 
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class RetrieveRequested:
     """The user wants missing messages asked for again now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class DeadlineReached:
     """The time that ``next_deadline`` named has come (early and late calls are harmless)."""
 
@@ -173,7 +175,7 @@ class OutgoingState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class LogEntry:
     """A delivered message: all of it that must be remembered besides its raw bytes."""
 
@@ -183,7 +185,7 @@ class LogEntry:
     author: AuthorSequence | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class OutgoingEntry:
     """One of our messages that still has to be acknowledged."""
 
@@ -196,7 +198,7 @@ class OutgoingEntry:
     created_ms: UnixMs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class IncomingEntry:
     """A received message with unmet causal dependencies."""
 
@@ -214,7 +216,7 @@ class MissingState(StrEnum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class MissingEntry:
     """A dependency that we lack, and when to ask for it (SDS-R) next."""
 
@@ -227,7 +229,7 @@ class MissingEntry:
     requests: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class HolderEntry:
     message_id: MessageId
     participant_id: ParticipantId
@@ -235,7 +237,7 @@ class HolderEntry:
     since_ms: UnixMs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class ChannelState:
     """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
 
@@ -252,12 +254,12 @@ class ChannelState:
 # --- writes -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class SaveClock:
     lamport_timestamp: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class AppendToLog:
     """Insert at ``entry.position``, which may lie before messages already there."""
 
@@ -265,49 +267,49 @@ class AppendToLog:
     raw: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class SaveRetrievalHint:
     message_id: MessageId
     retrieval_hint: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class PutOutgoing:
     """Insert or replace."""
 
     entry: OutgoingEntry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class RemoveOutgoing:
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class PutIncoming:
     """Insert or replace."""
 
     entry: IncomingEntry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class RemoveIncoming:
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class PutMissing:
     """Insert or replace."""
 
     entry: MissingEntry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class RemoveMissing:
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class PutHolder:
     """Insert, or replace a less certain source by a more certain one."""
 
@@ -338,7 +340,7 @@ class SendPurpose(StrEnum):
     EPHEMERAL = "ephemeral"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Broadcast:
     """Seal ``raw`` (bytes that ``sign`` made) afresh and publish it."""
 
@@ -347,7 +349,7 @@ class Broadcast:
     purpose: SendPurpose
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class BroadcastRepair:
     """Somebody asked for this message: load its raw bytes and resend them as a repair response."""
 
@@ -360,7 +362,7 @@ Send: TypeAlias = Broadcast | BroadcastRepair
 # --- events -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class MessageDelivered:
     """All dependencies are met (or lost): it is in the log.  Own messages are delivered at send."""
 
@@ -372,7 +374,7 @@ class MessageDelivered:
     """It was inserted before messages that had been delivered already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class MessageShownWaiting:
     """The soft time-out (60 s) is over and dependencies still lack: show it below the gap."""
 
@@ -380,12 +382,12 @@ class MessageShownWaiting:
     author: AuthorSequence | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class EphemeralReceived:
     message: Message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class GapChanged:
     """What is missing now, and how many messages wait for it.  Empty ``missing`` = gap closed.
 
@@ -397,12 +399,12 @@ class GapChanged:
     missing_total: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class DependencyLost:
     entry: HistoryEntry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class HeldByChanged:
     """One of our messages: who holds it for certain and who maybe (never ourselves)."""
 
@@ -411,7 +413,7 @@ class HeldByChanged:
     maybe: tuple[HolderEntry, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class OutgoingChanged:
     """One of our messages: the protocol's state, and whether the network ever took a copy."""
 
@@ -420,7 +422,7 @@ class OutgoingChanged:
     accepted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class RepairRequested:
     message_ids: tuple[MessageId, ...]
 
@@ -437,7 +439,7 @@ Event: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Transition:
     """``writes`` first, in one transaction; then ``sends``; then ``events``."""
 

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.sds import MAX_MESSAGE_BYTES, decode_message, encode_message
+from engine.codec.sds import MAX_MESSAGE_BYTES, REMEMBERED_ENTRIES, decode_message, encode_message
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.types import HistoryEntry, Message
 from engine.core.types import ChannelId, MessageId, ParticipantId
+from proto import sds_pb2
 
 Vector = dict[str, Any]
 VECTORS = cast(
@@ -173,6 +175,74 @@ MESSAGES = st.builds(
     repair_request=ENTRIES,
     content=st.none() | st.binary(min_size=1, max_size=100),
 )
+
+
+def _by_protocol_buffers(message: Message) -> bytes:
+    def entries(items: tuple[HistoryEntry, ...]) -> list[sds_pb2.HistoryEntry]:
+        return [
+            sds_pb2.HistoryEntry(
+                message_id=item.message_id,
+                retrieval_hint=item.retrieval_hint,
+                sender_id=item.sender_id,
+            )
+            for item in items
+        ]
+
+    wire = sds_pb2.Message(
+        sender_id=message.sender_id,
+        message_id=message.message_id,
+        channel_id=message.channel_id,
+        lamport_timestamp=message.lamport_timestamp,
+        causal_history=entries(message.causal_history),
+        bloom_filter=message.bloom_filter,
+        repair_request=entries(message.repair_request),
+        content=message.content,
+    )
+    return wire.SerializeToString(deterministic=True)
+
+
+@given(MESSAGES)
+def test_bytes_are_those_of_protocol_buffers(message: Message) -> None:
+    assert encode_message(message) == _by_protocol_buffers(message)
+
+
+@given(st.binary(max_size=300) | MESSAGES.map(encode_message), st.integers(0, 400), st.binary())
+def test_what_protocol_buffers_cannot_read_is_refused(start: bytes, at: int, patch: bytes) -> None:
+    """Entries are read apart from the rest; together the same bytes are taken as by one reader."""
+    data = start[:at] + patch + start[at + len(patch) :]
+    whole = sds_pb2.Message()
+    message, refused = None, ""
+    try:
+        message = decode_message(data)
+    except RemoteProtocolError as error:
+        refused = error.reason
+    try:
+        whole.ParseFromString(data)
+    except DecodeError:
+        assert refused == "sds_undecodable"
+        return
+    if message is not None:
+        whole.DiscardUnknownFields()
+        if not whole.content:
+            whole.ClearField("content")
+        assert encode_message(message) == whole.SerializeToString(deterministic=True)
+    else:
+        assert refused in {"sds_no_kind", "sds_id_too_long", "sds_hint_too_long"}
+
+
+def test_more_entries_than_are_remembered_are_read_and_written_alike() -> None:
+    for number in range(2 * REMEMBERED_ENTRIES // 200):
+        history = tuple(
+            HistoryEntry(message_id=MessageId(f"{number}-{index}")) for index in range(200)
+        )
+        data = _with(causal_history=history)
+        assert decode_message(data).causal_history == history
+
+
+@pytest.mark.parametrize("lamport", [-1, 2**64])
+def test_a_number_that_is_no_uint64_is_not_written(lamport: int) -> None:
+    with pytest.raises(ValueError, match="uint64"):
+        _with(lamport_timestamp=lamport)
 
 
 @given(MESSAGES)
