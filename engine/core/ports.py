@@ -120,8 +120,9 @@ class ConversationSummary:
     first_unread: Position | None
     last_message: StoredMessage | None
     waiting_to_send: int
-    """Own messages that are only saved."""
+    """Own text rows that are only saved: that somebody joined is nothing to wait for."""
     failed: int
+    """Own text rows that were given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

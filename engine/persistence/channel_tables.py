@@ -66,13 +66,13 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   since_ms = excluded.since_ms, online_ms = excluded.online_ms,
   request_at_ms = excluded.request_at_ms, requests = excluded.requests
 """
-# Certain beats maybe, the first certain source stays, and the earliest time stays.
+# Certain beats maybe and brings its own time; of the same kind the first stays.
 _PUT_HOLDER: Final = """
 INSERT INTO holder (conversation_key, message_id, participant_id, source, since_ms)
 VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (conversation_key, message_id, participant_id) DO UPDATE SET
-  source = CASE WHEN source = 'bloom' THEN excluded.source ELSE source END,
-  since_ms = min(since_ms, excluded.since_ms)
+  source = excluded.source, since_ms = excluded.since_ms
+WHERE source = 'bloom' AND excluded.source <> 'bloom'
 """
 
 

@@ -132,10 +132,8 @@ class MemoryChannel:
         if old is None:
             self._holders[key] = new
             self._holders_of.setdefault(new.message_id, []).append(new.participant_id)
-            return
-        source = new.source if old.source is HolderSource.BLOOM else old.source
-        since_ms = min(old.since_ms, new.since_ms)
-        self._holders[key] = replace(old, source=source, since_ms=since_ms)
+        elif old.source is HolderSource.BLOOM and new.source is not HolderSource.BLOOM:
+            self._holders[key] = new
 
     def _remove(self, write: RemoveOutgoing | RemoveIncoming | RemoveMissing) -> None:
         match write:
@@ -230,7 +228,9 @@ class MemoryConversation:
         unsettled = [
             self._deliveries[message_id].state
             for message_id in self._unsettled
-            if (stored := self.message(message_id)) is not None and stored.record.is_own
+            if (stored := self.message(message_id)) is not None
+            and stored.record.is_own
+            and stored.record.kind == TEXT_KIND
         ]
         return ConversationSummary(
             unread=len(unread),

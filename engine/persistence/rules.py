@@ -29,7 +29,7 @@ from engine.core.types import ConversationId
 MAX_PAGE_ROWS: Final = 1_000
 MAX_NODE_ADDRESSES: Final = 50
 TEXT_KIND: Final = "text"
-"""The kind of row that counts as unread."""
+"""The kind of row that counts: as unread, as waiting to be sent, as failed."""
 
 
 def page_limit(limit: int) -> int:

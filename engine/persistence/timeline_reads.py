@@ -77,6 +77,7 @@ _UNSETTLED: Final = """
 SELECT d.state, count(*) FROM delivery AS d CROSS JOIN message AS m
   ON m.conversation_key = d.conversation_key AND m.message_id = d.message_id
 WHERE d.conversation_key = ? AND d.state IN ('saved', 'failed') AND m.is_own = 1 AND m.hidden = 0
+  AND m.kind = 'text'
 GROUP BY d.state
 """
 

@@ -398,24 +398,24 @@ def test_a_retrieval_hint_reaches_the_log(with_group: ProfileStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sources", "kept"),
+    ("sources", "kept", "since_ms"),
     [
-        (("bloom", "causal"), "causal"),
-        (("causal", "bloom"), "causal"),
-        (("repair", "holdings"), "repair"),
-        (("bloom", "bloom"), "bloom"),
+        (("bloom", "causal"), "causal", 9),
+        (("causal", "bloom"), "causal", 7),
+        (("repair", "holdings"), "repair", 7),
+        (("bloom", "bloom"), "bloom", 7),
     ],
 )
-def test_a_certain_holder_never_becomes_uncertain(
-    with_group: ProfileStore, sources: tuple[str, str], kept: str
+def test_a_certain_holder_never_becomes_uncertain_and_a_source_keeps_its_own_time(
+    with_group: ProfileStore, sources: tuple[str, str], kept: str, since_ms: int
 ) -> None:
     first, second = (HolderSource(source) for source in sources)
     with_group.apply([channel(held("a", BOB, first, 7), held("a", BOB, second, 9))])
-    assert with_group.holders(GROUP, MessageId("a")) == [
-        held("a", BOB, HolderSource(kept), 7).entry
-    ]
-    with_group.apply([channel(held("a", BOB, second, 3))])
-    assert with_group.holders(GROUP, MessageId("a"))[0].since_ms == 3
+    entry = held("a", BOB, HolderSource(kept), since_ms).entry
+    assert with_group.holders(GROUP, MessageId("a")) == [entry]
+    assert with_group.channel_state(GROUP).holders == (entry,)
+    with_group.apply([channel(held("a", BOB, HolderSource.BLOOM, 3))])
+    assert with_group.holders(GROUP, MessageId("a")) == [entry]
 
 
 def test_what_everybody_holds_is_not_loaded_again(with_group: ProfileStore) -> None:
@@ -612,6 +612,10 @@ def test_the_summary_counts_what_is_only_saved_and_what_failed(with_group: Profi
     with_group.apply(
         [
             *(row(n, name, is_own=True) for n, name in enumerate("abcd")),
+            row(0, "created", is_own=True, kind="created"),
+            row(1, "joined", is_own=True, kind="joined"),
+            delivery("created", DeliveryState.SAVED),
+            delivery("joined", DeliveryState.FAILED),
             delivery("a", DeliveryState.SAVED),
             delivery("b", DeliveryState.SAVED),
             delivery("c", DeliveryState.FAILED, failure="nobody took it"),

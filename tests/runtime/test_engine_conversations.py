@@ -182,6 +182,8 @@ def test_pages_fit_together_without_hole_or_overlap(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
         group = await alice.engine.create_group("Alone")
+        (view,) = await alice.engine.conversations()
+        assert (view.waiting_to_send, view.failed) == (0, 0)
         for number in range(25):
             await alice.engine.send_text(group, f"n{number}")
         everything = [m.position for m in (await alice.engine.latest_page(group)).messages]
