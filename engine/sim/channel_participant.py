@@ -7,7 +7,7 @@ are believed: what signatures prove elsewhere, the simulation grants.
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import assert_never
 
@@ -94,6 +94,8 @@ class ChannelParticipant:
         """Broadcasts by purpose."""
         self.events: list[Event] = []
         """Those of the last input."""
+        self.on_certain_holders: Callable[[MessageId, set[ParticipantId]], None] | None = None
+        """Told whenever this member says for certain who holds one of its messages."""
         self._members = members
         self._config = config
         self._random = SeededRandom(seed, participant_id)
@@ -102,13 +104,37 @@ class ChannelParticipant:
         self.online = True
         self.channel = self._build(now_ms)
 
+    # --- what a subclass may do otherwise ---
+
+    channel_id = CHANNEL
+
+    def message_id_of(
+        self, sender_id: ParticipantId, channel_id: ChannelId, lamport: int, content: bytes
+    ) -> MessageId:
+        return message_id_of(sender_id, channel_id, lamport, content)
+
+    def sign(self, message: Message, holdings: Holdings | None, now_ms: UnixMs) -> bytes:
+        return sign(message, holdings, now_ms)
+
+    def frame(self, raw: bytes, *, again: bool) -> bytes:
+        """A payload; ``again``: somebody else's message, sent again by us."""
+        return frame(raw, self.participant_id if again else None)
+
+    def open(self, payload: bytes) -> MessageReceived:
+        return open_payload(payload)
+
+    def retrieval_hint(self, _payload: bytes) -> bytes:
+        """Unique for every copy, as the hash of a sealed message is."""
+        self._copies += 1
+        return hashlib.sha256(f"{self.participant_id}/{self._copies}".encode()).digest()
+
     def _build(self, now_ms: UnixMs) -> SdsChannel:
         return SdsChannel(
-            CHANNEL,
+            self.channel_id,
             self.participant_id,
             config=self._config,
-            message_id_of=message_id_of,
-            sign=sign,
+            message_id_of=self.message_id_of,
+            sign=self.sign,
             random_unit=self._random,
             hash64=hash64,
             state=self.store.state(),
@@ -146,7 +172,7 @@ class ChannelParticipant:
     # --- SimParticipant ---
 
     def receive(self, payload: bytes, *, now_ms: UnixMs) -> Sequence[Outgoing]:
-        return self.handle(open_payload(payload), now_ms=now_ms)
+        return self.handle(self.open(payload), now_ms=now_ms)
 
     def advance(self, *, now_ms: UnixMs) -> Sequence[Outgoing]:
         return self.handle(DeadlineReached(), now_ms=now_ms)
@@ -156,7 +182,7 @@ class ChannelParticipant:
 
     def observation(self) -> Observation:
         """What the judge is shown."""
-        self.seen.log = [entry.position.message_id for entry in self.store.state().log]
+        self.seen.log = self.store.log_ids()
         return self.seen
 
     # --- the runner's part ---
@@ -182,6 +208,8 @@ class ChannelParticipant:
             case HeldByChanged(message_id=message_id, certain=certain):
                 holders = {entry.participant_id for entry in certain}
                 self.seen.certain_holders[message_id] = holders
+                if self.on_certain_holders is not None:
+                    self.on_certain_holders(message_id, holders)
             case _:
                 pass
 
@@ -189,17 +217,16 @@ class ChannelParticipant:
         match send:
             case Broadcast(message_id=message_id, raw=raw, purpose=purpose):
                 name = purpose.value
-                payload = frame(raw, None)
+                payload = self.frame(raw, again=False)
                 ephemeral = purpose is SendPurpose.EPHEMERAL
             case BroadcastRepair(message_id=message_id):
                 name, ephemeral = "repair", False
-                payload = frame(self.store.raw[message_id], self.participant_id)
+                payload = self.frame(self.store.raw[message_id], again=True)
             case _:
                 assert_never(send)
         self.sends[name] = self.sends.get(name, 0) + 1
         self.seen.retransmissions += name in {"repair", SendPurpose.RETRANSMISSION.value}
-        self._copies += 1
-        hint = hashlib.sha256(f"{self.participant_id}/{self._copies}".encode()).digest()
+        hint = self.retrieval_hint(payload)
 
         def accepted(peers: int, now_ms: UnixMs) -> Sequence[Outgoing]:
             copy = CopyAccepted(message_id=message_id, peers=peers, retrieval_hint=hint)
@@ -228,8 +255,12 @@ def frame(raw: bytes, repaired_by: ParticipantId | None) -> bytes:
     return bytes([len(name)]) + name + raw
 
 
+@lru_cache(maxsize=4_096)
 def open_payload(payload: bytes) -> MessageReceived:
-    """Raises RemoteProtocolError ``frame`` or what the codec raises."""
+    """Raises RemoteProtocolError ``frame`` or what the codec raises.
+
+    Cached: all receivers of a broadcast read the same bytes, and what comes out cannot change.
+    """
     try:
         start = 1 + payload[0]
         repaired_by = payload[1:start].decode()

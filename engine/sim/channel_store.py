@@ -4,7 +4,7 @@ What a crash leaves behind in a simulation, and the plainest statement of what e
 real stores are judged by the same writes.
 """
 
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from engine.core.sds.types import (
     AppendToLog,
@@ -25,9 +25,7 @@ from engine.core.sds.types import (
     SaveRetrievalHint,
     Write,
 )
-
-if TYPE_CHECKING:
-    from engine.core.types import MessageId, ParticipantId
+from engine.core.types import MessageId, ParticipantId
 
 
 class ChannelStore:
@@ -46,6 +44,19 @@ class ChannelStore:
         """All of one transition, in order."""
         for write in writes:
             self._apply_one(write)
+
+    def __len__(self) -> int:
+        """Messages in the log."""
+        return len(self._log)
+
+    def __contains__(self, message_id: object) -> bool:
+        """Whether it is in the log."""
+        return message_id in self._log
+
+    def log_ids(self) -> list[MessageId]:
+        """In the log's order."""
+        positions = sorted(entry.position for entry in self._log.values())
+        return [position.message_id for position in positions]
 
     def state(self) -> ChannelState:
         """What a machine built now would start from."""

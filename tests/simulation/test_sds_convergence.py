@@ -3,99 +3,30 @@
 A failing run names its seed and can be repeated with it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
 import pytest
 
-from engine.core.faults import FaultSpec, SeededRandom
-from engine.core.sds.config import SdsConfig
 from engine.core.types import ParticipantId, UnixMs
-from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.judge import Observation, Verdict, judge
-from engine.sim.network import SimNetwork
+from engine.sim.world import START_MS, World
 
-START = UnixMs(1_760_000_000_000)
 HOUR = 3_600_000
 
 
-@dataclass
-class World:
-    """A group, its network, and a user at every keyboard."""
+def check_safety(world: World) -> Verdict:
+    verdict = world.verdict()
+    assert verdict.causal_violations == 0, world.seed
+    assert verdict.duplicate_deliveries == 0, world.seed
+    assert verdict.false_certain_holders == 0, world.seed
+    assert world.false_claims == 0, world.seed
+    assert world.network.traffic.refused == {}, world.seed
+    return verdict
 
-    seed: int
-    size: int
-    loss: float
-    network: SimNetwork = field(init=False)
-    people: dict[str, ChannelParticipant] = field(init=False)
-    messages: int = 0
 
-    def __post_init__(self) -> None:
-        spec = FaultSpec(loss=self.loss, delay_ms=(50, 400), dup=0.05, reorder=0.1, seed=self.seed)
-        self.network = SimNetwork(spec, start_ms=START)
-        names = [ParticipantId(f"member-{number}") for number in range(self.size)]
-        self.people = {
-            name: ChannelParticipant(
-                name,
-                members=frozenset(names),
-                config=SdsConfig.for_small_group(),
-                seed=self.seed,
-                now_ms=START,
-            )
-            for name in names
-        }
-        for name, person in self.people.items():
-            self.network.add(name, person)
-
-    def talk(self, messages: int, *, gap_ms: int = 500) -> UnixMs:
-        """Plan that anybody says something every ``gap_ms`` on average; when it ends."""
-        random = SeededRandom(self.seed, "users")
-        names, at_ms = list(self.people), self.network.now_ms
-        for number in range(messages):
-            at_ms = UnixMs(at_ms + random.between(0, 2 * gap_ms))
-            self.network.at(at_ms, self._say(names[random.between(0, self.size - 1)], number))
-        return at_ms
-
-    def _say(self, name: str, number: int) -> Callable[[SimNetwork], None]:
-        def say(network: SimNetwork) -> None:
-            if network.is_up(name):
-                self.messages += 1
-                outgoing = self.people[name].send(f"text {number}", now_ms=network.now_ms)
-                network.broadcast(name, outgoing)
-
-        return say
-
-    def crash(self, name: str, at_ms: int, *, down_ms: int) -> None:
-        """Kill a member and start it again from its disk."""
-
-        def restart(network: SimNetwork) -> None:
-            self.people[name].restart(now_ms=network.now_ms)
-            network.add(name, self.people[name])
-
-        self.network.at(UnixMs(at_ms), lambda network: network.crash(name))
-        self.network.at(UnixMs(at_ms + down_ms), restart)
-
-    def all_held(self) -> bool:
-        """Everybody holds everything, and every sender knows it."""
-        verdict = self.verdict()
-        return verdict.converged and verdict.held_by_all == self.messages
-
-    def verdict(self) -> Verdict:
-        return judge(person.observation() for person in self.people.values())
-
-    def check_safety(self) -> Verdict:
-        verdict = self.verdict()
-        assert verdict.causal_violations == 0, self.seed
-        assert verdict.duplicate_deliveries == 0, self.seed
-        assert verdict.false_certain_holders == 0, self.seed
-        assert self.network.traffic.refused == {}, self.seed
-        return verdict
-
-    def check_liveness(self, end_ms: int) -> Verdict:
-        assert self.network.run_until(UnixMs(end_ms), stop=self.all_held), self.seed
-        verdict = self.check_safety()
-        assert verdict.messages_delivered == self.messages * (self.size - 1)
-        return verdict
+def check_liveness(world: World, end_ms: int) -> Verdict:
+    assert world.network.run_until(UnixMs(end_ms), stop=world.all_held), world.seed
+    verdict = check_safety(world)
+    assert verdict.messages_delivered == world.messages * (world.size - 1)
+    return verdict
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -103,8 +34,8 @@ def test_five_members_and_thirty_percent_loss_converge(seed: int) -> None:
     world = World(seed=seed, size=5, loss=0.3)
     end_ms = world.talk(500)
     world.network.run_until(end_ms)
-    assert world.check_safety().messages_delivered > 1_500
-    verdict = world.check_liveness(end_ms + HOUR)
+    assert check_safety(world).messages_delivered > 1_500
+    verdict = check_liveness(world, end_ms + HOUR)
     assert verdict.messages_sent == 500
     assert world.network.traffic.lost > 1_000
     assert world.network.traffic.duplicated > 100
@@ -113,7 +44,7 @@ def test_five_members_and_thirty_percent_loss_converge(seed: int) -> None:
 @pytest.mark.parametrize(("seed", "size", "loss"), [(4, 2, 0.5), (5, 3, 0.5), (6, 8, 0.5)])
 def test_half_of_everything_lost(seed: int, size: int, loss: float) -> None:
     world = World(seed=seed, size=size, loss=loss)
-    world.check_liveness(world.talk(150) + 2 * HOUR)
+    check_liveness(world, world.talk(150) + 2 * HOUR)
 
 
 @pytest.mark.parametrize("seed", [7, 8])
@@ -122,12 +53,12 @@ def test_crashes_and_partitions(seed: int) -> None:
     end_ms = world.talk(200)
     names = list(world.people)
     for number, name in enumerate(names):
-        world.crash(name, START + 7_000 * (number + 1), down_ms=4_000 * number + 1)
-    world.network.at(UnixMs(START + 20_000), lambda network: network.partition(names[:2]))
-    world.network.at(UnixMs(START + 60_000), lambda network: network.heal())
+        world.crash(name, START_MS + 7_000 * (number + 1), down_ms=4_000 * number + 1)
+    world.network.at(UnixMs(START_MS + 20_000), lambda network: network.partition(names[:2]))
+    world.network.at(UnixMs(START_MS + 60_000), lambda network: network.heal())
     world.network.run_until(end_ms)
-    world.check_safety()
-    world.check_liveness(end_ms + 2 * HOUR)
+    check_safety(world)
+    check_liveness(world, end_ms + 2 * HOUR)
 
 
 def test_a_member_that_was_away_catches_up_from_nothing_but_holdings() -> None:
@@ -136,19 +67,19 @@ def test_a_member_that_was_away_catches_up_from_nothing_but_holdings() -> None:
     world.network.crash("member-2")
     end_ms = world.talk(0)
     for number in range(120):
-        world.network.at(UnixMs(START + number * 400), world._say(f"member-{number % 2}", number))
-    world.network.run_until(UnixMs(START + 120_000))
+        world.network.at(UnixMs(START_MS + number * 400), world.say(f"member-{number % 2}", number))
+    world.network.run_until(UnixMs(START_MS + 120_000))
     world.people["member-2"].restart(now_ms=world.network.now_ms)
     world.network.add("member-2", world.people["member-2"])
-    world.check_liveness(end_ms + HOUR)
+    check_liveness(world, end_ms + HOUR)
 
 
 def test_a_lost_newest_message_is_healed_within_a_minute_without_anybody_speaking() -> None:
     world = World(seed=10, size=3, loss=0.0)
-    world.network.run_until(UnixMs(START + 200_000))
+    world.network.run_until(UnixMs(START_MS + 200_000))
     world.network.partition(["member-2"])
     at_ms = world.network.now_ms
-    world._say("member-0", 1)(world.network)
+    world.say("member-0", 1)(world.network)
     world.network.run_until(UnixMs(at_ms + 5_000))
     world.network.heal()
     assert world.verdict().messages_delivered == 1
@@ -159,7 +90,7 @@ def test_a_lost_newest_message_is_healed_within_a_minute_without_anybody_speakin
 def test_a_healthy_quiet_group_falls_silent() -> None:
     world = World(seed=11, size=5, loss=0.0)
     end_ms = world.talk(50)
-    world.check_liveness(end_ms + HOUR)
+    check_liveness(world, end_ms + HOUR)
     world.network.run_until(UnixMs(end_ms + HOUR))
     before = world.network.traffic.broadcasts
     world.network.run_until(UnixMs(end_ms + 10 * HOUR))

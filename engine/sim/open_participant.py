@@ -1,0 +1,53 @@
+"""A participant of an open channel: plain SDS bytes on the wire, as js-waku's members send them.
+
+No seal, no holdings, no author's sequence, nobody's word is proved; a message's id is the hash of
+its content alone, so whoever says the same twice is not heard twice.  A copy's retrieval hint is
+the hash of its bytes.
+"""
+
+import hashlib
+
+from engine.codec.sds import decode_message, encode_message
+from engine.core.sds.types import Holdings, Message, MessageReceived, SendContent
+from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs
+from engine.sim.channel_participant import ChannelParticipant
+from engine.sim.network import Outgoing
+
+
+def message_id_of_content(content: bytes) -> MessageId:
+    """js-waku's message id."""
+    return MessageId(hashlib.sha256(content).hexdigest())
+
+
+class OpenParticipant(ChannelParticipant):
+    """One member of the open channel ``general`` with its disk and its machine."""
+
+    channel_id = ChannelId("general")
+
+    def send(self, text: str, *, now_ms: UnixMs) -> list[Outgoing]:
+        return self.handle(SendContent(content=text.encode()), now_ms=now_ms)
+
+    def message_id_of(
+        self, sender_id: ParticipantId, channel_id: ChannelId, lamport: int, content: bytes
+    ) -> MessageId:
+        del sender_id, channel_id, lamport
+        return message_id_of_content(content)
+
+    def sign(self, message: Message, holdings: Holdings | None, now_ms: UnixMs) -> bytes:
+        del holdings, now_ms
+        return encode_message(message)
+
+    def frame(self, raw: bytes, *, again: bool) -> bytes:
+        del again
+        return raw
+
+    def open(self, payload: bytes) -> MessageReceived:
+        return MessageReceived(
+            message=decode_message(payload),
+            raw=payload,
+            verified=False,
+            retrieval_hint=self.retrieval_hint(payload),
+        )
+
+    def retrieval_hint(self, payload: bytes) -> bytes:
+        return hashlib.sha256(payload).digest()

@@ -1,0 +1,141 @@
+"""A group on a bad network with a user at every keyboard, and the hazards that befall it.
+
+Everything follows from one seed: who says what and when, which members die and for how long, who is
+cut off from whom.  A member dies between any two steps of its machine and comes back with what its
+disk holds.  Whoever claims for certain that somebody holds a message is checked at that moment, not
+only at the end.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.core.faults import FaultSpec, SeededRandom
+from engine.core.sds.config import SdsConfig
+from engine.core.types import MessageId, ParticipantId, UnixMs
+from engine.sim.channel_participant import ChannelParticipant
+from engine.sim.judge import Verdict, judge
+from engine.sim.network import SimNetwork
+
+START_MS = UnixMs(1_760_000_000_000)
+MOST_LOSS = 0.5
+_DOWN_MS = (500, 60_000)
+_CUT_OFF_MS = (2_000, 90_000)
+
+
+@dataclass
+class World:
+    """A group of bare channels, its network, and what its users are going to do."""
+
+    seed: int
+    size: int
+    loss: float
+    network: SimNetwork = field(init=False)
+    people: dict[str, ChannelParticipant] = field(init=False)
+    messages: int = 0
+    """Said so far."""
+    crashes: int = 0
+    false_claims: int = 0
+    """Certain holders that did not hold the message at the moment they were named."""
+
+    def __post_init__(self) -> None:
+        spec = FaultSpec(loss=self.loss, delay_ms=(50, 400), dup=0.05, reorder=0.1, seed=self.seed)
+        self.network = SimNetwork(spec, start_ms=START_MS)
+        names = [ParticipantId(f"member-{number}") for number in range(self.size)]
+        self.people = {
+            name: ChannelParticipant(
+                name,
+                members=frozenset(names),
+                config=SdsConfig.for_small_group(),
+                seed=self.seed,
+                now_ms=START_MS,
+            )
+            for name in names
+        }
+        for name, person in self.people.items():
+            person.on_certain_holders = self._check_claim
+            self.network.add(name, person)
+
+    # --- what users do ---
+
+    def talk(self, messages: int, *, gap_ms: int = 500) -> UnixMs:
+        """Plan that anybody says something every ``gap_ms`` on average; when it ends."""
+        random = SeededRandom(self.seed, "users")
+        names, at_ms = list(self.people), self.network.now_ms
+        for number in range(messages):
+            at_ms = UnixMs(at_ms + random.between(0, 2 * gap_ms))
+            self.network.at(at_ms, self.say(names[random.between(0, self.size - 1)], number))
+        return at_ms
+
+    def say(self, name: str, number: int) -> Callable[[SimNetwork], None]:
+        """The action of saying something: by the next member who is there to say it."""
+
+        def act(network: SimNetwork) -> None:
+            names = list(self.people)
+            first = names.index(name)
+            for speaker in names[first:] + names[:first]:
+                if network.is_up(speaker):
+                    self.messages += 1
+                    outgoing = self.people[speaker].send(f"text {number}", now_ms=network.now_ms)
+                    network.broadcast(speaker, outgoing)
+                    return
+
+        return act
+
+    # --- what befalls them ---
+
+    def crash(self, name: str, at_ms: int, *, down_ms: int) -> None:
+        """Kill a member and start it again from its disk."""
+
+        def die(network: SimNetwork) -> None:
+            if network.is_up(name):
+                self.crashes += 1
+                network.crash(name)
+
+        def restart(network: SimNetwork) -> None:
+            if not network.is_up(name):
+                self.people[name].restart(now_ms=network.now_ms)
+                network.add(name, self.people[name])
+
+        self.network.at(UnixMs(at_ms), die)
+        self.network.at(UnixMs(at_ms + down_ms), restart)
+
+    def befall(self, end_ms: int, *, crashes: int, partitions: int) -> None:
+        """Plan crashes and partitions up to ``end_ms``; after it all are up and connected."""
+        random = SeededRandom(self.seed, "hazards")
+        names = list(self.people)
+        for _ in range(crashes):
+            down_ms = random.between(*_DOWN_MS)
+            at_ms = random.between(self.network.now_ms, max(end_ms - down_ms, 0))
+            self.crash(names[random.between(0, self.size - 1)], at_ms, down_ms=down_ms)
+        for _ in range(partitions):
+            islands: list[list[str]] = [[], [], []]
+            for name in names:
+                islands[random.between(0, 2)].append(name)
+            cut_off_ms = random.between(*_CUT_OFF_MS)
+            at_ms = random.between(self.network.now_ms, max(end_ms - cut_off_ms, 0))
+            self.network.at(UnixMs(at_ms), _partition(islands))
+            self.network.at(UnixMs(at_ms + cut_off_ms), SimNetwork.heal)
+
+    # --- what came of it ---
+
+    def verdict(self) -> Verdict:
+        return judge(person.observation() for person in self.people.values())
+
+    def all_held(self) -> bool:
+        """Everybody holds everything, and every sender knows it."""
+        if any(len(person.store) != self.messages for person in self.people.values()):
+            return False
+        verdict = self.verdict()
+        return verdict.converged and verdict.held_by_all == self.messages
+
+    def _check_claim(self, message_id: MessageId, holders: set[ParticipantId]) -> None:
+        self.false_claims += sum(message_id not in self.people[name].store for name in holders)
+
+
+def random_world(seed: int, *, size: int) -> World:
+    """A world whose loss, up to one half, follows from its seed."""
+    return World(seed=seed, size=size, loss=SeededRandom(seed, "loss")() * MOST_LOSS)
+
+
+def _partition(islands: list[list[str]]) -> Callable[[SimNetwork], None]:
+    return lambda network: network.partition(*islands)
