@@ -5,10 +5,13 @@ what is allowed, and exit status 2.  Qt is imported only by those commands that 
 """
 
 import argparse
+import difflib
 import importlib.metadata
+import ipaddress
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from engine.core.errors import ChatError, ConfigError
 from engine.core.faults import FaultSpec, parse_fault_spec
@@ -19,9 +22,11 @@ MAX_PORT = 65_535
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    asked = _parser().parse_args(arguments)
     try:
-        return _dispatch(asked)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        parser = _parser()
+        _refuse_unknown_options(parser, given)
+        return _dispatch(parser.parse_args(given))
     except ChatError as error:
         print(f"causerie: {error}", file=sys.stderr)  # noqa: T201 - a command line's answer
         return EXIT_BAD_INPUT
@@ -85,9 +90,42 @@ def _demo(asked: argparse.Namespace) -> int:
 # --- arguments ----------------------------------------------------------------------------------
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """Complains like the rest of the program: one line, without the usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
+
+
+def _refuse_unknown_options(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    """Else argparse would take what follows such an option for a command, and complain of that."""
+    options = dict(_options(parser))
+    shown = sorted(name for name, is_shown in options.items() if is_shown)
+    for word in given:
+        if word == "--":
+            return
+        name = word.partition("=")[0]
+        if name.startswith("--") and name not in options:
+            near = difflib.get_close_matches(name, shown, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(shown)}"
+            raise ConfigError(f"{name[:60]!r}: unknown option; {hint}")
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, bool]]:
+    """Long names of the parser and its commands, and whether help tells of them."""
+    for action in parser._actions:  # noqa: SLF001 - argparse lists its options nowhere else
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
+            for command in action.choices.values():
+                yield from _options(command)
+        for name in action.option_strings:
+            if name.startswith("--"):
+                yield name, action.help != argparse.SUPPRESS
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
         prog="causerie",
+        allow_abbrev=False,
         description="Group chat in which nothing gets lost and every message shows who holds it.",
     )
     parser.add_argument(
@@ -102,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         help="disturb what arrives, e.g. loss=0.3,delay=50..400ms,dup=0.05,reorder=0.1,seed=7",
     )
     parser.add_argument("--measure-start-ns", type=int, help=argparse.SUPPRESS)
+    parser.set_defaults(profile=None, profile_dir=None, port=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
     doctor = commands.add_parser("doctor", help="how this profile is, on a page")
@@ -110,24 +149,40 @@ def _parser() -> argparse.ArgumentParser:
     node = commands.add_parser("node", help="run the relay node alone, until interrupted")
     _add_profile(node)
     _add_port(node)
-    node.add_argument("--listen", metavar="HOST", help="address to listen on (default: settings)")
+    node.add_argument(
+        "--listen", type=_host, metavar="HOST", help="address to listen on (default: settings)"
+    )
     return parser
 
 
 def _add_profile(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--profile", metavar="NAME", help="which profile (default: default)")
+    """Without defaults of their own: a command's must not undo what was said before it."""
     parser.add_argument(
-        "--profile-dir", type=Path, metavar="DIR", help="keep the whole profile in this directory"
+        "--profile",
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help="which profile (default: default)",
+    )
+    parser.add_argument(
+        "--profile-dir",
+        type=_directory,
+        default=argparse.SUPPRESS,
+        metavar="DIR",
+        help="keep the whole profile in this directory",
     )
 
 
 def _add_port(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--port", type=_port, metavar="N", help="TCP port to listen on (default: settings)"
+        "--port",
+        type=_port,
+        default=argparse.SUPPRESS,
+        metavar="N",
+        help="TCP port to listen on (default: settings)",
     )
 
 
-def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_demo(commands: "argparse._SubParsersAction[_Parser]") -> None:
     demo = commands.add_parser("demo", help="people in one process talk to each other")
     demo.add_argument("--headless", action="store_true", help="no window, virtual time")
     demo.add_argument("--json", action="store_true", help="with --headless: one JSON object")
@@ -138,10 +193,28 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _faults(text: str) -> FaultSpec:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty; say for example loss=0.3,delay=50..400ms")
     try:
         return parse_fault_spec(text)
     except ConfigError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        raise argparse.ArgumentTypeError(str(error).removeprefix("faults: ")) from error
+
+
+def _directory(text: str) -> Path:
+    """Empty would be the current directory, and is a variable that was not set."""
+    if not text or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text!r}: a directory's path is needed")
+    return Path(text)
+
+
+def _host(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: allowed is an IPv4 or IPv6 address, such as 127.0.0.1"
+        ) from None
 
 
 def _port(text: str) -> int:

@@ -15,8 +15,10 @@ from PySide6.QtCore import QRect
 from PySide6.QtWidgets import QApplication
 
 from chat_app.compose import Overrides, build_engine
+from chat_app.interrupts import Interrupts
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, StorageSettings
+from chat_app.window import closed_or_interrupted
 from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.types import ConversationId
 from engine.persistence.profile_directory import open_profile_directory
@@ -66,12 +68,13 @@ def show_demo(*, participants: int | None, loss: float, seed: int) -> int:
     async def main() -> int:
         with tempfile.TemporaryDirectory(prefix="causerie-demo-") as place:
             people = [await _person(Path(place), name, faults) for name in NAMES[:count]]
-            try:
-                await _talk_until_closed(people, SeededRandom(seed, "demo"))
-            finally:
-                for person in people:
-                    await person.engine.stop()
-        return 0
+            with Interrupts() as interrupts:
+                try:
+                    await _talk_until_closed(people, SeededRandom(seed, "demo"), interrupts)
+                finally:
+                    for person in people:
+                        await person.engine.stop()
+        return interrupts.status
 
     return run_on_qt(main)
 
@@ -85,7 +88,9 @@ async def _person(place: Path, name: str, faults: FaultSpec) -> Person:
     return Person(name, engine, build_window(engine, UiSettings()))
 
 
-async def _talk_until_closed(people: Sequence[Person], random: SeededRandom) -> None:
+async def _talk_until_closed(
+    people: Sequence[Person], random: SeededRandom, interrupts: Interrupts
+) -> None:
     first, *others = people
     group = await first.engine.create_group(GROUP)
     link = await first.engine.make_invite_link(group)
@@ -103,10 +108,11 @@ async def _talk_until_closed(people: Sequence[Person], random: SeededRandom) -> 
     for person in people:
         person.window.closed.connect(lambda name=person.name: one_closed(name))
     talk = asyncio.create_task(_talk(people, group, random))
-    await all_closed.wait()
+    await closed_or_interrupted(all_closed, interrupts)
     talk.cancel()
     await asyncio.gather(talk, return_exceptions=True)
     for person in people:
+        person.window.close_at_once()
         await person.window.shutdown()
 
 

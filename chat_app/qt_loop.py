@@ -7,7 +7,6 @@ slots and the loop's handler for tasks; and no dialog may spin a loop of its own
 
 import asyncio
 import logging
-import os
 import sys
 from collections.abc import Callable, Coroutine
 from types import TracebackType
@@ -15,6 +14,7 @@ from types import TracebackType
 from PySide6.QtCore import QLibraryInfo
 from PySide6.QtWidgets import QApplication
 
+from chat_app.display import require_display
 from chat_app.main_thread_gc import MainThreadCollector
 from chat_app.prompt_loop import PromptLoop
 from engine.core.errors import TransportError
@@ -46,15 +46,6 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
             return runner.run(main())
     finally:
         collector.stop()
-
-
-def require_display() -> None:
-    """Qt would abort the process without a word that helps."""
-    needs_one = sys.platform.startswith("linux") and not os.environ.get("QT_QPA_PLATFORM")
-    if needs_one and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise TransportError(
-            "there is no display; use `xvfb-run -a causerie`, or `causerie demo --headless`"
-        )
 
 
 def qt_version() -> str:

@@ -8,6 +8,7 @@ before the window appears, for the same reason.
 import asyncio
 import importlib.metadata
 import json
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -16,13 +17,16 @@ from pathlib import Path
 from PySide6.QtCore import QEvent, QObject
 
 from chat_app.compose import Overrides, build_engine
+from chat_app.display import require_display
+from chat_app.interrupts import Interrupts
 from chat_app.logs import logging_to
 from chat_app.paths import ProfilePaths
-from chat_app.qt_loop import require_display, run_on_qt
+from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, load_settings
 from chat_app.settings_file import write_default
 from chat_app.window_memory import WindowMemory
 from chat_app.window_settings import WindowSettings
+from engine.core.errors import TransportError
 from engine.core.faults import FaultSpec
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
@@ -68,16 +72,43 @@ async def _run(
     paths: ProfilePaths, directory: ProfileDirectory, settings: Settings, options: WindowOptions
 ) -> int:
     engine = build_engine(directory, settings, Overrides(port=options.port, faults=options.faults))
+    with Interrupts() as interrupts:
+        try:
+            await require_free_port(settings.network.listen_host, _set_port(settings, options))
+            await engine.start()
+            memory = WindowMemory(
+                WindowSettings(settings, paths.settings_file), directory.path / "window.json"
+            )
+            window = make_window(engine, memory)
+            await show_until_closed(window, options, interrupts)
+        finally:
+            await engine.stop()
+    return interrupts.status
+
+
+def _set_port(settings: Settings, options: WindowOptions) -> int:
+    return settings.network.port if options.port is None else options.port
+
+
+async def require_free_port(host: str, port: int) -> None:
+    """A new profile listens only once it has an identity; its port is judged before that.
+
+    ``port`` 0: the system chooses one.  Raises TransportError.
+    """
+    if not port:
+        return
     try:
-        await engine.start()
-        memory = WindowMemory(
-            WindowSettings(settings, paths.settings_file), directory.path / "window.json"
-        )
-        window = make_window(engine, memory)
-        await show_until_closed(window, options)
-    finally:
-        await engine.stop()
-    return 0
+        server = await asyncio.start_server(_hang_up, host, port)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise TransportError(f"cannot listen on {host} port {port}: {reason}") from error
+    server.close()
+    await server.wait_closed()
+
+
+def _hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    del reader
+    writer.close()
 
 
 def make_window(engine: Engine, memory: WindowMemory) -> MainWindow:
@@ -88,7 +119,9 @@ def make_window(engine: Engine, memory: WindowMemory) -> MainWindow:
     )
 
 
-async def show_until_closed(window: MainWindow, options: WindowOptions) -> None:
+async def show_until_closed(
+    window: MainWindow, options: WindowOptions, interrupts: Interrupts
+) -> None:
     closed = asyncio.Event()
     window.closed.connect(closed.set)
     painted = FirstPaint(window) if options.measure_start_ns is not None else None
@@ -98,9 +131,18 @@ async def show_until_closed(window: MainWindow, options: WindowOptions) -> None:
         await painted.wait()
         sys.stdout.write(json.dumps(_start_figures(painted, options.measure_start_ns)) + "\n")
     else:
-        await closed.wait()
+        await closed_or_interrupted(closed, interrupts)
+        window.close_at_once()
     await window.shutdown()
     window.deleteLater()
+
+
+async def closed_or_interrupted(closed: asyncio.Event, interrupts: Interrupts) -> None:
+    waits = {asyncio.create_task(event.wait()) for event in (closed, interrupts.asked)}
+    _done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
 
 
 class FirstPaint(QObject):
