@@ -28,6 +28,8 @@ class WindowSettings:
                 return self.settings.appearance.theme.replace("-", "_")
             case "text_percent":
                 return str(self.settings.appearance.text_size)
+            case "notifications":
+                return "yes" if self.settings.notifications.enabled else "no"
             case "show_message_text":
                 return "yes" if self.settings.notifications.preview else "no"
             case _:
@@ -45,6 +47,8 @@ class WindowSettings:
                 change_setting(self.path, "appearance", "theme", value.replace("_", "-"))
             case "text_percent":
                 change_setting(self.path, "appearance", "text_size", int(value))
+            case "notifications":
+                change_setting(self.path, "notifications", "enabled", value == "yes")
             case "show_message_text":
                 change_setting(self.path, "notifications", "preview", value == "yes")
             case _:

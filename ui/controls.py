@@ -8,8 +8,24 @@ import html
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QPen, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtGui import (
+    QColor,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QWidget,
+)
 
 from ui.icons import icon
 from ui.theme import Radius, Theme, Typeface, current_theme, theme_changed
@@ -43,6 +59,18 @@ def plain_tip(text: str) -> str:
 def literal(text: str) -> str:
     """For buttons and menus, where an ampersand would become a mnemonic."""
     return text.replace("&", "&&")
+
+
+def pressed_by_enter(button: QAbstractButton, event: QKeyEvent) -> bool:
+    """Enter presses the button that has the focus.
+
+    Qt leaves Enter to a dialog's default button, whichever one has the focus, and to nobody
+    elsewhere.
+    """
+    if event.key() not in {Qt.Key.Key_Return, Qt.Key.Key_Enter} or event.isAutoRepeat():
+        return False
+    button.click()
+    return True
 
 
 class Area(QFrame):
@@ -232,6 +260,10 @@ class IconButton(QToolButton):
         self._icon_name = icon_name
         self._dress()
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not pressed_by_enter(self, event):
+            super().keyPressEvent(event)
+
     def _dress(self) -> None:
         theme = current_theme()
         size = theme.metrics.scaled(20)
@@ -270,6 +302,10 @@ class Button(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme_changed.connect(self._dress)
         self._dress()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not pressed_by_enter(self, event):
+            super().keyPressEvent(event)
 
     def rename(self, text: str) -> None:
         # Qt leaves hardly any room between an icon and the words.

@@ -73,6 +73,15 @@ class UiSettings:
         self.put("text_percent", str(clamp_percent(percent)))
 
     @property
+    def notifications(self) -> bool:
+        """Whether the desktop is told of new messages at all."""
+        return self.get("notifications") != "no"
+
+    @notifications.setter
+    def notifications(self, wanted: bool) -> None:
+        self.put("notifications", "yes" if wanted else "no")
+
+    @property
     def show_message_text(self) -> bool:
         """Whether a desktop notification may carry what was written."""
         return self.get("show_message_text") != "no"

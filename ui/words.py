@@ -98,12 +98,19 @@ def kind_words(message: MessageView) -> str:
             assert_never(message.kind)
 
 
+def shown_level(connection: ConnectionView) -> ConnectionLevel:
+    """One peer is all there is in a group of two: nothing is wrong with that."""
+    if connection.level is ConnectionLevel.MINIMAL and connection.peers == 1:
+        return ConnectionLevel.GOOD
+    return connection.level
+
+
 def connection_word(connection: ConnectionView) -> str:
-    match connection.level:
+    match shown_level(connection):
         case ConnectionLevel.GOOD:
             return "Online"
         case ConnectionLevel.MINIMAL:
-            return "Barely connected"
+            return "Connecting"
         case ConnectionLevel.OFFLINE:
             return "Waiting for network"
         case _:
@@ -119,12 +126,25 @@ def connection_line(connection: ConnectionView) -> str:
 
 def traffic(number: float) -> str:
     """Bytes in the largest unit that keeps the number readable."""
+    if not number:
+        return "0 kB"
     value = number / _KIB
     for unit in ("kB", "MB", "GB"):
         if value < _KIB:
             return f"{value:.1f} {unit}"
         value /= _KIB
     return f"{value:.1f} TB"
+
+
+def key_words(key_storage: str) -> str:
+    """Where the database's key lies, and what that means."""
+    match key_storage:
+        case "system keyring":
+            return "The key lies in the system keyring."
+        case "key file":
+            return "The key lies in a file beside them: keep the profile's folder to yourself."
+        case _:
+            return f"The key lies here: {one_line(key_storage, 60)}."
 
 
 def typing_line(names: Sequence[str]) -> str:

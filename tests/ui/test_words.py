@@ -83,12 +83,12 @@ def test_offline_waits_for_the_network_and_counts_nothing() -> None:
     )
     assert connection_line(offline) == "Waiting for network"
     weak = replace(offline, level=ConnectionLevel.MINIMAL, peers=1)
-    assert connection_line(weak) == "Barely connected, 1 peer"
+    assert connection_line(weak) == "Online, 1 peer"
 
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(0, "0.0 kB"), (1024, "1.0 kB"), (1_230_000, "1.2 MB"), (5 * 1024**4, "5.0 TB")],
+    [(0, "0 kB"), (1024, "1.0 kB"), (1_230_000, "1.2 MB"), (5 * 1024**4, "5.0 TB")],
 )
 def test_traffic_has_fitting_units(number: int, words: str) -> None:
     assert traffic(number) == words

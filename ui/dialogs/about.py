@@ -10,6 +10,7 @@ from ui.dialogs.sheet import Sheet
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
 from ui.theme import current_theme
 from ui.window.beads import Bead
+from ui.words import key_words
 
 _STATES = (
     (Glyph.SAVED, "Saved on this device. It waits for the network and survives a restart."),
@@ -86,7 +87,9 @@ class HowItWorks(Sheet):
         whole.addLayout(_table("Your messages", [(_Mark(m), w) for m, w in _STATES]))
         whole.addLayout(_table("The beads", [(_Mark(m), w) for m, w in _BEADS]))
         whole.addLayout(_table("Keys", [(KeyCap(k), w) for k, w in _KEYS]))
-        kept = f"Your messages are encrypted on this device; the key is in: {key_storage}."
+        kept = "Messages are kept encrypted on this device."
+        if key_storage:
+            kept += f" {key_words(key_storage)}"
         whole.addWidget(Text(kept, face="label", colour="ink2", wrap=True))
         whole.addWidget(Text(f"Causerie {version}", face="caption", colour="ink3"))
         area = scrolling(content, "How it works")

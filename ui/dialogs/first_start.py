@@ -29,7 +29,7 @@ from ui.dialogs.sheet import field_label, problem_line, say_problem
 from ui.icons import draw_app_icon, draw_icon
 from ui.tasks import Tasks
 from ui.theme import Radius, current_theme, initials, theme_changed
-from ui.words import one_line
+from ui.words import key_words, one_line
 
 _CARD_WIDTH = 440
 _CARD_HEIGHT = 560
@@ -205,7 +205,7 @@ class ConversationStep(Step):
         self.who.setText(name)
         self.fingerprint.setText(identity.fingerprint)
         self.kept.words.setText(
-            f"Messages are kept encrypted on this device. The key is in: {identity.key_storage}."
+            f"Messages are kept encrypted on this device. {key_words(identity.key_storage)}"
         )
 
 

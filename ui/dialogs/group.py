@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QTextOption
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLineEdit,
+    QMenu,
     QPlainTextEdit,
     QScrollArea,
     QVBoxLayout,
@@ -25,6 +26,8 @@ from ui.words import count, one_line, present_members
 
 _SAID_COPIED_MS = 2500
 _LIST_HEIGHT = 360
+_BREAK = "\u200b"
+"""Where a line may end, without width."""
 
 
 class CreateGroup(Sheet):
@@ -91,6 +94,7 @@ class InviteLink(Sheet):
         self.link.setReadOnly(True)
         self.link.setProperty("kind", "field")
         self.link.setTabChangesFocus(True)
+        self.link.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.link.setFixedHeight(96)
         self.body.addWidget(field_label("Invitation link", self.link))
         self.body.addWidget(self.link)
@@ -130,9 +134,33 @@ def _fingerprints(conversation: ConversationView) -> QWidget:
     return box
 
 
+class Breakable(Text):
+    """Letters without spaces, which break where the line ends and are copied as they were."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, face="code", colour="ink", wrap=True)
+
+    def setText(self, text: str) -> None:
+        self._plain = text
+        self.setAccessibleName(text)
+        super().setText(text if " " in text else _BREAK.join(text))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy) and self.hasSelectedText():
+            QGuiApplication.clipboard().setText(self.selectedText().replace(_BREAK, ""))
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Copy", lambda: QGuiApplication.clipboard().setText(self._plain))
+        menu.popup(event.globalPos())
+
+
 def selectable(text: str) -> Text:
     """A fingerprint or an address, in fixed-width letters, that can be copied."""
-    shown = Text(one_line(text, 200), face="code", colour="ink", wrap=True)
+    shown = Breakable(one_line(text, 200))
     shown.setTextInteractionFlags(
         Qt.TextInteractionFlag.TextSelectableByMouse
         | Qt.TextInteractionFlag.TextSelectableByKeyboard

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import InvitePreview
@@ -72,6 +73,18 @@ class InviteCard(Card):
         self.setAccessibleName(f"Invitation to {group}. {inviter}")
 
 
+class _LinkField(QPlainTextEdit):
+    """Several lines high, but a link has only one: Enter means done."""
+
+    entered = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self.entered.emit()
+        else:
+            super().keyPressEvent(event)
+
+
 class JoinForm(QWidget):
     """The field with its live answer; used by the sheet and by the first start."""
 
@@ -81,7 +94,8 @@ class JoinForm(QWidget):
         super().__init__()
         self._preview = preview
         self.invite: InvitePreview | None = None
-        self.field = QPlainTextEdit()
+        self.field = _LinkField()
+        self.field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.field.setProperty("kind", "field")
         self.field.setTabChangesFocus(True)
         self.field.setPlaceholderText("Paste the link you were given")
@@ -150,6 +164,7 @@ class Join(Sheet):
         self.confirm = self.add_button("Join", kind="primary")
         self.confirm.setDefault(True)
         self.confirm.clicked.connect(self._submit)
+        self.form.field.entered.connect(self.confirm.click)
         self.form.judged.connect(self._judged)
         self._judged()
         self.form.field.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -157,7 +172,6 @@ class Join(Sheet):
     def _judged(self) -> None:
         self.confirm.rename(self.form.action_words())
         self.confirm.setEnabled(self.form.invite is not None)
-        self.adjustSize()
 
     def _submit(self) -> None:
         if self.form.invite is None:

@@ -6,7 +6,7 @@ is awaited.  Closing it in any way answers no.
 
 import asyncio
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -70,6 +70,27 @@ class Sheet(QDialog):
         self.finished.connect(settle)
         self.open()
         return await answer
+
+    def setVisible(self, visible: bool) -> None:
+        """As high as it needs before it is there: a window manager may lose it otherwise."""
+        if visible:
+            self._fit_height()
+        super().setVisible(visible)
+
+    def event(self, event: QEvent) -> bool:
+        """Qt never shrinks a dialog, and makes one too small whose texts wrap."""
+        handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest and self.isVisible():
+            self._fit_height()
+        return handled
+
+    def _fit_height(self) -> None:
+        self._whole.activate()
+        height = self._whole.totalHeightForWidth(self.width())
+        room = self.screen().availableGeometry().height()
+        height = min(max(height, self.minimumHeight()), room)
+        if height != self.height():
+            self.resize(self.width(), height)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         QPainter(self).fillRect(self.rect(), current_theme().surface)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from PySide6.QtCore import QObject, Qt, Signal, SignalInstance
-from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QStyleFactory
 
 from ui.theme.avatars import avatar_index
@@ -81,6 +81,7 @@ def set_theme(app: QApplication, mode: ThemeMode, *, text_percent: int = 100) ->
     if theme is _current:
         return theme
     _current = theme
+    _desktop_palette()
     if app.style().objectName() != "fusion":
         app.setStyle(QStyleFactory.create("Fusion"))
     app.setPalette(palette_of(theme))
@@ -92,7 +93,20 @@ def set_theme(app: QApplication, mode: ThemeMode, *, text_percent: int = 100) ->
 
 def system_mode() -> ThemeMode:
     """What the desktop asks for, where it says so; light otherwise."""
-    hints = QGuiApplication.styleHints()
-    if hints.colorScheme() is Qt.ColorScheme.Dark:
-        return ThemeMode.DARK
-    return ThemeMode.LIGHT
+    match QGuiApplication.styleHints().colorScheme():
+        case Qt.ColorScheme.Dark:
+            return ThemeMode.DARK
+        case Qt.ColorScheme.Light:
+            return ThemeMode.LIGHT
+        case _:
+            return ThemeMode.DARK if is_dark(_desktop_palette()) else ThemeMode.LIGHT
+
+
+def is_dark(palette: QPalette) -> bool:
+    return palette.windowText().color().lightness() > palette.window().color().lightness()
+
+
+@cache
+def _desktop_palette() -> QPalette:
+    """As the desktop gave it: first called before our own palette is set."""
+    return QPalette(QGuiApplication.palette())

@@ -5,13 +5,14 @@ when the width changes.  Texts are foreign: what is very long is folded, and lin
 even when unfolded, so that no single message can make a frame slow.
 """
 
+import re
 import unicodedata
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QFont, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import QFont, QFontMetricsF, QTextCharFormat, QTextLayout, QTextOption
 
 from engine.events import MessageKind, MessageView
 from ui.theme import Theme
@@ -24,6 +25,10 @@ MAX_LAYOUTS = 2000
 FOLDED_UNITS = 4000
 FOLDED_LINES = 40
 UNFOLDED_LINES = 2000
+_TAB_SPACES = 4
+_STACK = re.compile(
+    r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4}"
+)
 _DISPLAYED = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\ufffd")
 _DISPLAYED |= {ord("\n"): "\u2028", ord("\r"): "\u200b", ord("\t"): "\t"}
 """Qt breaks one paragraph at line separators; other control characters are made visible."""
@@ -38,6 +43,8 @@ class Body:
     height: float
     last_line_width: float
     right_to_left: bool
+    stacked: bool
+    """Marks are piled up on a letter, higher than a line."""
     folded: bool
     """There is more text than is laid out."""
 
@@ -105,6 +112,7 @@ def _shaped(message: MessageView, *, unfolded: bool, theme: Theme) -> QTextLayou
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
     option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
+    option.setTabStopDistance(_TAB_SPACES * QFontMetricsF(font).horizontalAdvance(" "))
     layout.setTextOption(option)
     layout.setCacheEnabled(True)
     layout.setFormats(_formats(message, len(utf16(shown)) // 2, theme))
@@ -131,7 +139,15 @@ def _broken(layout: QTextLayout, width: float, *, unfolded: bool, theme: Theme) 
     natural, height, last, complete = _break_into(layout, width, most, theme)
     if right_to_left:  # Lines hang on the right edge, so the edge must be where the text ends.
         natural, height, last, complete = _break_into(layout, natural + 1, most, theme)
-    return Body(layout, natural, height, last, right_to_left, not complete)
+    return Body(
+        layout=layout,
+        width=natural,
+        height=height,
+        last_line_width=last,
+        right_to_left=right_to_left,
+        stacked=_STACK.search(layout.text()) is not None,
+        folded=not complete,
+    )
 
 
 def _break_into(

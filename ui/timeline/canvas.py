@@ -44,6 +44,8 @@ class TimelineCanvas(QAbstractScrollArea):
         self.pointer = Pointer(self.scene, self.selection)
         self.focus_key: RowKey | None = None
         self._band_key: RowKey | None = None
+        self.ring_over: set[RowKey] = set()
+        """Messages that arrived late and were looked at since."""
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -276,6 +278,7 @@ class TimelineCanvas(QAbstractScrollArea):
             selected=selected,
             hovered=hover.part if hover is not None and hover.key == key else None,
             band=1.0 if key == self._band_key else 0.0,
+            ringed=key not in self.ring_over,
         )
 
     def _paint_day(self, rows: RowPainter) -> None:

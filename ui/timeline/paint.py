@@ -32,6 +32,8 @@ class Look:
     hovered: Part | None = None
     band: float = 0.0
     """Strength of the band behind a message that was jumped to, 0 to 1."""
+    ringed: bool = True
+    """Whether a message that arrived late still says so."""
 
 
 PLAIN = Look()
@@ -92,7 +94,7 @@ class RowPainter:
             fill, line, ink, meta = theme.own, theme.ownLine, theme.ownInk, theme.ownMeta
         else:
             fill, line, ink, meta = theme.surface, theme.line, theme.ink, theme.ink3
-        self._bead_of(row, box)
+        self._bead_of(row, box, ringed=look.ringed)
         if message.waiting:
             self._dashed_bubble(row, box.bubble, fill)
         else:
@@ -102,7 +104,11 @@ class RowPainter:
             at = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
             self._text(box.name_rect, box.name, strong(theme.type.label), colour, at)
         p.setPen(ink)
+        if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
+            p.setClipRect(box.bubble)
         box.body.layout.draw(p, box.body_at, self._selection(look))
+        if box.body.stacked:
+            p.setClipping(False)
         self._meta(box, meta)
         for part, rect in box.parts:
             self._part(part, rect, hovered=look.hovered is part)
@@ -168,14 +174,14 @@ class RowPainter:
             )
             draw_glyph(self._p, meta.glyph, at, colour, scale=self._scale)
 
-    def _bead_of(self, row: MessageRow, box: BubbleBox) -> None:
+    def _bead_of(self, row: MessageRow, box: BubbleBox, *, ringed: bool) -> None:
         theme, g, message = self._theme, self._g, row.message
         if not message.is_own and row.first:
-            self._avatar(row, box)
+            self._avatar(row, box, ringed=message.late and ringed)
             return
         y = box.bubble.top() + min(box.bubble.height() / 2, 17 * self._scale)
         glyph = None if message.delivery is None else glyph_of(message.delivery)
-        if message.late:
+        if message.late and ringed:
             self._bead(y, radius=g.bead, fill=theme.late)
             self._ring(y, g.bead + 2.75)
         elif message.waiting:
@@ -189,7 +195,7 @@ class RowPainter:
         else:
             self._bead(y, radius=3 * self._scale, fill=theme.thread)
 
-    def _avatar(self, row: MessageRow, box: BubbleBox) -> None:
+    def _avatar(self, row: MessageRow, box: BubbleBox, *, ringed: bool) -> None:
         g, p = self._g, self._p
         rect = QRectF(g.left, box.bubble.top(), g.avatar, g.avatar)
         p.setPen(Qt.PenStyle.NoPen)
@@ -201,7 +207,7 @@ class RowPainter:
             self._theme, message.sender_id, message.sender_name, g.avatar, scale
         )
         p.drawPixmap(rect.topLeft(), picture)
-        if message.late:
+        if ringed:
             self._ring(rect.center().y(), g.avatar / 2 + 2.25)
 
     def _ring(self, y: float, radius: float) -> None:

@@ -19,7 +19,7 @@ from ui.timeline.interaction import TimelineInteraction
 from ui.timeline.loaded import Placement
 from ui.timeline.paging import Load, Pager, PageSource
 from ui.timeline.reading import Reading
-from ui.timeline.rows import message_key, message_of
+from ui.timeline.rows import RowKey, message_key, message_of
 from ui.timeline.words import spoken_message
 
 _PAGE_AHEAD = 50
@@ -30,6 +30,8 @@ _MOST_SAID = 3
 """More messages at once are not read out: nobody could follow."""
 _MAX_WAITING_EVENTS = 5000
 _TARGET_SHARE = 0.3
+RING_MS = 6000
+"""How long a message that arrived late is marked once somebody sees it."""
 
 
 class TimelineView(TimelineInteraction):
@@ -58,6 +60,8 @@ class TimelineView(TimelineInteraction):
         self._target: Position | float | None = None
         self._frame = self._timer(self.show_changes, single=True)
         self._seen_soon = self._timer(self.note_seen, single=True)
+        self._ring_over_soon = self._timer(self.end_rings, single=True)
+        self._rings_seen: set[RowKey] = set()
         self.destroyed.connect(self._pager.close)
         self.late_chip.clicked.connect(self.go_to_late)
         self.late_chip.dismissed.connect(self._dismiss_late)
@@ -88,6 +92,8 @@ class TimelineView(TimelineInteraction):
         self.focus_key, self._target = None, None
         self._waiting_events.clear()
         self._arrived.clear()
+        self._rings_seen.clear()
+        self.ring_over.clear()
         self.selection.clear()
         self.pointer.reset()
         self.scene.start()
@@ -345,6 +351,9 @@ class TimelineView(TimelineInteraction):
             for p in self.scene.placed
             if p.bottom <= limit and (message := message_of(p.row)) is not None
         ]
+        self._rings_seen |= {message_key(m.message_id) for m in whole if m.late} - self.ring_over
+        if self._rings_seen and not self._ring_over_soon.isActive():
+            self._ring_over_soon.start(RING_MS)
         before = self._reading.late, self._reading.unread
         marker = self._reading.seen(whole, self.scene.loaded)
         if self.scene.placing.sticks:
@@ -354,6 +363,12 @@ class TimelineView(TimelineInteraction):
             self.jump_button.show_unread(self._reading.unread)
         if marker is not None:
             self.visibleUpTo.emit(marker)
+
+    def end_rings(self) -> None:
+        """What was marked as late has been looked at for a while."""
+        self.ring_over |= self._rings_seen
+        self._rings_seen.clear()
+        self.viewport().update()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

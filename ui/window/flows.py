@@ -155,7 +155,7 @@ class Flows(QObject):
     def how_it_works(self, version: str) -> None:
         async def flow() -> None:
             identity = self._engine.identity()
-            stored = "not made yet" if identity is None else identity.key_storage
+            stored = "" if identity is None else identity.key_storage
             await self._ask(HowItWorks(version, stored, self._window))
 
         self._start("show how it works", flow)

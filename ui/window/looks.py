@@ -23,6 +23,9 @@ class Looks:
         self._settings.text_percent = percent
         self.apply()
 
+    def choose_notifications(self, wanted: bool) -> None:
+        self._settings.notifications = wanted
+
     def choose_previews(self, shown: bool) -> None:
         self._settings.show_message_text = shown
 

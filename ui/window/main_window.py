@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from PySide6.QtCore import QByteArray, Qt, QUrl, Signal
-from PySide6.QtGui import QCloseEvent, QDesktopServices
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
@@ -130,6 +130,11 @@ class MainWindow(QMainWindow):
         menu.add_appearance(self._settings, self.looks.choose)
         menu.add_text_size(self.looks.step_text_size)
         menu.add_choice(
+            "Notifications",
+            on=self._settings.notifications,
+            changed=self.looks.choose_notifications,
+        )
+        menu.add_choice(
             "Show text in notifications",
             on=self._settings.show_message_text,
             changed=self.looks.choose_previews,
@@ -153,7 +158,7 @@ class MainWindow(QMainWindow):
         self.first_start.identity_created.connect(self._show_connection)
         self.first_start.later_requested.connect(self._show_body)
         self.flows.open_requested.connect(self._open_when_known)
-        self.flows.quit_agreed.connect(self._leave)
+        self.flows.quit_agreed.connect(self.close_at_once)
         self.model.totals_changed.connect(self._show_totals)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
         self.router.connection_changed.connect(self._show_connection)
@@ -161,6 +166,7 @@ class MainWindow(QMainWindow):
         self.body.mode_changed.connect(self._show_mode)
         self.body.list_width_changed.connect(self._keep_list_width)
         theme_changed.connect(self.body.refit)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._desktop_changed)
         header, pane = self.pane.header, self.pane
         header.back_requested.connect(self._back)
         header.invite_requested.connect(lambda: self._with_open(self.flows.invite))
@@ -227,8 +233,13 @@ class MainWindow(QMainWindow):
     def _ask_to_close(self) -> None:
         self.close()
 
-    def _leave(self) -> None:
+    def close_at_once(self) -> None:
+        """Without questions; what waits to be sent is on disk.  Harmless once it is closed."""
+        if self._leaving:
+            return
         self._leaving = True
+        if self.flows.sheet is not None:
+            self.flows.sheet.reject()
         self.close()
 
     # --- which conversation -----------------------------------------------------------------------
@@ -248,7 +259,7 @@ class MainWindow(QMainWindow):
             self.model.set_open(conversation_id)
             self.pane.header.show_typing(self.model.typing(conversation_id))
             self._settings.put("conversation", conversation_id)
-            self.setWindowTitle(f"{one_line(conversation.name, 60)} · Causerie")
+            self.setWindowTitle(f"{one_line(conversation.name, 60)} — Causerie")
         self.panel.select(conversation_id)
         self.main.setCurrentWidget(self.pane)
         self.pages.setCurrentWidget(self.body)
@@ -383,6 +394,10 @@ class MainWindow(QMainWindow):
                 action=again,
             )
         )
+
+    def _desktop_changed(self) -> None:
+        """Its colours turned, in the evening for example."""
+        self.looks.apply()
 
     def _notification_clicked(self, conversation_id: ConversationId) -> None:
         if self.isMinimized():

@@ -94,7 +94,7 @@ class EventRouter(QObject):
         if not event.notify or self._is_watched(message.conversation_id):
             return
         view: ConversationView | None = self._shown.model.conversation(message.conversation_id)
-        if view is not None:
+        if view is not None and self._shown.settings.notifications:
             show_text = self._shown.settings.show_message_text
             self._shown.notifications.tell(view, message, show_text=show_text)
 

@@ -9,14 +9,14 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 from engine.events import ConnectionLevel, ConnectionView, ConversationView
 from ui.controls import Area, Text, plain_tip
 from ui.theme import current_theme, theme_changed
-from ui.words import connection_line, connection_word, count, traffic
+from ui.words import connection_line, connection_word, count, shown_level, traffic
 
 _HEIGHT = 26
 _SHORT_BELOW = 640
 
 
 class Dot(QWidget):
-    """Filled green: good; filled amber: barely; hollow: no connection."""
+    """Filled green: good; filled amber: not settled yet; hollow: no connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class StatusStrip(Area):
 
     def show_connection(self, connection: ConnectionView) -> None:
         self._connection = connection
-        self._dot.show_level(connection.level)
+        self._dot.show_level(shown_level(connection))
         tip = plain_tip(connection.reason)
         self._link.setToolTip(tip)
         self._dot.setToolTip(tip)
