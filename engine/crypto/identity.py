@@ -9,7 +9,7 @@ is kept, and who this is for, is not known here.
 from base64 import b16encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import TypeAlias
 
@@ -86,6 +86,7 @@ def participant_id_of(public_key: bytes) -> ParticipantId:
     return ParticipantId(b16encode(digest[:_PARTICIPANT_ID_BYTES]).decode().lower())
 
 
+@lru_cache(maxsize=4096)
 def fingerprint_of(public_key: bytes) -> str:
     """30 digits in 6 groups of 5, about 99 bits: ``"01234 56789 …"``."""
     digest = sha256(tuple_bytes(_FINGERPRINT_DOMAIN, public_key)).digest()

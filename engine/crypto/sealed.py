@@ -64,7 +64,8 @@ MAX_ENVELOPE_BYTES = MAX_WAKU_MESSAGE_BYTES - 512
 MAX_SIGNED_PART_BYTES = (
     MAX_ENVELOPE_BYTES - MAX_HOLDINGS_BYTES - MAX_STATEMENTS * (MAX_STATEMENT_BYTES + 4) - 512
 )
-"""Leaves room for a repair response's own signature and holdings around it."""
+"""Leaves room for a repair response's own signature and holdings around it.  Nobody accepts more:
+what is logged can be repaired."""
 
 _SEAL_DOMAIN = "causerie/1/seal"
 _MESSAGE_DOMAIN = "causerie/1/message"
@@ -221,6 +222,8 @@ class SealedGroup:
     # --- inside ---------------------------------------------------------------------------------
 
     def _read_message(self, part: SignedPart, raw: bytes) -> Opened:
+        if len(raw) > MAX_SIGNED_PART_BYTES:
+            raise RemoteProtocolError("oversized", "nobody could repair it")
         self._check_signature(part, _MESSAGE_DOMAIN, part.sds_message)
         sender_id = participant_id_of(part.sender_public_key)
         if sds_sender_of(part.sds_message) != sender_id:

@@ -33,6 +33,7 @@ from engine.events import (
     EngineEvent,
     GapUpdated,
     GapView,
+    MemberView,
     MessageAdded,
     MessageChanged,
     TypingChanged,
@@ -41,7 +42,7 @@ from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.inbox import Inbox, Job, Work
 from engine.runtime.slice import Slice
-from engine.runtime.views import Members, conversation_view, message_view
+from engine.runtime.views import Members, conversation_view, member_views, message_view
 from engine.session.group import GroupSession
 from engine.session.types import (
     GapNoted,
@@ -63,8 +64,7 @@ STEPS_TO_SOCKET = 4
 """Turns of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
 MAX_JOBS_PER_SLICE = 128
 LONGEST_WAIT_MS = 60_000
-"""A deadline is looked at again by then: clocks are set, machines sleep, and no timer of a loop
-takes any number (a peer can make one that is 200 000 years away)."""
+"""Clocks are set, machines sleep, and timers refuse what a peer may choose: look again by then."""
 LEAST_ADVANCE_MS = 5
 """Between two looks at what is due, so that nothing can make the loop spin."""
 UNKNOWN_OUTCOME = "It is not known whether this was saved: the work was interrupted."
@@ -102,16 +102,14 @@ class ConversationRunner:
         self._session: GroupSession | None = None
         self._summary: ConversationSummary | None = None
         self._members: Members = {}
+        self._people: tuple[MemberView, ...] = ()
         self._advanced_s = 0.0
         self._ready = asyncio.Event()
 
     # --- asked from outside -------------------------------------------------------------------
 
     async def do(self, work: Work) -> MessageId | None:
-        """Run ``work`` on the session; returns once all that it wrote is durable.
-
-        Raises what the session refuses with, or StorageError; or, once closed, why it is closed.
-        """
+        """Run ``work``; returns once all that it wrote is durable, or raises why it is not."""
         return await self._inbox.ask(work)
 
     def offer(self, work: Work) -> None:
@@ -175,12 +173,12 @@ class ConversationRunner:
         """The row of the conversation list; None until the session is loaded."""
         if self._session is None or self._summary is None:
             return None
-        gap = self.gap()
+        gap, last = self.gap(), self._summary.last_message
         return conversation_view(
             self.group,
-            self.members,
             self._summary,
-            self._around.own_id,
+            people=self._people,
+            last_message=message_view(last, self._members, self._around.own_id) if last else None,
             missing=gap.missing if gap else 0,
         )
 
@@ -193,13 +191,14 @@ class ConversationRunner:
         """Build the session from the store; everything asked before waits, or is told why not."""
         reloaded = self._ready.is_set()
         try:
-            self._session, self._summary = await self._around.storage.run(self._load_all)
+            session, self._summary = await self._around.storage.run(self._load_all)
         except StorageError as error:
             self._inbox.fail_asked(error)
             raise
         finally:
             self._ready.set()
-        self._members = self._session.members()
+        self._session = session
+        self._note_members(session)
         if reloaded:
             self._tell_conversation()
 
@@ -361,7 +360,21 @@ class ConversationRunner:
         if not notes:
             return
         if any(isinstance(note, MembersNoted) for note in notes):
-            self._members = session.members()
+            self._note_members(session)
+        self._tell_rows(notes, rows)
+        if any(isinstance(note, GapNoted) for note in notes):
+            gap = GapUpdated(conversation_id=self.group.conversation_id, gap=session.gap())
+            self._around.publish(gap)
+        if any(isinstance(note, TypingNoted) for note in notes):
+            self._tell_typing(session)
+        if any(not isinstance(note, TypingNoted) for note in notes):
+            self._tell_conversation()
+
+    def _note_members(self, session: GroupSession) -> None:
+        self._members = session.members()
+        self._people = member_views(tuple(self._members.values()), self._around.own_id)
+
+    def _tell_rows(self, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]) -> None:
         publish = self._around.publish
         added: set[MessageId] = set()
         changed: dict[MessageId, None] = {}
@@ -376,12 +389,6 @@ class ConversationRunner:
             if message_id in rows and message_id not in added:
                 view = message_view(rows[message_id], self.members, self._around.own_id)
                 publish(MessageChanged(message=view))
-        if any(isinstance(note, GapNoted) for note in notes):
-            publish(GapUpdated(conversation_id=self.group.conversation_id, gap=session.gap()))
-        if any(isinstance(note, TypingNoted) for note in notes):
-            self._tell_typing(session)
-        if any(not isinstance(note, TypingNoted) for note in notes):
-            self._tell_conversation()
 
     def _tell_typing(self, session: GroupSession) -> None:
         names = tuple(self.members[who].name for who in session.typing_now() if who in self.members)

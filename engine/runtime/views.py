@@ -117,21 +117,20 @@ def member_views(members: Sequence[MemberRecord], own_id: ParticipantId) -> tupl
 
 def conversation_view(
     group: GroupRecord,
-    members: Members,
     summary: ConversationSummary,
-    own_id: ParticipantId,
     *,
+    people: tuple[MemberView, ...],
+    last_message: MessageView | None,
     missing: int,
 ) -> ConversationView:
-    last = summary.last_message
     return ConversationView(
         conversation_id=group.conversation_id,
         name=group.name,
-        members=member_views(tuple(members.values()), own_id),
+        members=people,
         unread=summary.unread,
         first_unread=summary.first_unread,
         muted=group.muted,
-        last_message=message_view(last, members, own_id) if last else None,
+        last_message=last_message,
         missing=missing,
         waiting_to_send=summary.waiting_to_send,
         failed=summary.failed,

@@ -80,12 +80,11 @@ from engine.session.types import (
     TypingNoted,
 )
 from engine.session.typing import TypingBoard
-from engine.session.wire import GroupWire, Verified
+from engine.session.wire import GroupWire, Verified, check_is_fresh
 
 CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
 
-EPHEMERAL_MAX_AGE_MS = 30_000
 NS_PER_MS = 1_000_000
 
 
@@ -212,6 +211,8 @@ class GroupSession:
             for statement in verified.opened.statements:
                 self._admit(statement, batch, now_ms=now_ms)
             self._accept(verified, batch, now_ms=now_ms)
+            if verified.content is None or self._channel.has_logged(verified.message.message_id):
+                self._wire.done_with(verified)
         except RemoteProtocolError as error:
             self._counters.add(f"group.{error.reason}")
         return batch.finish()
@@ -305,8 +306,8 @@ class GroupSession:
         if self._membership.record(opened.sender_id) is None:
             self._park(verified)
             return
-        if message.is_ephemeral and now_ms - opened.signed_ms > EPHEMERAL_MAX_AGE_MS:
-            raise RemoteProtocolError("ephemeral_stale")
+        if message.is_ephemeral:
+            check_is_fresh(opened.signed_ms, now_ms)
         repaired_by = opened.repaired_by
         if repaired_by is not None and not self._membership.is_member(repaired_by):
             repaired_by = None

@@ -4,9 +4,9 @@ Gives records, writes and first words; it performs nothing itself.  Everybody be
 join statement, which travels with all that they say; a newcomer also says it, a creator says that
 the group exists.
 
-Sequence numbers belong to an *instance*: one profile's stay in one group.  Who leaves and comes back
-has forgotten the numbers of before, so it is another instance; or what others hold of the old stay
-would count as holding what is said in the new one.
+Sequence numbers belong to an *instance*: one profile's stay in one group.  Who leaves and comes
+back has forgotten the numbers of before, so it is another instance; or what others hold of the old
+stay would count as holding what is said in the new one.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,12 +5,15 @@ signer is sender (``engine.crypto.sealed``), SDS shape, content shape.  It keeps
 conversation; who is a member and what happens with a message is the session's business.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.codec.content import decode_content
+from engine.codec.envelope import decode_envelope
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import Content
+from engine.core.errors import RemoteProtocolError
 from engine.core.invite import group_id_of
 from engine.core.ports import GroupRecord
 from engine.core.sds.types import Holdings, Message, SendPurpose
@@ -21,6 +24,11 @@ from engine.crypto.sealed import Opened, SealedGroup, content_topic_of
 from engine.session.types import Publish
 
 NS_PER_MS = 1_000_000
+EPHEMERAL_MAX_AGE_MS = 30_000
+EPHEMERAL_MAX_AHEAD_MS = 300_000
+"""As far as clocks may differ; what is signed for later could be sent again until then."""
+MAX_REMEMBERED = 4_096
+"""Envelopes that are known to be dealt with, about half a megabyte."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +42,8 @@ class Verified:
     message: Message
     content: Content | None
     waku_hash: WakuHash
+    header: bytes
+    """Of the seal: no two copies that an honest member makes have the same."""
 
     @property
     def size(self) -> int:
@@ -53,6 +63,7 @@ class GroupWire:
             epoch_id=group.epoch_id,
             epoch_key=group.epoch_key,
         )
+        self._done_with: OrderedDict[bytes, None] = OrderedDict()
         self.content_topic: ContentTopic = content_topic_of(group.epoch_key)
 
     def sign(self, message: Message, holdings: Holdings | None, now_ms: UnixMs) -> bytes:
@@ -92,8 +103,31 @@ class GroupWire:
 
     def open(self, payload: bytes, waku_hash: WakuHash) -> Verified:
         """Raises RemoteProtocolError with the reason for whatever does not check out."""
+        header, _ = decode_envelope(payload)
+        if header in self._done_with:
+            raise RemoteProtocolError("replayed")
         opened = self._sealed.open(payload)
         message = decode_message(opened.sds_bytes)
         is_content = not message.is_sync and not message.is_ephemeral
         content = decode_content(message.content or b"") if is_content else None
-        return Verified(opened=opened, message=message, content=content, waku_hash=waku_hash)
+        return Verified(
+            opened=opened, message=message, content=content, waku_hash=waku_hash, header=header
+        )
+
+    def done_with(self, verified: Verified) -> None:
+        """Nothing can come of this envelope any more.
+
+        Whoever hears the network, member or not, can send its bytes again and again: after this
+        they cost no more than a look.
+        """
+        self._done_with[verified.header] = None
+        if len(self._done_with) > MAX_REMEMBERED:
+            self._done_with.popitem(last=False)
+
+
+def check_is_fresh(signed_ms: UnixMs, now_ms: UnixMs) -> None:
+    """Raises RemoteProtocolError for an ephemeral message that somebody kept for later."""
+    if now_ms - signed_ms > EPHEMERAL_MAX_AGE_MS:
+        raise RemoteProtocolError("ephemeral_stale")
+    if signed_ms - now_ms > EPHEMERAL_MAX_AHEAD_MS:
+        raise RemoteProtocolError("ephemeral_ahead")

@@ -8,8 +8,10 @@ import pytest
 
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
 from engine.core.ports import StoreWrite
-from engine.core.types import ConversationId, MessageId, Position
+from engine.core.types import ConversationId, MessageId, Position, UnixMs
 from engine.events import ConversationRemoved, MessageKind, NoticeCleared, NoticeRaised
+from engine.session.group import GroupSession
+from engine.session.types import SessionTransition
 from tests.runtime.conftest import Person
 
 MakePerson = Callable[[str], Awaitable[Person]]
@@ -132,7 +134,7 @@ def test_a_command_in_the_same_slice_as_a_bug_is_answered_and_life_goes_on(play:
         group = await alice.engine.create_group("Tide")
         runner = alice.engine._runner(group)
 
-        def broken(*_: object) -> None:
+        def broken(_session: GroupSession, _now_ms: UnixMs) -> SessionTransition:
             raise ZeroDivisionError
 
         tasks: list[asyncio.Task[object]] = [

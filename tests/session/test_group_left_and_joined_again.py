@@ -13,9 +13,7 @@ def give(receiver: SessionParticipant, sent: list[Outgoing], at_ms: UnixMs) -> l
     return [out for item in sent for out in receiver.receive(item.payload, now_ms=at_ms)]
 
 
-def meet(
-    one: SessionParticipant, other: SessionParticipant, start_ms: int, seconds: int
-) -> UnixMs:
+def meet(one: SessionParticipant, other: SessionParticipant, start_ms: int, seconds: int) -> UnixMs:
     """Both live without loss for a while; returns the time then."""
     for now_ms in range(start_ms, start_ms + seconds * 1000, 250):
         for sender, receiver in ((one, other), (other, one)):

@@ -12,8 +12,8 @@ from engine.core.content import Leave, Text
 from engine.core.types import ConversationId, DeliveryState, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.runtime.views import message_view
-from engine.session.group import EPHEMERAL_MAX_AGE_MS
 from engine.session.types import Publish
+from engine.session.wire import EPHEMERAL_MAX_AGE_MS
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
 

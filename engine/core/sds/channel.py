@@ -136,6 +136,9 @@ class SdsChannel:
                 deadlines.append(parts.missing.next_request())
         return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
 
+    def has_logged(self, message_id: MessageId) -> bool:
+        return message_id in self._parts.log
+
     def snapshot(self) -> ChannelState:
         """All that is durable, as it would be loaded: for audits and tests, costs O(log)."""
         parts = self._parts

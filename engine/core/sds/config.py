@@ -73,6 +73,9 @@ class SdsConfig:
     repair_backoff_max_ms: int = 10 * MINUTE_MS
     """js asks once and never again."""
     repair_buffer: int = 1_000
+    repair_answers_per_sweep: int = 8
+    """Answers every ``sweep_spacing_ms``, however many are asked for: a request costs its sender
+    some bytes for each, an answer costs us up to a whole message."""
     repair_group_size: int = 128
     """Members per response group."""
     push_per_claim: int = 16

@@ -77,7 +77,7 @@ class Parts:
         """Include a received or sent content message in the filter; rolls it over when full."""
         if self.bloom.add(message_id):
             keep = self.bloom.keep_at_rebuild
-            ids = [entry.position.message_id for entry in self.log.newest(keep)]
+            ids = self.log.newest_ids(keep)
             waiting = (entry.message.message_id for entry in self.incoming.entries())
             ids.extend(islice(waiting, max(keep - len(ids), 0)))
             self.bloom.rebuild(islice(dict.fromkeys([message_id, *ids]), keep))
@@ -110,7 +110,7 @@ class Parts:
         """Send again what others lack."""
         if not self.online:
             return
-        for message_id, lacking in self.answers.take_due(step.now_ms, self.config.sweep_batch):
+        for message_id, lacking in self.answers.take_due(step.now_ms):
             if lacking is not None and not any(
                 self._still_lacks(participant_id, message_id) for participant_id in lacking
             ):
@@ -207,7 +207,7 @@ def _restore_bloom(parts: Parts) -> None:
     total = len(parts.log) + len(parts.incoming)
     capacity = parts.config.bloom_capacity
     keep = total if total <= capacity else capacity // 2 + total % (capacity // 2)
-    ids = [entry.position.message_id for entry in parts.log.newest(keep)]
+    ids = parts.log.newest_ids(keep)
     waiting = (entry.message.message_id for entry in parts.incoming.entries())
     ids.extend(islice(waiting, max(keep - len(ids), 0)))
     parts.bloom.rebuild(ids)

@@ -63,6 +63,8 @@ class RepairAnswers:
         self._serial = 0
         """Breaks ties: what was planned first goes first."""
         self._answered: dict[MessageId, UnixMs] = {}
+        self._slice_ms = UnixMs(0)
+        self._left_of_slice = config.repair_answers_per_sweep
 
     def __len__(self) -> int:
         return len(self._planned)
@@ -86,18 +88,21 @@ class RepairAnswers:
             at_ms, _, message_id = self._due[0]
             planned = self._planned.get(message_id)
             if planned is not None and planned[0] == at_ms:
-                return at_ms
+                if self._left_of_slice:
+                    return at_ms
+                return max(at_ms, UnixMs(self._slice_ms + self._config.sweep_spacing_ms))
             heappop(self._due)
         return None
 
-    def take_due(
-        self, now_ms: UnixMs, limit: int
-    ) -> Iterable[tuple[MessageId, set[ParticipantId] | None]]:
+    def take_due(self, now_ms: UnixMs) -> Iterable[tuple[MessageId, set[ParticipantId] | None]]:
         """What is to be sent now, each with the members that lacked it (None: asked by id)."""
-        for _ in range(limit):
+        if not self._slice_ms <= now_ms < self._slice_ms + self._config.sweep_spacing_ms:
+            self._slice_ms, self._left_of_slice = now_ms, self._config.repair_answers_per_sweep
+        while self._left_of_slice:
             at = self.next_deadline()
             if at is None or at > now_ms:
                 return
+            self._left_of_slice -= 1
             message_id = heappop(self._due)[2]
             yield message_id, self._planned.pop(message_id)[1]
 

@@ -1,0 +1,174 @@
+"""Junk in masses, and clocks that jump: the loop keeps turning, what is due is done, nothing spins.
+
+The loop of these tests takes no timer that the window's would not take: Qt counts milliseconds in
+32 bits.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from pathlib import Path
+from typing import TypeVarTuple
+
+import pytest
+
+from engine.core.types import UnixMs, WakuHash
+from engine.core.waku import WakuMessage
+from engine.events import EngineEvent, MessageAdded, MessageChanged
+from engine.network.memory import MemoryNetwork
+from tests.runtime.conftest import Person
+
+Ts = TypeVarTuple("Ts")
+YEAR_MS = 365 * 24 * 3_600_000
+QT_LONGEST_MS = 2**31 - 1
+
+
+class QtLikeLoop(asyncio.SelectorEventLoop):
+    """Counts its turns, and refuses the timers that Qt refuses."""
+
+    turns = 0
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        if (when - self.time()) * 1000 > QT_LONGEST_MS:
+            raise OverflowError("Python int too large to convert to C int")
+        return super().call_at(when, callback, *args, context=context)
+
+    def _run_once(self) -> None:
+        self.turns += 1
+        super()._run_once()  # type: ignore[misc]  # of BaseEventLoop, not in its stubs
+
+
+class Clocked(Person):
+    """A person whose clock can be set."""
+
+    ahead_ms = 0
+
+    def _now_ms(self) -> UnixMs:
+        return UnixMs(super()._now_ms() + self.ahead_ms)
+
+
+def play(scenario: Callable[[Clocked, Clocked], Coroutine[object, object, None]], at: Path) -> None:
+    """Alice and Bob, in a group that neither has been told about yet."""
+
+    async def whole() -> None:
+        network = MemoryNetwork()
+        alice, bob = Clocked("Alice", at, network), Clocked("Bob", at, network)
+        try:
+            await alice.start()
+            await bob.start()
+            async with asyncio.timeout(30):
+                await scenario(alice, bob)
+        finally:
+            await alice.engine.stop()
+            await bob.engine.stop()
+
+    with asyncio.Runner(loop_factory=QtLikeLoop) as runner:
+        runner.run(whole())
+
+
+def shows(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: isinstance(event, MessageAdded) and event.message.text == text
+
+
+def is_held(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, MessageChanged)
+        and event.message.text == text
+        and event.message.delivery is not None
+        and bool(event.message.delivery.held_by)
+    )
+
+
+def test_a_flood_of_junk_leaves_the_loop_turning_and_wishes_are_not_behind_it(
+    tmp_path: Path,
+) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        group = await alice.engine.create_group("Tide")
+        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        runner = alice.engine._runner(group)
+        topic = alice.engine._groups.content_topic(runner.group)
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, QtLikeLoop)
+        for _ in range(2_500):
+            junk = WakuMessage(payload=os.urandom(300), content_topic=topic, timestamp_ns=1)
+            runner.on_message(junk, WakuHash(bytes(32)))
+        assert alice.engine.counters()["runner.inbox_full"] >= 500
+        before = loop.turns
+        await alice.engine.send_text(group, "through the flood")
+        left = len(runner._inbox)
+        assert left > 1_000, "a wish does not wait for two thousand strangers"
+        await bob.until(shows("through the flood"))
+        for _ in range(100_000):
+            if not len(runner._inbox):
+                break
+            await asyncio.sleep(0)
+        assert loop.turns - before > 2_000 / 128
+        assert alice.engine.counters()["group.malformed"] >= 2_000
+
+    play(scenario, tmp_path)
+
+
+def test_what_is_due_is_done_although_the_inbox_is_never_empty(tmp_path: Path) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        group = await alice.engine.create_group("Tide")
+        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        runner = bob.engine._runner(group)
+        topic = bob.engine._groups.content_topic(runner.group)
+        junk = WakuMessage(payload=b"junk", content_topic=topic, timestamp_ns=1)
+        over = asyncio.Event()
+
+        async def flood() -> None:
+            while not over.is_set():
+                for _ in range(200):
+                    runner.on_message(junk, WakuHash(bytes(32)))
+                await asyncio.sleep(0)
+
+        flooding = asyncio.create_task(flood())
+        await alice.engine.send_text(group, "who holds this?")
+        await alice.until(is_held("who holds this?"))
+        over.set()
+        await flooding
+
+    play(scenario, tmp_path)
+
+
+def test_a_connection_that_comes_back_during_a_flood_is_noticed(tmp_path: Path) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        group = await alice.engine.create_group("Tide")
+        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        runner = alice.engine._runner(group)
+        topic = alice.engine._groups.content_topic(runner.group)
+        alice.transport.set_online(False)
+        await alice.engine.send_text(group, "written offline")
+        for _ in range(2_500):
+            junk = WakuMessage(payload=b"junk", content_topic=topic, timestamp_ns=1)
+            runner.on_message(junk, WakuHash(bytes(32)))
+        alice.transport.set_online(True)
+        await bob.until(shows("written offline"))
+
+    play(scenario, tmp_path)
+
+
+@pytest.mark.parametrize("jump_ms", [-YEAR_MS, YEAR_MS, -60_000, 8 * 3_600_000])
+def test_an_own_clock_that_jumps_keeps_the_engine_working(tmp_path: Path, jump_ms: int) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        group = await alice.engine.create_group("Tide")
+        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        await alice.engine.send_text(group, "before")
+        await bob.until(shows("before"))
+        alice.ahead_ms = bob.ahead_ms = jump_ms
+        for someone, other in ((alice, bob), (bob, alice)):
+            await someone.engine.send_text(group, f"after, {someone.name}")
+            if jump_ms > -300_000:
+                await other.until(shows(f"after, {someone.name}"))
+        assert "runner.crashed" not in alice.engine.counters()
+        assert "runner.crashed" not in bob.engine.counters()
+
+    play(scenario, tmp_path)
