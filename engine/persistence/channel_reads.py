@@ -9,12 +9,12 @@ import sqlite3
 from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
+from engine.core.sds.log_table import LogTable
 from engine.core.sds.types import (
     ChannelState,
     HistoryEntry,
     HolderEntry,
     IncomingEntry,
-    LogEntry,
     Message,
     MissingEntry,
     MissingState,
@@ -28,7 +28,6 @@ from engine.core.types import (
     InstanceId,
     MessageId,
     ParticipantId,
-    Position,
     UnixMs,
 )
 
@@ -104,20 +103,14 @@ def holder_of_row(row: HolderRow) -> HolderEntry:
     )
 
 
-def _read_log(connection: sqlite3.Connection, conversation: int) -> tuple[LogEntry, ...]:
-    cursor = connection.execute(
-        "SELECT lamport_timestamp, message_id, sender_id, retrieval_hint, instance_id, sequence "
-        "FROM log_entry WHERE conversation_key = ? ORDER BY lamport_timestamp, message_id",
-        (conversation,),
-    )
-    return tuple(
-        LogEntry(
-            position=Position(lamport_timestamp=lamport, message_id=message_id),
-            sender_id=sender_id,
-            retrieval_hint=hint,
-            author=_author(instance_id, sequence),
+def _read_log(connection: sqlite3.Connection, conversation: int) -> LogTable:
+    return LogTable.of_rows(
+        connection.execute(
+            "SELECT lamport_timestamp, message_id, sender_id, retrieval_hint, instance_id, "
+            "sequence FROM log_entry WHERE conversation_key = ? "
+            "ORDER BY lamport_timestamp, message_id",
+            (conversation,),
         )
-        for lamport, message_id, sender_id, hint, instance_id, sequence in cursor
     )
 
 

@@ -1,107 +1,141 @@
 """The local log's index: which messages were delivered, and in which order.
 
 Participant state and Resolve Conflicts of the specification: ascending by (Lamport timestamp,
-message id).  Only what the protocol asks for is in memory: ids, positions, senders, hints and
-authors' sequence numbers; content stays on disk.  A look-up is a dict access; an insertion is an
-append, or a binary search when a message comes late.
+message id).  Only what the protocol asks for is in memory, as columns: ids, positions, senders,
+hints and authors' sequence numbers; content stays on disk.  A look-up is a dict access; an
+insertion is an append, or a binary search when a message comes late.  The newest entries are kept
+as dependencies, ready for the next message.
 """
 
+from array import array
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
+from operator import ge
 
+from engine.core.sds.authors import Author
+from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import HistoryEntry, Holdings, LogEntry
-from engine.core.types import InstanceId, MessageId, ParticipantId, Position
-
-
-def _order(position: Position) -> tuple[int, MessageId]:
-    # Strings compare by code point, which is the order of their UTF-8 bytes.
-    return position.lamport_timestamp, position.message_id
-
-
-class _Author:
-    """One instance of an author: whose it is, what we hold of it, and under which ids."""
-
-    __slots__ = ("held", "ids", "owner")
-
-    def __init__(self, owner: ParticipantId) -> None:
-        self.owner = owner
-        self.held = SequenceSet()
-        self.ids: dict[int, MessageId] = {}
+from engine.core.types import InstanceId, MessageId
 
 
 class LogIndex:
     """Delivered messages by id, by position and by author."""
 
-    __slots__ = ("_authors", "_entries", "_order")
+    __slots__ = ("_authors", "_order", "_rows", "_table", "_tail")
 
     def __init__(self, entries: Iterable[LogEntry] = ()) -> None:
-        self._entries: dict[MessageId, LogEntry] = {}
-        self._order: list[Position] = []
-        self._authors: dict[InstanceId, _Author] = {}
-        for entry in entries:
-            self.insert(entry)
+        self._table = LogTable.of(entries)
+        self._rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
+        self._order = array("I", self._in_order())
+        """Row numbers, ascending by position."""
+        self._authors: dict[InstanceId, Author] = {}
+        self._tail: deque[HistoryEntry] | None = None
+        """The newest entries, as many as were asked for last; None = to be gathered again."""
+        self._note_authors()
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self._entries
+        return message_id in self._rows
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._rows)
 
     def get(self, message_id: MessageId) -> LogEntry | None:
-        return self._entries.get(message_id)
+        row = self._rows.get(message_id)
+        return None if row is None else self._table[row]
+
+    def lacking(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
+        """Those that are not in the log, in the order given."""
+        rows = self._rows
+        return [message_id for message_id in message_ids if message_id not in rows]
 
     def entries(self) -> Iterator[LogEntry]:
         """All of them, ascending by position; for snapshots and audits, never per message."""
-        return (self._entries[position.message_id] for position in self._order)
+        return map(self._table.__getitem__, self._order)
 
     def insert(self, entry: LogEntry) -> bool:
         """Add a message at its place; True = it came late, others lie behind it."""
-        position = entry.position
-        self._entries[position.message_id] = entry
-        self._note_author(entry)
-        if not self._order or _order(self._order[-1]) < _order(position):
-            self._order.append(position)
+        table, order, tail = self._table, self._order, self._tail
+        message_id = entry.position.message_id
+        lamport = entry.position.lamport_timestamp
+        newest = order[-1] if order else None
+        row = table.append(entry)
+        self._rows[message_id] = row
+        if entry.author is not None:
+            self._note_author(entry.author.instance_id, row)
+        if newest is None or (table.lamports[newest], table.ids[newest]) < (lamport, message_id):
+            order.append(row)
+            if tail is not None:
+                tail.append(_dependency(table, row))
             return False
-        self._order.insert(bisect_left(self._order, _order(position), key=_order), position)
+        order.insert(bisect_left(order, (lamport, message_id), key=self._place), row)
+        self._tail = None
         return True
 
     def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> None:
-        entry = self._entries[message_id]
-        self._entries[message_id] = replace(entry, retrieval_hint=retrieval_hint)
+        row = self._rows[message_id]
+        self._table.hints[row] = retrieval_hint
+        tail = self._tail
+        if tail is None:
+            return
+        for index in range(len(tail) - 1, -1, -1):  # Nearly always among the very newest.
+            if tail[index].message_id == message_id:
+                tail[index] = _dependency(self._table, row)
+                return
 
-    def newest(self, count: int) -> Iterator[LogEntry]:
-        """The newest entries, newest first."""
-        newest = islice(reversed(self._order), count)
-        return (self._entries[position.message_id] for position in newest)
+    def newest_ids(self, count: int) -> list[MessageId]:
+        """The newest messages, newest first."""
+        ids = self._table.ids
+        return [ids[row] for row in reversed(self._order[max(len(self._order) - count, 0) :])]
 
     def causal_history(self, count: int) -> tuple[HistoryEntry, ...]:
         """The newest entries as dependencies, oldest first."""
-        history = [
-            HistoryEntry(
-                message_id=entry.position.message_id,
-                retrieval_hint=entry.retrieval_hint,
-                sender_id=entry.sender_id,
-            )
-            for entry in self.newest(count)
-        ]
-        history.reverse()
-        return tuple(history)
+        tail = self._tail
+        if tail is None or tail.maxlen != count:
+            newest = self._order[max(len(self._order) - count, 0) :]
+            tail = deque((_dependency(self._table, row) for row in newest), maxlen=count)
+            self._tail = tail
+        return tuple(tail)
+
+    # --- order ---
+
+    def _place(self, row: int) -> tuple[int, MessageId]:
+        # Strings compare by code point, which is the order of their UTF-8 bytes.
+        return self._table.lamports[row], self._table.ids[row]
+
+    def _in_order(self) -> Iterable[int]:
+        """Row numbers of what was loaded: in order already, unless some Lamport times are equal."""
+        rows, lamports = range(len(self._table)), self._table.lamports
+        if any(map(ge, lamports, islice(lamports, 1, None))):
+            return sorted(rows, key=self._place)
+        return rows
 
     # --- authors' sequence numbers ---
 
-    def _note_author(self, entry: LogEntry) -> None:
-        if entry.author is None:
-            return
-        instance_id, sequence = entry.author.instance_id, entry.author.sequence
+    def _note_author(self, instance_id: InstanceId, row: int) -> None:
         # Re-inserted so that the dict's order is by latest activity.
-        author = self._authors.pop(instance_id, None) or _Author(entry.sender_id)
+        author = self._authors.pop(instance_id, None) or Author(self._table.senders[row])
         self._authors[instance_id] = author
-        if author.owner == entry.sender_id and sequence not in author.ids:
-            author.held.add(sequence)
-            author.ids[sequence] = entry.position.message_id
+        if author.owner == self._table.senders[row]:
+            author.note(self._table.sequences[row], row)
+
+    def _note_authors(self) -> None:
+        """All that was loaded; once per author, it is put in order of activity."""
+        table, authors, order = self._table, self._authors, self._order
+        latest: dict[InstanceId, int] = {}
+        for place, row in enumerate(order):
+            instance_id = table.instances[row]
+            if instance_id is None:
+                continue
+            author = authors.get(instance_id)
+            if author is None:
+                author = authors[instance_id] = Author(table.senders[row])
+            if author.owner == table.senders[row]:
+                author.note(table.sequences[row], row)
+            latest[instance_id] = place
+        self._authors = {key: authors[key] for key in sorted(latest, key=latest.__getitem__)}
 
     def held(self, instance_id: InstanceId) -> SequenceSet | None:
         author = self._authors.get(instance_id)
@@ -112,7 +146,8 @@ class LogIndex:
 
     def id_of(self, instance_id: InstanceId, sequence: int) -> MessageId | None:
         author = self._authors.get(instance_id)
-        return author.ids.get(sequence) if author else None
+        row = author.row_of(sequence) if author else None
+        return None if row is None else self._table.ids[row]
 
     def holdings(self, *, max_instances: int, max_ranges: int) -> Holdings:
         """What we state that we hold: recently active authors, their oldest ranges.
@@ -121,3 +156,7 @@ class LogIndex:
         """
         recent = islice(reversed(self._authors.items()), max_instances)
         return {instance_id: author.held.ranges(max_ranges) for instance_id, author in recent}
+
+
+def _dependency(table: LogTable, row: int) -> HistoryEntry:
+    return HistoryEntry(table.ids[row], table.hints[row], table.senders[row])

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 from engine.core.errors import RemoteProtocolError
-from engine.core.sds.claims import check_holdings
+from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
 from engine.core.sds.parts import MAX_LAMPORT, Parts
 from engine.core.sds.review import AckReview
 from engine.core.sds.step import Step
@@ -47,7 +47,8 @@ class Receiver:
         """Take one message.
 
         Raises RemoteProtocolError, before anything is changed: ``wrong_channel``, ``empty_id``,
-        ``lamport_too_large``, ``self_dependent``, ``id_mismatch``, ``no_kind``, ``bad_holdings``.
+        ``lamport_too_large``, ``self_dependent``, ``id_mismatch``, ``no_kind``, ``bad_holdings``,
+        ``bad_sequence``.
         """
         message = received.message
         self._check(received)
@@ -81,6 +82,8 @@ class Receiver:
             return
         if not 0 <= message.lamport_timestamp < MAX_LAMPORT:
             raise RemoteProtocolError("lamport_too_large")
+        if received.author is not None and not 0 < received.author.sequence < MAX_SEQUENCE:
+            raise RemoteProtocolError("bad_sequence")
         if received.holdings is not None:
             check_holdings(received.holdings)
         if message.content:

@@ -6,7 +6,7 @@ only then performs ``sends`` and publishes ``events``.  Whoever reads these type
 that crosses the border of the core; nothing here knows how bytes are sealed, stored or carried.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -242,8 +242,8 @@ class ChannelState:
     """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
 
     lamport_timestamp: int
-    log: tuple[LogEntry, ...] = ()
-    """Ascending by position."""
+    log: Sequence[LogEntry] = ()
+    """Ascending by position; of many, a ``LogTable``."""
     outgoing: tuple[OutgoingEntry, ...] = ()
     incoming: tuple[IncomingEntry, ...] = ()
     missing: tuple[MissingEntry, ...] = ()

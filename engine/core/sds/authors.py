@@ -1,0 +1,49 @@
+"""One instance of an author: whose it is, and which of its messages lie where in the log.
+
+Sequence numbers count 1, 2, 3 and so on, so where they do, four bytes per message are enough; a
+number far from all others, which only somebody hostile or a lost past makes, is kept apart.  What
+the log's rows are is not known here.
+"""
+
+from array import array
+
+from engine.core.sds.sequences import SequenceSet
+from engine.core.types import ParticipantId
+
+_NOWHERE = 2**32 - 1
+_NEAR = 64
+"""A number at most this far beyond the last leaves room for those between."""
+
+
+class Author:
+    """The sequence numbers of one instance."""
+
+    __slots__ = ("_apart", "_rows", "held", "owner")
+
+    def __init__(self, owner: ParticipantId) -> None:
+        self.owner = owner
+        self.held = SequenceSet()
+        self._rows = array("I", (_NOWHERE,))
+        """The log's row by sequence number."""
+        self._apart: dict[int, int] = {}
+
+    def note(self, sequence: int, row: int) -> None:
+        """The message with this number is in that row; the first one counts."""
+        rows, beyond = self._rows, sequence - len(self._rows)
+        if beyond == 0 and not self._apart:
+            rows.append(row)
+        elif self.row_of(sequence) is not None:
+            return
+        elif -len(rows) <= beyond < 0:
+            rows[sequence] = row
+        elif 0 <= beyond < _NEAR:
+            rows.extend([_NOWHERE] * beyond)
+            rows.append(row)
+        else:
+            self._apart[sequence] = row
+        self.held.add(sequence)
+
+    def row_of(self, sequence: int) -> int | None:
+        """Where the message with this number lies."""
+        row = self._rows[sequence] if 0 <= sequence < len(self._rows) else _NOWHERE
+        return self._apart.get(sequence) if row == _NOWHERE else row

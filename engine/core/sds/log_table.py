@@ -1,0 +1,141 @@
+"""A log as columns: what a store hands over at start, a million entries at a time.
+
+An object for every entry would cost a start more time and memory than all of its other work.  Read
+from outside a table is a sequence of ``LogEntry``, each made when it is looked at.  Senders and
+instances repeat, so each is kept once.  Order and look-up by id are not its business.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias, TypeVar, overload
+
+from engine.core.sds.types import LogEntry
+from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
+
+Row: TypeAlias = tuple[
+    int, MessageId, ParticipantId, bytes | None, InstanceId | None, int | None
+]  # fmt: skip
+"""Lamport timestamp, id, sender, retrieval hint, and the author's instance and sequence if any."""
+
+_T = TypeVar("_T")
+_CHUNK = 4_096
+_NO_SEQUENCE = -1
+
+
+class LogTable(Sequence[LogEntry]):
+    """Log entries by number, in the order in which they were added."""
+
+    __slots__ = (
+        "hints",
+        "ids",
+        "instances",
+        "known_instances",
+        "known_senders",
+        "lamports",
+        "senders",
+        "sequences",
+    )
+
+    def __init__(self) -> None:
+        self.lamports = array("q")
+        self.ids: list[MessageId] = []
+        self.senders: list[ParticipantId] = []
+        self.hints: list[bytes | None] = []
+        self.instances: list[InstanceId | None] = []
+        self.sequences = array("q")
+        self.known_senders: dict[ParticipantId, ParticipantId] = {}
+        self.known_instances: dict[InstanceId | None, InstanceId | None] = {}
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Row]) -> "LogTable":
+        """Columns from rows, a chunk at a time."""
+        table, rows = cls(), iter(rows)
+        while chunk := list(islice(rows, _CHUNK)):
+            lamports, ids, senders, hints, instances, sequences = zip(*chunk, strict=True)
+            table.lamports.extend(lamports)
+            table.ids.extend(ids)
+            table.senders.extend(_shared(senders, table.known_senders))
+            table.hints.extend(hints)
+            table.instances.extend(_shared(instances, table.known_instances))
+            table.sequences.extend(_NO_SEQUENCE if n is None else n for n in sequences)
+        return table
+
+    @classmethod
+    def of(cls, entries: Iterable[LogEntry]) -> "LogTable":
+        """The same entries in a table of its own."""
+        table = cls()
+        if isinstance(entries, LogTable):
+            table.lamports = entries.lamports[:]
+            table.ids = entries.ids[:]
+            table.senders = entries.senders[:]
+            table.hints = entries.hints[:]
+            table.instances = entries.instances[:]
+            table.sequences = entries.sequences[:]
+            table.known_senders = dict(entries.known_senders)
+            table.known_instances = dict(entries.known_instances)
+        else:
+            for entry in entries:
+                table.append(entry)
+        return table
+
+    def append(self, entry: LogEntry) -> int:
+        """Add one entry; returns its number."""
+        position, sender_id, author = entry.position, entry.sender_id, entry.author
+        number = len(self.ids)
+        self.lamports.append(position.lamport_timestamp)
+        self.ids.append(position.message_id)
+        self.senders.append(self.known_senders.setdefault(sender_id, sender_id))
+        self.hints.append(entry.retrieval_hint)
+        if author is None:
+            self.instances.append(None)
+            self.sequences.append(_NO_SEQUENCE)
+        else:
+            instance_id = author.instance_id
+            self.instances.append(self.known_instances.setdefault(instance_id, instance_id))
+            self.sequences.append(author.sequence)
+        return number
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, number: int) -> LogEntry: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> tuple[LogEntry, ...]: ...
+
+    def __getitem__(self, number: int | slice) -> LogEntry | tuple[LogEntry, ...]:
+        if isinstance(number, slice):
+            return tuple(self[index] for index in range(*number.indices(len(self))))
+        instance_id = self.instances[number]
+        return LogEntry(
+            position=Position(lamport_timestamp=self.lamports[number], message_id=self.ids[number]),
+            sender_id=self.senders[number],
+            retrieval_hint=self.hints[number],
+            author=(
+                None
+                if instance_id is None
+                else AuthorSequence(instance_id=instance_id, sequence=self.sequences[number])
+            ),
+        )
+
+    def __iter__(self) -> Iterator[LogEntry]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any sequence of the same entries."""
+        if not isinstance(other, LogTable | tuple | list):
+            return NotImplemented
+        return len(self) == len(other) and all(map(_same, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+
+def _same(one: object, other: object) -> bool:
+    return one == other
+
+
+def _shared(values: Sequence[_T], seen: dict[_T, _T]) -> Iterator[_T]:
+    """The same values, equal ones as one object."""
+    return map(seen.setdefault, values, values)
