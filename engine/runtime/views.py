@@ -1,8 +1,9 @@
 """Stored rows and membership → the read models that listeners are given.
 
-The delivery state is derived at every read from what only ever grows (who holds it) and from the
-audience, so it cannot move backwards: a message's audience is everybody who had joined when it was
-sent and has not left, and whoever proved to hold it since.
+The delivery state is derived at every read from what only ever grows, who holds the message, and
+from its audience: the members who had joined when it was sent, and whoever proved to hold it since,
+also if they left.  So nobody's leaving moves it backwards; nor does a join that we hear of late,
+because that everybody held it is written down when it is first known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,13 +57,15 @@ def message_view(stored: StoredMessage, members: Members, own_id: ParticipantId)
 def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId) -> DeliveryView:
     certain = {h.participant_id for h in stored.holders if h.source is not HolderSource.BLOOM}
     maybe = {h.participant_id for h in stored.holders} - certain
-    audience = audience_of(members, own_id, certain, sent_ms=stored.record.sent_ms)
     base = stored.delivery.state if stored.delivery else DeliveryState.SENT
+    audience = audience_of(members, own_id, certain, sent_ms=stored.record.sent_ms)
+    if base is DeliveryState.HELD:
+        audience = [who for who in audience if who in certain]
     held_by = tuple(who for who in audience if who in certain)
     maybe_held_by = tuple(who for who in audience if who in maybe)
-    if audience and len(held_by) == len(audience):
+    if base is DeliveryState.HELD or (audience and len(held_by) == len(audience)):
         state = DeliveryState.HELD
-    elif held_by or maybe_held_by:
+    elif certain or maybe:
         state = DeliveryState.POSSIBLY_HELD
     else:
         state = base
@@ -86,8 +89,7 @@ def audience_of(
         who
         for who, member in members.items()
         if who != own_id
-        and member.left_ms is None
-        and (member.joined_ms <= sent_ms or who in certain)
+        and (who in certain or (member.left_ms is None and member.joined_ms <= sent_ms))
     ]
 
 

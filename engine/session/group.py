@@ -14,10 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from engine.codec.content import (
-    encode_content,
-    encode_ephemeral,
-)
+from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.join import decode_join, verify_join
 from engine.codec.message_id import message_id_in
 from engine.core.content import NONCE_BYTES, Body, Content, Join, Leave, Typing
@@ -128,6 +125,7 @@ class GroupSession:
         self._typing = TypingBoard()
         self._narrator = Narrator(
             seed.group.conversation_id,
+            others=lambda: self._membership.member_ids() - {seed.identity.participant_id},
             typing=self._typing,
             state=seed.state,
             counters=counters,

@@ -1,11 +1,11 @@
 """The channel's events → what to write and what to tell: rows, delivery, gaps, typing.
 
 It turns the state machine's words into the window's: decoded content becomes a row, the outgoing
-buffer's state becomes "saved", "sent" or "failed".  It knows nothing of membership and bytes on
-the wire.
+buffer's state becomes "saved", "sent" or "failed", and "held" once everybody holds it.  It knows
+nothing of bytes on the wire, and of membership only who the others are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from engine.codec.content import decode_content, decode_ephemeral
@@ -30,7 +30,14 @@ from engine.core.sds.types import (
     RepairRequested,
     Write,
 )
-from engine.core.types import ConversationId, DeliveryState, MessageId, Position, UnixMs
+from engine.core.types import (
+    ConversationId,
+    DeliveryState,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.events import GapView
 from engine.session.batch import Batch
 from engine.session.rows import TEXT, row_of
@@ -47,11 +54,13 @@ class Narrator:
         self,
         conversation_id: ConversationId,
         *,
+        others: Callable[[], frozenset[ParticipantId]],
         typing: TypingBoard,
         state: ChannelState,
         counters: Counters,
     ) -> None:
         self._conversation_id = conversation_id
+        self._others = others
         self._typing = typing
         self._shown_waiting = {e.message.message_id for e in state.incoming if e.shown}
         self._missing = tuple(m for m in state.missing if m.state is MissingState.WANTED)
@@ -75,6 +84,7 @@ class Narrator:
             case DependencyLost() | RepairRequested():
                 batch.notes.append(GapNoted())
             case HeldByChanged():
+                self._held(event, batch)
                 batch.notes.append(RowChanged(message_id=event.message_id))
             case OutgoingChanged():
                 self._outgoing_changed(event, batch)
@@ -162,6 +172,12 @@ class Narrator:
             return
         if self._typing.heard(message.sender_id, active=said.active, now_ms=now_ms):
             batch.notes.append(TypingNoted())
+
+    def _held(self, event: HeldByChanged, batch: Batch) -> None:
+        """That all held it stays true, whoever comes or goes afterwards."""
+        others = self._others()
+        if others and others <= {entry.participant_id for entry in event.certain}:
+            batch.writes.append(self._delivery(event.message_id, DeliveryState.HELD))
 
     def _outgoing_changed(self, event: OutgoingChanged, batch: Batch) -> None:
         if event.state is OutgoingState.FAILED:
