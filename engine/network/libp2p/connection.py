@@ -1,7 +1,8 @@
 """One secured, multiplexed connection: bytes in, events to streams, coalesced frames out.
 
 Everything between the socket and a stream's buffer happens in one call, without a task: decrypt,
-split into frames, wake the readers.  What streams write is gathered until the loop comes round and
+split into frames, wake the readers; a chunk of very many frames takes several turns of the loop,
+and nothing more is read meanwhile.  What streams write is gathered until the loop comes round and
 then sealed and sent together.  A connection also watches over itself: silence is answered with a
 ping and then with a drop, a peer that takes no bytes is dropped, and so is one without any stream
 for a long time.  Refuses to know protocols, handshakes and other connections.
@@ -72,6 +73,8 @@ class Connection:
         self._closing = False
         self._peer_leaves = False
         self._flush_scheduled = False
+        self._catching_up = False
+        self._turn_scheduled = False
         self._paused_at: float | None = None
         self._drain_waiters: list[asyncio.Future[None]] = []
         self._pings = 0
@@ -174,6 +177,9 @@ class Connection:
         if self._lost:
             return
         self._received_at = self._loop.time()
+        self._handle_frames(data)
+
+    def _handle_frames(self, data: bytes) -> None:
         try:
             events = self._muxer.receive(data)
         except RemoteProtocolError as error:
@@ -187,6 +193,24 @@ class Connection:
             self._dispatch(event)
         if self._muxer.queued_bytes:
             self.flush_soon()
+        self._pace()
+
+    def _pace(self) -> None:
+        """Read on only when all that came has been handled."""
+        was_catching_up = self._catching_up
+        self._catching_up = self._muxer.has_unhandled
+        if not self._catching_up:
+            if was_catching_up:
+                self._pipe.resume_reading()
+        elif not self._turn_scheduled:
+            self._pipe.pause_reading()
+            self._turn_scheduled = True
+            self._loop.call_soon(self._handle_more)
+
+    def _handle_more(self) -> None:
+        self._turn_scheduled = False
+        if not self._lost:
+            self._handle_frames(b"")
 
     def pipe_lost(self, error: Exception | None) -> None:
         if self._closing_timer is not None:
@@ -220,8 +244,9 @@ class Connection:
                 if opaque == self._pings:
                     self._ping_sent_at = None
             case PeerLeaves():
-                self._peer_leaves = True
-                self._close_later(self._pipe.close)
+                if not self._peer_leaves:  # it cannot put the end off by saying so again
+                    self._peer_leaves = True
+                    self._close_later(self._pipe.close)
             case _:
                 assert_never(event)
 

@@ -7,6 +7,7 @@ checks the peer id that it wanted before it sends its own identity.  Static keys
 session, no prologue is used, extensions are neither sent nor read.
 """
 
+import asyncio
 import struct
 
 from engine.codec.libp2p import (
@@ -31,6 +32,8 @@ from engine.network.libp2p.ports import PeerId, ProtocolId
 NOISE = ProtocolId("/noise")
 SIGNATURE_PREFIX = b"noise-libp2p-static-key:"
 _LENGTH = struct.Struct(">H")
+MESSAGES_PER_TURN = 512
+"""A chunk from the socket can hold 14 000 empty messages, each to be authenticated."""
 
 
 class SecureHandshake:
@@ -123,7 +126,11 @@ async def secure(pipe: Pipe, handshake: SecureHandshake) -> "SecuredPipe":
 
 
 class SecuredPipe(EarlyBytes):
-    """A pipe whose bytes travel in Noise transport messages of at most 65 535 bytes."""
+    """A pipe whose bytes travel in Noise transport messages of at most 65 535 bytes.
+
+    Of a chunk with very many messages some are left for later turns of the loop; until those are
+    done, and while the sink wants no more, nothing is read from the pipe below.
+    """
 
     def __init__(self, inner: Pipe, session: NoiseSession) -> None:
         super().__init__()
@@ -134,6 +141,9 @@ class SecuredPipe(EarlyBytes):
         self._wanted = 0
         """Length of ``_partial`` at which trying again makes sense."""
         self._broken = False
+        self._held_by_sink = False
+        self._has_unhandled = False
+        self._turn_scheduled = False
         inner.attach(self)
 
     @property
@@ -151,6 +161,17 @@ class SecuredPipe(EarlyBytes):
             ciphertext = self._sending.encrypt(view[start : start + MAX_PLAINTEXT_BYTES])
             messages += (_LENGTH.pack(len(ciphertext)), ciphertext)
         self._inner.write(b"".join(messages))
+
+    def pause_reading(self) -> None:
+        self._held_by_sink = True
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._held_by_sink = False
+        if self._has_unhandled:
+            self._handle_later()
+        else:
+            self._inner.resume_reading()
 
     def close(self) -> None:
         self._inner.close()
@@ -173,8 +194,9 @@ class SecuredPipe(EarlyBytes):
             data = bytes(self._partial)
             self._partial.clear()
         try:
-            plaintext, used = self._decrypt_all(data)
+            plaintext, used = self._decrypt_some(data)
             self._partial += memoryview(data)[used:]
+            self._pace()
             if plaintext:
                 self.deliver(plaintext)
         except RemoteProtocolError as error:
@@ -182,13 +204,33 @@ class SecuredPipe(EarlyBytes):
             self.lost(error)
             self._inner.abort()
 
-    def _decrypt_all(self, data: bytes) -> tuple[bytes, int]:
-        """Plaintext of all whole messages, and how many bytes they took."""
+    def _pace(self) -> None:
+        """Read on only when all that came has been handled."""
+        had_unhandled = self._has_unhandled
+        self._has_unhandled = len(self._partial) >= self._wanted
+        if self._has_unhandled:
+            self._inner.pause_reading()
+            self._handle_later()
+        elif had_unhandled and not self._held_by_sink:
+            self._inner.resume_reading()
+
+    def _handle_later(self) -> None:
+        if not self._turn_scheduled:
+            self._turn_scheduled = True
+            asyncio.get_running_loop().call_soon(self._handle_more)
+
+    def _handle_more(self) -> None:
+        self._turn_scheduled = False
+        if not self._held_by_sink:  # else ``resume_reading`` comes back to it
+            self.bytes_received(b"")
+
+    def _decrypt_some(self, data: bytes) -> tuple[bytes, int]:
+        """Plaintext of the first whole messages, and how many bytes they took."""
         view = memoryview(data)
         plaintexts: list[bytes] = []
         offset = 0
         self._wanted = _LENGTH.size
-        while len(data) - offset >= _LENGTH.size:
+        while len(data) - offset >= _LENGTH.size and len(plaintexts) < MESSAGES_PER_TURN:
             (length,) = _LENGTH.unpack_from(data, offset)
             start = offset + _LENGTH.size
             if start + length > len(data):

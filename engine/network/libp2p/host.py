@@ -126,6 +126,10 @@ class TcpHost:
         for connection in connections:
             connection.close()
         await self._tasks.cancel_all()
+        for pipe in tuple(self._handshakes):  # their tasks were cancelled before their first step
+            pipe.abort()
+            await pipe.wait_closed()
+        self._handshakes.clear()
         await asyncio.gather(*(connection.wait_closed() for connection in connections))
         for listener in self._listeners:
             await listener.wait_closed()

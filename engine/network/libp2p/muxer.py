@@ -73,7 +73,14 @@ MuxerEvent: TypeAlias = (
 
 class Muxer(Protocol):
     def receive(self, data: bytes, /) -> Sequence[MuxerEvent]:
-        """Raises RemoteProtocolError: the connection must be dropped (after ``take_output``)."""
+        """What comes of ``data``, or of a part of it: see ``has_unhandled``.
+
+        Raises RemoteProtocolError: the connection must be dropped (after ``take_output``).
+        """
+
+    @property
+    def has_unhandled(self) -> bool:
+        """``receive`` has left frames for another turn of the loop: call it again with b""."""
 
     def take_output(self) -> bytes:
         """Frames to be sent, in order; b"" if there are none."""

@@ -43,6 +43,11 @@ class Pipe(Protocol):
 
     def attach(self, sink: PipeSink, /) -> None: ...
 
+    def pause_reading(self) -> None:
+        """No more bytes for the sink until ``resume_reading``; the peer feels it in time."""
+
+    def resume_reading(self) -> None: ...
+
     def close(self) -> None:
         """Send what is queued, then close."""
 

@@ -120,6 +120,14 @@ class TcpPipe(EarlyBytes, asyncio.Protocol):
             self._traffic.sent += len(data)
             self._transport.write(data)
 
+    def pause_reading(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self._transport is not None:
+            self._transport.resume_reading()
+
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()

@@ -5,6 +5,9 @@ starts with a window of 256 KiB.  We give window back when the application has r
 stream never buffers more than 256 KiB here; a peer that sends more breaks the protocol.  Payload of
 a frame is handed on as it arrives, so no frame is ever held whole.
 
+A chunk from the socket can hold 20 000 frames of 12 bytes; one call of ``receive`` handles only so
+many that nobody else on the loop has to wait, and keeps the rest.
+
 Our SYN and ACK ride on the first frame that a stream sends anyway.  Frames for streams that are
 gone are skipped: the peer may have sent them before it learned.  Sans-I/O, see ``muxer.py``.
 """
@@ -31,6 +34,7 @@ HEADER = struct.Struct(">BBHII")
 MAX_FRAME_PAYLOAD = 65_507
 """A full frame and its header fill one Noise message; other implementations read up to a window."""
 ACK_BACKLOG = 256
+FRAMES_PER_CALL = 256
 _MAX_WINDOW = 2**32 - 1
 _MAX_STREAM_ID = 2**32 - 1
 
@@ -82,12 +86,15 @@ class Yamux:
         self._next_id = 1 if client else 2
         self._output: list[bytes | memoryview] = []
         self._queued_bytes = 0
+        self._unhandled = b""
         self._header = bytearray()
         self._payload_left = 0
         self._payload_stream = 0
         self._payload_ends = False
         self._peer_leaves = False
         self._events: list[MuxerEvent] = []
+        self._just_gone: set[int] = set()
+        """Streams that ended in this call: their owners have not heard of it yet."""
 
     @property
     def queued_bytes(self) -> int:
@@ -105,10 +112,18 @@ class Yamux:
 
     # --- receiving ------------------------------------------------------------------------------
 
+    @property
+    def has_unhandled(self) -> bool:
+        return bool(self._unhandled)
+
     def receive(self, data: bytes) -> list[MuxerEvent]:
-        offset, end = 0, len(data)
+        if self._unhandled:
+            data = self._unhandled + data
+        self._just_gone.clear()
+        offset, end, steps = 0, len(data), 0
         try:
-            while offset < end:
+            while offset < end and steps < FRAMES_PER_CALL:
+                steps += 1
                 if self._payload_left:
                     offset = self._receive_payload(data, offset)
                 elif not self._header and end - offset >= HEADER.size:
@@ -125,6 +140,7 @@ class Yamux:
         except RemoteProtocolError:
             self.leave(1)
             raise
+        self._unhandled = data[offset:]
         events, self._events = self._events, []
         return events
 
@@ -192,7 +208,7 @@ class Yamux:
     def _receive_syn(self, stream_id: int, flags: int) -> None:
         if (stream_id % 2 == 1) == self._client:
             raise RemoteProtocolError("yamux_bad_parity")
-        if stream_id in self._streams:
+        if stream_id in self._streams or stream_id in self._just_gone:
             raise RemoteProtocolError("yamux_duplicate_stream")
         if flags & _RST:
             return
@@ -210,7 +226,8 @@ class Yamux:
             if length > INITIAL_WINDOW:
                 raise RemoteProtocolError("yamux_window_exceeded")
         elif state.read_closed:
-            raise RemoteProtocolError("yamux_data_after_fin")
+            if length:  # an empty frame only bears flags: a reset, say
+                raise RemoteProtocolError("yamux_data_after_fin")
         elif length > state.receive_window:
             raise RemoteProtocolError("yamux_window_exceeded")
         else:
@@ -311,6 +328,7 @@ class Yamux:
 
     def _forget(self, stream_id: int) -> None:
         state = self._streams.pop(stream_id)
+        self._just_gone.add(stream_id)
         if state.outbound:
             self._outbound -= 1
             if not state.acknowledged:

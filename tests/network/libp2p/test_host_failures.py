@@ -27,8 +27,8 @@ from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
 from engine.network.libp2p.tcp import TcpTransport, Traffic
 from engine.network.libp2p.upgrade import upgrade
 from engine.network.libp2p.varint import encode_varint
+from engine.network.libp2p.yamux import FRAMES_PER_CALL, INITIAL_WINDOW
 from engine.network.libp2p.yamux import HEADER as FRAME
-from engine.network.libp2p.yamux import INITIAL_WINDOW
 
 RunningHosts = Callable[..., AbstractAsyncContextManager[list[TcpHost]]]
 TEST = ProtocolId("/test/1")
@@ -267,6 +267,67 @@ def test_streams_opened_and_reset_at_once_start_few_tasks(running_hosts: Running
             await bob.connect(alice.addresses()[0])
 
     asyncio.run(scenario())
+
+
+def test_a_peer_that_says_goodbye_again_and_again_does_not_put_it_off(
+    running_hosts: RunningHosts,
+) -> None:
+    async def scenario() -> None:
+        limits = HostLimits(close_timeout_ms=50, handshake_timeout_ms=60_000)
+        async with running_hosts(1, limits=limits) as (alice,):
+            peer = await rogue(alice)
+            pipe_closed = asyncio.ensure_future(peer.wait_closed())
+            async with asyncio.timeout(10):
+                while not pipe_closed.done():
+                    peer.write(FRAME.pack(0, 3, 0, 0, 0))
+                    await asyncio.wait((pipe_closed,), timeout=0.01)
+
+    asyncio.run(scenario())
+
+
+def test_no_flood_of_frames_is_handled_in_one_turn(running_hosts: RunningHosts) -> None:
+    async def scenario() -> None:
+        async with running_hosts(1) as (alice,):
+            peer = await rogue(alice)
+            ears = Ears()
+            peer.attach(ears)
+            pings = range(20_000)
+            peer.write(b"".join(FRAME.pack(0, 2, 1, 0, number) for number in pings))
+            async with asyncio.timeout(10):
+                while not ears.pongs or ears.pongs[-1] != pings[-1]:
+                    ears.news.clear()
+                    await ears.news.wait()
+            assert ears.pongs == list(pings)
+            assert ears.most_at_once <= 2 * FRAMES_PER_CALL
+            peer.abort()
+
+    asyncio.run(scenario())
+
+
+class Ears:
+    """Collects pongs, and how many a Noise message held at most."""
+
+    def __init__(self) -> None:
+        self.pongs: list[int] = []
+        self.most_at_once = 0
+        self.news = asyncio.Event()
+        self._rest = b""
+
+    def bytes_received(self, data: bytes) -> None:
+        data, before = self._rest + data, len(self.pongs)
+        whole = len(data) - len(data) % FRAME.size
+        self._rest = data[whole:]
+        for _, kind, flags, _, opaque in FRAME.iter_unpack(data[:whole]):
+            if (kind, flags) == (2, 2):
+                self.pongs.append(opaque)
+        self.most_at_once = max(self.most_at_once, len(self.pongs) - before)
+        self.news.set()
+
+    def pipe_lost(self, error: Exception | None) -> None: ...
+
+    def writing_paused(self) -> None: ...
+
+    def writing_resumed(self) -> None: ...
 
 
 def identify_answer(message: IdentifyMessage) -> bytes:
@@ -606,5 +667,19 @@ def test_stopping_in_the_middle_of_everything_leaves_nothing(running_hosts: Runn
             with pytest.raises(TransportError):
                 await writing
             await alice.stop()  # twice is once
+
+    asyncio.run(scenario())
+
+
+def test_stopping_just_when_somebody_connects_leaves_no_socket(running_hosts: RunningHosts) -> None:
+    async def scenario() -> None:
+        async with running_hosts(2) as (alice, bob):
+            address = parse_multiaddr(bob.addresses()[0])
+            pipe = await TcpTransport(Traffic()).dial(address)
+            alice._accept(pipe)  # stop comes before its task's first step
+            await alice.stop()
+            assert alice.connection_count() == 0
+            async with asyncio.timeout(10):
+                await pipe.wait_closed()
 
     asyncio.run(scenario())

@@ -18,6 +18,7 @@ from engine.codec.libp2p import (
 )
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError, TransportError
 from engine.network.libp2p.handshake import (
+    MESSAGES_PER_TURN,
     SIGNATURE_PREFIX,
     SecuredPipe,
     SecureHandshake,
@@ -163,6 +164,7 @@ class Wire:
     def __init__(self) -> None:
         self.written = b""
         self.aborted = False
+        self.reading = True
         self.sink: PipeSink | None = None
 
     async def read_exactly(self, count: int) -> bytes:
@@ -173,6 +175,12 @@ class Wire:
 
     def attach(self, sink: PipeSink) -> None:
         self.sink = sink
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
 
     def close(self) -> None:
         self.aborted = True
@@ -273,6 +281,32 @@ def test_a_pipe_that_was_lost_before_it_was_attached_says_so() -> None:
         assert ears.heard == [b"words", None]
         with pytest.raises(TransportError, match="closed after 0 of 1"):
             await receiver.read_exactly(1)
+
+    asyncio.run(scenario())
+
+
+def test_a_chunk_of_very_many_messages_takes_several_turns() -> None:
+    async def scenario() -> None:
+        sender, wire, receiver, receiver_wire = channel()
+        ears = Ears()
+        receiver.attach(ears)
+        count = 3 * MESSAGES_PER_TURN
+        for number in range(count):
+            sender.write(b"%d " % number)
+        receiver.bytes_received(wire.written[:-1])
+        turns = 0
+        while not receiver_wire.reading:
+            turns += 1
+            if turns == 2:
+                receiver.pause_reading()
+            if turns == 9:
+                assert len(ears.heard) == 2  # nothing while the sink wants nothing
+                receiver.resume_reading()
+            await asyncio.sleep(0)
+        receiver.bytes_received(wire.written[-1:])
+        heard = [each.split() for each in ears.heard if isinstance(each, bytes)]
+        assert max(len(each) for each in heard) == MESSAGES_PER_TURN
+        assert [int(each) for piece in heard for each in piece] == list(range(count))
 
     asyncio.run(scenario())
 

@@ -19,6 +19,7 @@ from engine.network.libp2p.muxer import (
 )
 from engine.network.libp2p.yamux import (
     ACK_BACKLOG,
+    FRAMES_PER_CALL,
     HEADER,
     INITIAL_WINDOW,
     MAX_FRAME_PAYLOAD,
@@ -203,6 +204,36 @@ def test_a_broken_rule_ends_the_session_with_a_go_away(raw: bytes, reason: str) 
         server.receive(raw)
     assert caught.value.reason == reason
     assert server.take_output().endswith(frame(FrameType.GO_AWAY, 0, 0, 1))
+
+
+def test_a_stream_that_has_ended_can_still_be_reset_by_an_empty_data_frame() -> None:
+    server = yamux(client=False)
+    server.receive(data(1, b"a", Flag.SYN | Flag.FIN))
+    assert server.receive(data(1, b"", Flag.RST)) == [StreamReset(1)]
+    assert server.open_streams == 0
+
+
+def test_a_stream_id_is_not_used_again_before_anybody_knows_that_it_is_free() -> None:
+    server = yamux(client=False)
+    opened = frame(FrameType.WINDOW_UPDATE, Flag.SYN, 1, 0)
+    reset = frame(FrameType.WINDOW_UPDATE, Flag.RST, 1, 0)
+    assert server.receive(opened + reset) == [StreamOpened(1), StreamReset(1)]
+    assert server.receive(opened + reset) == [StreamOpened(1), StreamReset(1)]
+    with pytest.raises(RemoteProtocolError, match="yamux_duplicate_stream"):
+        server.receive(opened + reset + opened)
+
+
+def test_a_chunk_of_very_many_frames_is_handled_in_parts_and_in_order() -> None:
+    server = yamux(client=False)
+    numbers = range(3 * FRAMES_PER_CALL)
+    pings = b"".join(frame(FrameType.PING, Flag.ACK, 0, number) for number in numbers)
+    heard = server.receive(pings[:-5])
+    while server.has_unhandled:
+        part = server.receive(b"")
+        assert 0 < len(part) <= FRAMES_PER_CALL
+        heard += part
+    heard += server.receive(pings[-5:])
+    assert heard == [PongReceived(number) for number in numbers]
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6))
