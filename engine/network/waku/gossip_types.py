@@ -154,6 +154,8 @@ class SendMessage:
     peer_ids: tuple[PeerId, ...]
     topic: PubsubTopic
     data: bytes
+    requested: bool = False
+    """An answer to IWANT: only for a peer that takes what it asks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -272,7 +272,11 @@ class GossipRouter:
                 self._counters.add("relay.iwant_repeated")
                 continue
             message.served[peer_id] = served + 1
-            effects.send(SendMessage(peer_ids=(peer_id,), topic=message.topic, data=message.data))
+            effects.send(
+                SendMessage(
+                    peer_ids=(peer_id,), topic=message.topic, data=message.data, requested=True
+                )
+            )
 
     # --- heartbeat ------------------------------------------------------------------------------
 

@@ -4,13 +4,16 @@ Gives the router its clock, timer and streams.  Towards each peer one stream of 
 behind their length (``relay_session``); what a peer says arrives on a stream that it opened.
 
 Pressure runs backwards: who adds messages to a queue beyond its soft limit waits, a reader as well
-as a publisher, so a burst slows its source down instead of being lost.  Nobody waits longer than
-``patience_s`` for one peer: it counts as slow until it has caught up, and beyond its hard limit
-messages to it are dropped and counted.
+as a publisher, so a burst slows its source down instead of being lost.  Both wait only while the
+peer takes bytes.  A reader gives up soon: around a cycle of nodes each would wait for the next to
+read, and none would.  A publisher is more patient, for what it waits for may be such a reader.  A
+peer given up is not waited for until it has caught up; beyond its hard limit messages to it are
+dropped and counted.
 """
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
@@ -40,6 +43,7 @@ from engine.network.waku.gossip_types import (
 )
 from engine.network.waku.gossipsub import GossipRouter
 from engine.network.waku.relay_session import RELAY_PROTOCOL, RelaySession, SessionSettings
+from engine.network.waku.rpc_slices import rpc_slices
 from engine.network.waku.validation import validate_relayed
 
 _READ_BYTES = 64 * 1024
@@ -51,6 +55,11 @@ class RelaySettings:
     gossipsub: GossipsubSettings = PEER
     session: SessionSettings = field(default_factory=SessionSettings)
     patience_s: float = 0.5
+    """How long a publisher waits for a full peer that takes nothing."""
+    longest_wait_s: float = 2.0
+    """How long it waits for all of them, however they crawl."""
+    stuck_s: float = 0.02
+    """How long a reader waits for a full peer that takes nothing."""
 
 
 class RelayObserver(Protocol):
@@ -123,7 +132,7 @@ class WakuRelay:
         if not self._running:
             return 0
         transition, handed = self._step(Publish(topic=topic, data=data))
-        await self._wait_for_room(_recipients(transition))
+        await self._wait_to_publish(_recipients(transition))
         return handed
 
     def topic_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
@@ -229,10 +238,13 @@ class WakuRelay:
         except RemoteProtocolError as error:
             self._step(MalformedReceived(peer_id=peer_id, reason=error.reason))
             return
-        transition, _ = self._step(
-            RpcReceived(peer_id=peer_id, rpc=decoded.rpc, refused=decoded.refused)
-        )
-        await self._wait_for_room(_recipients(transition))
+        for number, part in enumerate(rpc_slices(decoded)):
+            if number:
+                await asyncio.sleep(0)
+            transition, _ = self._step(
+                RpcReceived(peer_id=peer_id, rpc=part.rpc, refused=part.refused)
+            )
+            await self._wait_to_forward(_recipients(transition))
 
     # --- the router -----------------------------------------------------------------------------
 
@@ -254,13 +266,14 @@ class WakuRelay:
         return transition, handed
 
     def _send_message(self, send: SendMessage) -> int:
+        sessions = [s for peer_id in send.peer_ids if (s := self._sessions.get(peer_id))]
+        if send.requested and not all(session.queue.has_room for session in sessions):
+            self._counters.add("relay.iwant_unanswered")
+            return 0
         published = PublishedMessage(topic=send.topic, data=send.data)
         frame = encode_frame(encode_rpc(Rpc(publish=(published,))))
         handed = 0
-        for peer_id in send.peer_ids:
-            session = self._sessions.get(peer_id)
-            if session is None:
-                continue
+        for session in sessions:
             if session.queue.add_message(frame):
                 handed += session.is_open
             else:
@@ -272,25 +285,28 @@ class WakuRelay:
         if session is not None and not session.queue.add_control(encode_frame(encode_rpc(rpc))):
             self._counters.add("relay.dropped_control_full")
 
-    async def _wait_for_room(self, peer_ids: Iterable[PeerId]) -> None:
-        full = [
-            session
-            for peer_id in peer_ids
-            if (session := self._sessions.get(peer_id)) is not None
-            and not session.slow
-            and not session.queue.has_room
-        ]
-        if not full:
-            return
-        try:
-            async with asyncio.timeout(self._settings.patience_s):
-                for session in full:
-                    await session.queue.wait_for_room()
-        except TimeoutError:
-            for session in full:
-                if not session.queue.has_room:
-                    session.slow = True
-                    self._counters.add("relay.peer_slow")
+    async def _wait_to_publish(self, recipients: Iterable[PeerId]) -> None:
+        settings = self._settings
+        with suppress(TimeoutError):
+            async with asyncio.timeout(settings.longest_wait_s):
+                for session in self._full(recipients):
+                    if not session.slow and not await session.queue.wait_while_taken(
+                        settings.patience_s
+                    ):
+                        session.slow = True
+                        self._counters.add("relay.peer_slow")
+
+    async def _wait_to_forward(self, recipients: Iterable[PeerId]) -> None:
+        for session in self._full(recipients):
+            if not session.stuck and not await session.queue.wait_while_taken(
+                self._settings.stuck_s
+            ):
+                session.stuck = True
+                self._counters.add("relay.peer_stuck")
+
+    def _full(self, peer_ids: Iterable[PeerId]) -> list[RelaySession]:
+        found = (self._sessions.get(peer_id) for peer_id in peer_ids)
+        return [session for session in found if session and not session.queue.has_room]
 
     def _now_ms(self) -> int:
         return int(asyncio.get_running_loop().time() * 1_000)

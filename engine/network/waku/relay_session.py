@@ -56,7 +56,9 @@ class RelaySession:
         self.is_open = False
         """Whether what is queued has a stream to go to."""
         self.slow = False
-        """Did not take its share in time; nobody waits for it until it has caught up."""
+        """Took nothing for long; no publisher waits for it until it has caught up."""
+        self.stuck = False
+        """Took nothing for a moment; no reader waits for it until it has caught up."""
         self._host = host
         self._settings = settings
         self._counters = counters
@@ -108,7 +110,7 @@ class RelaySession:
             self.queue.put_back(chunk.messages)
             raise
         if self.queue.has_room:
-            self.slow = False
+            self.slow = self.stuck = False
 
     async def _watch(self, stream: Stream) -> None:
         """Notice a reset at once; a peer may close or use its half, nothing there is for us."""

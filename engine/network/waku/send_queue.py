@@ -39,6 +39,8 @@ class SendQueue:
         self._messages: deque[bytes] = deque()
         self._control_bytes = 0
         self._message_bytes = 0
+        self._taken = 0
+        """Chunks taken, ever: whether the peer takes anything at all."""
         self._failure: str | None = None
         self._filled = asyncio.Event()
         self._room = asyncio.Event()
@@ -103,6 +105,7 @@ class SendQueue:
             size += len(frame)
         if self._message_bytes <= self._limits.soft_bytes // 2:
             self._room.set()
+        self._taken += 1
         return Chunk(control=control, messages=b"".join(messages))
 
     def start_anew(self) -> None:
@@ -113,6 +116,18 @@ class SendQueue:
 
     async def wait_for_room(self) -> None:
         await self._room.wait()
+
+    async def wait_while_taken(self, patience_s: float) -> bool:
+        """Wait for room; False once nothing was taken for ``patience_s``."""
+        while not self.has_room:
+            taken = self._taken
+            try:
+                async with asyncio.timeout(patience_s):
+                    await self.wait_for_room()
+            except TimeoutError:
+                if self._taken == taken:
+                    return False
+        return True
 
     def clear(self) -> int:
         """Drop everything; returns how many frames that were."""

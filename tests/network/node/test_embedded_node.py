@@ -91,6 +91,27 @@ def test_when_all_talk_at_once_in_a_full_mesh_everybody_hears_everything_once() 
     asyncio.run(scenario())
 
 
+def test_bursts_of_long_messages_around_a_triangle_are_neither_stuck_nor_lost() -> None:
+    async def scenario() -> None:
+        async with Loopback() as net:
+            nodes = await net.joined([(0, 1), (1, 2), (2, 0)], 3)
+
+            async def talk(index: int) -> None:
+                for number in range(index * 100, index * 100 + 100):
+                    await nodes[index].node.publish(message(number, size=100_000))
+
+            await asyncio.gather(*(talk(index) for index in range(3)))
+            for index, node in enumerate(nodes):
+                await node.until_heard(200)
+                assert sorted(node.inbox) == [n for n in range(300) if n // 100 != index]
+                for talker in range(3):
+                    heard = [number for number in node.inbox if number // 100 == talker]
+                    assert heard == sorted(heard)
+                assert "relay.dropped_queue_full" not in node.node.counters()
+
+    asyncio.run(scenario())
+
+
 def test_the_largest_message_travels_and_a_larger_one_is_our_own_mistake() -> None:
     async def scenario() -> None:
         async with Loopback() as net:
