@@ -64,6 +64,7 @@ def member(name: str, *, is_self: bool = False, is_admin: bool = False) -> Membe
 class Changes(TypedDict, total=False):
     """What ``ScriptedEngine.change`` may set."""
 
+    members: tuple[MemberView, ...]
     unread: int
     first_unread: Position | None
     muted: bool

@@ -209,8 +209,8 @@ def test_the_invitation_is_copied_with_its_warning() -> None:
         group = engine.add_group("Tide Gauge", others=())
         async with stage(engine) as it:
             it.window.open_conversation(group)
-            assert it.window.pane.header._invite.isVisible()
-            it.window.pane.header._invite.click()
+            assert it.window.pane.header.invite.isVisible()
+            it.window.pane.header.invite.click()
             sheet = await sheet_of(it, InviteLink)
             assert "Anyone with this link can read this group" in words_of(sheet)
             assert FINGERPRINT in words_of(sheet)

@@ -19,6 +19,7 @@ from tests.ui.timeline.timeline_stage import (
 )
 from ui.timeline.loaded import MAX_LOADED
 from ui.timeline.rows import GapRow, message_of
+from ui.timeline.view import TimelineView
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -93,6 +94,31 @@ def test_late_messages_slide_in_above_without_moving_what_one_reads() -> None:
             view.note_seen()
             assert view.late_chip.count == 0
             assert not view.late_chip.isVisible()
+
+    run(scenario)
+
+
+def test_a_late_message_is_ringed_until_somebody_has_looked_at_it() -> None:
+    source = MemoryPages([message(10), message(20, late=True), message(30)])
+
+    def violet(view: TimelineView) -> bool:
+        picture = view.viewport().grab().toImage()
+        wanted = view.scene.theme.late.rgb()
+        column = range(int(view.scene.geometry.thread_x) + 20)
+        return any(picture.pixel(x, y) == wanted for x in column for y in range(picture.height()))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            assert violet(view)
+            view.end_rings()
+            assert violet(view)
+            await active(view)
+            view.note_seen()
+            assert violet(view)
+            view.end_rings()
+            assert not violet(view)
 
     run(scenario)
 

@@ -20,6 +20,7 @@ from tests.ui.timeline.timeline_stage import (
     shown_view,
 )
 from ui.theme import ThemeMode, current_theme, set_theme
+from ui.timeline.boxes import BubbleBox
 from ui.timeline.rows import message_key
 from ui.timeline.view import TimelineView
 
@@ -175,5 +176,41 @@ def test_highlight_of_a_found_message_is_the_bands_colour() -> None:
             y = round(places(view)[target.message_id]) + 12
             shown = view.grab().toImage().pixelColor(3, y)
             assert shown == QColor(current_theme().band)
+
+    run(scenario)
+
+
+def test_piled_up_marks_stay_in_their_own_bubble() -> None:
+    pile = "".join(chr(0x300 + number % 0x6F) for number in range(60))
+
+    def above_bubble(text: str) -> QImage:
+        taken: list[QImage] = []
+
+        async def scenario() -> None:
+            with shown_view(MemoryPages([message(10, text=text)])) as view:
+                view.open(conversation())
+                await settled(view)
+                placed = view.scene.placed[-1]
+                box = view.scene.box(placed.row)
+                assert isinstance(box, BubbleBox)
+                assert box.body.stacked is (len(text) > 1)
+                top = int(placed.y + box.bubble.top())
+                taken.append(view.viewport().grab().toImage().copy(0, 0, view.width(), top))
+
+        run(scenario)
+        return taken[0]
+
+    assert above_bubble("Z" + pile) == above_bubble("Z")
+
+
+def test_a_tab_is_as_wide_as_four_spaces() -> None:
+    async def scenario() -> None:
+        with shown_view(MemoryPages([message(10, text="\tx"), message(20, text="    x")])) as view:
+            view.open(conversation())
+            await settled(view)
+            boxes = [view.scene.box(placed.row) for placed in view.scene.placed]
+            widths = [box.body.width for box in boxes if isinstance(box, BubbleBox)]
+            assert len(widths) == 2
+            assert abs(widths[0] - widths[1]) < 1
 
     run(scenario)

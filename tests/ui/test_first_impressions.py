@@ -1,0 +1,208 @@
+"""What a new user trips over: Enter, sizes of sheets, small screens, the desktop's own wishes."""
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPalette
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QApplication
+
+from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
+from tests.ui.driving import Key, play, stage, turn, until
+from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine, member
+from ui.controls import Button, IconButton, Text
+from ui.dialogs.confirm import Confirm
+from ui.dialogs.join import Join
+from ui.icons import app_icon
+from ui.notifications import Notifications
+from ui.theme.current import is_dark
+from ui.window.strip import StatusStrip
+from ui.words import connection_line, key_words, shown_level
+
+
+@pytest.mark.parametrize("make", [lambda: Button("Join"), lambda: IconButton("more", "Menu")])
+def test_enter_presses_the_button_that_has_the_focus(
+    qapp: QApplication, make: Callable[[], QAbstractButton]
+) -> None:
+    del qapp
+    button, presses = make(), [0]
+
+    def count() -> None:
+        presses[0] += 1
+
+    button.clicked.connect(count)
+    QTest.keyPress(button, Key.Key_Return)
+    QTest.keyPress(button, Key.Key_Enter)
+    assert presses == [2]
+
+
+def test_enter_on_cancel_cancels_whatever_the_default_is(qapp: QApplication) -> None:
+    del qapp
+    sheet = Confirm("Leave?", "Really?", yes="Leave")
+    answers: list[int] = []
+    sheet.finished.connect(answers.append)
+    sheet.confirm.setDefault(True)
+    sheet.open()
+    QTest.keyClick(sheet.cancel, Key.Key_Return)
+    assert answers == [0]
+
+
+def test_enter_in_the_invitation_joins_and_writes_no_line() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            it.window.flows.join()
+            await until(lambda: isinstance(it.window.flows.sheet, Join))
+            sheet = it.window.flows.sheet
+            assert isinstance(sheet, Join)
+            it.press(Key.Key_Return, on=sheet.form.field)
+            assert engine.called("join_group") == []
+            sheet.form.field.setPlainText(GOOD_LINK)
+            it.press(Key.Key_Return, on=sheet.form.field)
+            assert sheet.form.field.toPlainText() == GOOD_LINK
+            await until(lambda: engine.called("join_group") == [GOOD_LINK])
+
+    play(scenario)
+
+
+def test_a_sheet_is_as_high_as_its_words_need_before_and_after_they_change() -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine()) as it:
+            it.window.flows.join()
+            await until(lambda: isinstance(it.window.flows.sheet, Join))
+            sheet = it.window.flows.sheet
+            assert isinstance(sheet, Join)
+
+            def needed() -> int:
+                layout = sheet.layout()
+                assert layout is not None
+                return layout.totalHeightForWidth(sheet.width())
+
+            empty = sheet.height()
+            assert empty == needed()
+            sheet.form.field.setPlainText(GOOD_LINK)
+            await until(lambda: sheet.height() == needed() > empty)
+            assert sheet.form.field.height() == sheet.form.field.minimumHeight()
+            sheet.form.field.setPlainText("")
+            await until(lambda: sheet.height() == empty)
+
+    play(scenario)
+
+
+def test_the_first_step_fits_a_small_screen_and_keeps_its_avatar_round() -> None:
+    async def scenario() -> None:
+        for size in ((1000, 660), (400, 640)):
+            async with stage(ScriptedEngine(name=None), size=size) as it:
+                page = it.window.first_start
+                await turn()
+                it.write("Ines with a name that is far too long for any line of a small card")
+                it.press(Key.Key_Return)
+                await until(page.conversation_step.isVisible)
+                await turn()
+                avatar = page.conversation_step.avatar
+                assert avatar.width() == avatar.height() == avatar.sizeHint().width()
+                assert page.steps.width() <= it.window.width()
+                if size[0] == 1000:
+                    button = page.conversation_step.later
+                    corner = button.mapTo(page, button.rect().bottomRight())
+                    assert page.rect().contains(corner)
+
+    play(scenario)
+
+
+def test_one_peer_is_online_and_peers_outside_the_mesh_are_still_connecting(
+    qapp: QApplication,
+) -> None:
+    del qapp
+
+    def view(level: ConnectionLevel, peers: int) -> ConnectionView:
+        return ConnectionView(level=level, peers=peers, reason="so", bytes_in=0, bytes_out=0)
+
+    alone, pair = view(ConnectionLevel.MINIMAL, 1), view(ConnectionLevel.MINIMAL, 2)
+    assert shown_level(alone) is ConnectionLevel.GOOD
+    assert connection_line(alone) == "Online, 1 peer"
+    assert shown_level(pair) is ConnectionLevel.MINIMAL
+    assert connection_line(pair) == "Connecting, 2 peers"
+    strip = StatusStrip()
+    strip.show_connection(view(ConnectionLevel.OFFLINE, 0))
+    tips = {text.text(): text.toolTip() for text in strip.findChildren(Text)}
+    assert "so" in tips["Waiting for network"]
+
+
+def test_where_the_key_lies_is_a_sentence() -> None:
+    for place in ("system keyring", "key file", "a box\nof tin"):
+        words = key_words(place)
+        assert words.endswith(".")
+        assert "\n" not in words
+    assert "folder" in key_words("key file")
+
+
+def test_a_dark_palette_is_told_from_a_light_one(qapp: QApplication) -> None:
+    del qapp
+    dark, light = QPalette(QColor(20, 20, 20)), QPalette(QColor(239, 239, 239))
+    for palette, ink in ((dark, Qt.GlobalColor.white), (light, Qt.GlobalColor.black)):
+        palette.setColor(QPalette.ColorRole.WindowText, ink)
+    assert is_dark(dark)
+    assert not is_dark(light)
+
+
+def test_closing_at_once_asks_nothing_and_takes_an_open_sheet_along() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        engine.change(group, waiting_to_send=2)
+        async with stage(engine) as it:
+            closed: list[None] = []
+            it.window.closed.connect(lambda: closed.append(None))
+            it.window.flows.new_group()
+            await until(lambda: it.window.flows.sheet is not None)
+            it.window.close_at_once()
+            it.window.close_at_once()
+            assert closed == [None]
+            await until(lambda: it.window.flows.sheet is None)
+            assert not it.window.isVisible()
+
+    play(scenario)
+
+
+def test_when_the_invite_button_goes_the_keys_go_to_the_composer() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge", ())
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            invite = it.window.pane.header.invite
+            assert invite.isVisible()
+            invite.setFocus()
+            both = (member("Ines", is_self=True), member("Maya"))
+            engine.change(group, members=both)
+            assert not invite.isVisible()
+            assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_notifications_that_are_off_tell_nothing_and_stay_off() -> None:
+    stored: dict[str, str] = {}
+    told: list[str] = []
+
+    class Heard(Notifications):
+        def tell(
+            self, conversation: ConversationView, message: MessageView, *, show_text: bool
+        ) -> None:
+            del conversation, show_text
+            told.append(message.text)
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, stored=stored) as it:
+            it.window.router.use_notifications(Heard(app_icon()))
+            engine.receive(group, "Maya", "while they are on")
+            it.window.looks.choose_notifications(False)
+            engine.receive(group, "Maya", "while they are off")
+
+    play(scenario)
+    assert told == ["while they are on"]
+    assert stored["notifications"] == "no"
