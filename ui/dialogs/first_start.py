@@ -7,7 +7,7 @@ hollow until the key exists: its colour comes from the key.
 from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -23,7 +23,7 @@ from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
 from engine.events import IdentityView
 from ui.avatar import draw_avatar
-from ui.controls import Area, Button, Card, Text
+from ui.controls import Area, Button, Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import field_label, problem_line, say_problem
 from ui.icons import draw_app_icon, draw_icon
@@ -34,6 +34,10 @@ from ui.words import key_words, one_line
 _CARD_WIDTH = 440
 _CARD_HEIGHT = 560
 _STEPS = 2
+_EDGE = 12
+_GAP, _NARROW_GAP = 24, 12
+_ROOMY = 720
+"""Window height from which there is room for wide gaps."""
 
 
 class _Steps(QWidget):
@@ -126,7 +130,7 @@ class Step(Card):
         head.addWidget(_Steps(number))
         head.addStretch(1)
         head.addWidget(Text(f"Step {number} of {_STEPS}", face="caption", colour="ink3"))
-        whole = QVBoxLayout(self)
+        self.rows = whole = QVBoxLayout(self)
         whole.setContentsMargins(24, 22, 24, 20)
         whole.setSpacing(0)
         whole.addLayout(head)
@@ -177,7 +181,7 @@ class ConversationStep(Step):
             "Use an invitation you were given, or make a group and invite people to it.",
         )
         self.avatar = _BigAvatar()
-        self.who = Text(face="body", strong=True)
+        self.who = ElidedText(face="body", strong=True)
         self.who.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._fingerprint_title = Text("Your fingerprint", face="caption", colour="ink3")
         self.fingerprint = selectable("")
@@ -250,12 +254,11 @@ class FirstStart(Area):
         brand.addLayout(words, 1)
         self._column = QWidget()
         column = QVBoxLayout(self._column)
-        column.setContentsMargins(12, 24, 12, 24)
-        column.setSpacing(24)
         column.addStretch(1)
         column.addLayout(brand)
         column.addWidget(self.steps)
         column.addStretch(1)
+        self._rows, self._brand = column, brand
         centre = QWidget()
         row = QHBoxLayout(centre)
         row.setContentsMargins(0, 0, 0, 0)
@@ -297,13 +300,31 @@ class FirstStart(Area):
             return
         self.conversation_step.show_identity(identity)
         self.steps.setCurrentWidget(self.conversation_step)
+        self._fit()
         self.conversation_step.join.setFocus()
         self.identity_created.emit()
 
     def _dress(self) -> None:
         metrics = current_theme().metrics
-        self._column.setMaximumWidth(metrics.scaled(_CARD_WIDTH) + 24)
-        self.steps.setMinimumHeight(metrics.scaled(_CARD_HEIGHT))
+        self._column.setMaximumWidth(metrics.scaled(_CARD_WIDTH) + 2 * _EDGE)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """A card of the usual height where there is room, and never less than its words need."""
+        gap = _GAP if self.height() >= _ROOMY else _NARROW_GAP
+        self._rows.setContentsMargins(_EDGE, gap, _EDGE, gap)
+        self._rows.setSpacing(gap)
+        width = min(self.width(), self._column.maximumWidth()) - 2 * _EDGE
+        room = self.height() - 3 * gap - self._brand.totalHeightForWidth(width)
+        usual = current_theme().metrics.scaled(_CARD_HEIGHT)
+        steps = (self.name_step, self.conversation_step)
+        card = steps[self.steps.currentIndex()].rows
+        needed = card.totalHeightForWidth(width)
+        self.steps.setMinimumHeight(max(needed, min(usual, room)))
 
 
 class _Sign(QWidget):

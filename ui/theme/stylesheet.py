@@ -77,10 +77,11 @@ def _fields(c: Colours, type_: TypeScale, m: Metrics) -> str:
 QLineEdit, QPlainTextEdit[kind="field"] {{
   {_px(type_.body)}; color: {_hex(c.ink)}; background: {_hex(c.surface)};
   border: 1px solid {_hex(c.line2)}; border-radius: {m.gap(Radius.BUTTON)}px;
-  padding: 0 {m.gap(10)}px; min-height: {m.scaled(34)}px;
+  padding: 0 {m.gap(10)}px;
   placeholder-text-color: {_hex(c.ink3)};
   selection-background-color: {_hex(c.accent)}; selection-color: {_hex(c.onAccent)};
 }}
+QLineEdit {{ min-height: {m.scaled(34)}px; }}
 QPlainTextEdit[kind="field"] {{ padding: {m.gap(Spacing.SMALL)}px {m.gap(Spacing.SNUG)}px; }}
 QPlainTextEdit[kind="message"] {{
   {_px(type_.body)}; color: {_hex(c.ink)}; background: {_hex(c.surface2 if dark else c.surface)};

@@ -20,6 +20,7 @@ _BACK_WIDTH = 1.7
 _MOST_UNREAD = 99
 _SHORT_BELOW = 560
 _NO_BEADS_BELOW = 300
+_ONLY_WORDS_BELOW = 260
 _SEALED = "Messages are sealed for the members of this group"
 
 
@@ -79,6 +80,8 @@ class ConversationHeader(Area):
     members_requested = Signal()
     mute_requested = Signal(bool)
     leave_requested = Signal()
+    focus_left = Signal()
+    """What had the focus is gone."""
 
     def __init__(self) -> None:
         super().__init__("header", edges=("bottom",))
@@ -90,7 +93,7 @@ class ConversationHeader(Area):
         self._line = ElidedText(face="small", colour="ink3")
         self._lock = LockGlyph()
         self.beads = BeadStrip()
-        self._invite = Button("Invite people", icon_name="join")
+        self.invite = Button("Invite people", icon_name="join")
         self.more = IconButton("more", "Group menu")
         self._menu = QMenu(self)
         self._build_menu()
@@ -121,11 +124,11 @@ class ConversationHeader(Area):
         self._row.addWidget(self.back)
         self._row.addWidget(self._avatar)
         self._row.addLayout(words, 1)
-        self._row.addWidget(self._invite)
+        self._row.addWidget(self.invite)
         self._row.addWidget(self.beads)
         self._row.addWidget(self.more)
         self.back.clicked.connect(self.back_requested)
-        self._invite.clicked.connect(self.invite_requested)
+        self.invite.clicked.connect(self.invite_requested)
         theme_changed.connect(self._dress)
         self._dress()
 
@@ -137,7 +140,10 @@ class ConversationHeader(Area):
         self._name.setText(name)
         self._avatar.show_identity(conversation.conversation_id, name)
         self._mute_action.setText("Unmute" if conversation.muted else "Mute")
-        self._invite.setVisible(len(present_members(conversation)) <= 1)
+        is_alone = len(present_members(conversation)) <= 1
+        if not is_alone and self.invite.hasFocus():
+            self.focus_left.emit()  # Qt would give it to the group menu beside it.
+        self.invite.setVisible(is_alone)
         self.beads.show_health(conversation, messages)
         self.setAccessibleName(f"{name}, {'group' if is_group(conversation) else 'person'}")
         self._show_line()
@@ -159,6 +165,8 @@ class ConversationHeader(Area):
         room = self.width() / current_theme().metrics.factor
         self.beads.set_short(room < _SHORT_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self.beads.has_any())
+        for part in (self._avatar, self._lock):
+            part.setVisible(room >= _ONLY_WORDS_BELOW)
         self._show_line()
 
     def _show_line(self) -> None:

@@ -129,16 +129,7 @@ class MainWindow(QMainWindow):
         menu.addSeparator()
         menu.add_appearance(self._settings, self.looks.choose)
         menu.add_text_size(self.looks.step_text_size)
-        menu.add_choice(
-            "Notifications",
-            on=self._settings.notifications,
-            changed=self.looks.choose_notifications,
-        )
-        menu.add_choice(
-            "Show text in notifications",
-            on=self._settings.show_message_text,
-            changed=self.looks.choose_previews,
-        )
+        menu.add_notifications(self._settings, self.looks)
         menu.addSeparator()
         version = self._surroundings.version
         menu.add("How it works", ("F1",), lambda: flows.how_it_works(version), icon_name="help")

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from ui.icons import icon
 from ui.settings import Appearance, UiSettings
 from ui.theme import current_theme, theme_changed
+from ui.window.looks import Looks
 
 _APPEARANCES = (
     (Appearance.SYSTEM, "As the desktop"),
@@ -70,6 +71,16 @@ class WindowMenu(QMenu):
         ):
             self.bind(menu.addAction(words), keys, partial(step, change))
         self._dress()
+
+    def add_notifications(self, settings: UiSettings, looks: Looks) -> None:
+        self.add_choice(
+            "Notifications", on=settings.notifications, changed=looks.choose_notifications
+        )
+        self.add_choice(
+            "Show text in notifications",
+            on=settings.show_message_text,
+            changed=looks.choose_previews,
+        )
 
     def add_choice(self, text: str, *, on: bool, changed: Callable[[bool], None]) -> None:
         action = self.addAction(text)

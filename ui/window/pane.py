@@ -75,6 +75,7 @@ class ConversationPane(QWidget):
         self.composer.typing_changed.connect(self._tell_typing)
         self._outbox.returned.connect(self._take_back)
         self.header.mute_requested.connect(self._mute)
+        self.header.focus_left.connect(self.composer.box.setFocus)
         self.timeline.visibleUpTo.connect(self._mark_read)
         self.timeline.fetchRequested.connect(self._fetch)
         self.timeline.resendRequested.connect(self._resend)
