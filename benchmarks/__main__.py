@@ -9,12 +9,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import demo, e2e, start
+from benchmarks import demo, e2e, sds, start
 from benchmarks.report import Report
 
 BENCHMARKS: dict[str, Callable[[bool], Report]] = {
     "demo": demo.run,
     "e2e": e2e.run,
+    "sds": sds.run,
     "start": start.run,
 }
 OUT = Path("build/bench")
