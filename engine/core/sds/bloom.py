@@ -22,6 +22,8 @@ JS_BITS: Final = 150_000
 BITS_PER_ID: Final = 14.4
 """m / n for an error of 0.001."""
 _SMALLEST_CAPACITY: Final = 16
+_ROUNDS: Final = range(HASHES)
+_BIT: Final = tuple(1 << bit for bit in range(8))
 
 
 def bits_of(length: int) -> int:
@@ -70,8 +72,8 @@ class ReceivedBloom:
         """Whether the id with these ``base_hashes`` is perhaps in it."""
         data, bits = self._data, self._bits
         at, step = hashes[0] % bits, hashes[1] % bits
-        for _ in range(HASHES):
-            if not data[(at >> 3) ^ 7] >> (at & 7) & 1:
+        for _ in _ROUNDS:
+            if not data[(at >> 3) ^ 7] & _BIT[at & 7]:
                 return False
             at += step
             if at >= bits:
@@ -120,8 +122,13 @@ class BloomFilter:
 
     def _set(self, message_id: MessageId) -> None:
         data, bits = self._data, self._bits
-        for at in positions(base_hashes(message_id), bits):
-            data[(at >> 3) ^ 7] |= 1 << (at & 7)
+        first, second = base_hashes(message_id)
+        at, step = first % bits, second % bits
+        for _ in _ROUNDS:  # As in ``positions``, without a tuple of them.
+            data[(at >> 3) ^ 7] |= _BIT[at & 7]
+            at += step
+            if at >= bits:
+                at -= bits
         self.count += 1
 
     def __bytes__(self) -> bytes:

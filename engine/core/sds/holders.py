@@ -144,10 +144,34 @@ class HoldersTable:
         sequences = self._sequences.get(instance_id)
         return sequences.within(item) if sequences else []
 
-    def newest(self, count: int) -> list[tuple[MessageId, tuple[int, int]]]:
-        """The messages put under review last, with their bloom hashes."""
+    def without(
+        self, participant_id: ParticipantId, count: int
+    ) -> list[tuple[MessageId, tuple[int, int]]]:
+        """Of the messages put under review last, those that this participant is not known to hold.
+
+        With their bloom hashes.
+        """
         newest = islice(reversed(self._open.items()), count)
-        return [(message_id, own.hashes) for message_id, own in newest]
+        return [
+            (message_id, own.hashes)
+            for message_id, own in newest
+            if participant_id not in own.holders
+        ]
+
+    def uncertain(
+        self, participant_id: ParticipantId, message_ids: Iterable[MessageId]
+    ) -> list[MessageId]:
+        """Of these messages, those under review that this participant does not hold for certain."""
+        under_review = self._open
+        if not under_review:
+            return []
+        found = [message_id for message_id in message_ids if message_id in under_review]
+        return [
+            message_id
+            for message_id in found
+            if (known := under_review[message_id].holders.get(participant_id)) is None
+            or known.source is HolderSource.BLOOM
+        ]
 
     def instances(self) -> Iterable[InstanceId]:
         return self._sequences.keys()

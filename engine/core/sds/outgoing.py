@@ -36,7 +36,7 @@ class OutgoingBuffer:
         self._config = config
         self._random = random_unit
         self._entries: dict[MessageId, OutgoingEntry] = {}
-        self._hashes: dict[MessageId, tuple[int, int]] = {}
+        self._unhinted: dict[MessageId, tuple[int, int]] = {}
         self._due: list[tuple[UnixMs, MessageId]] = []
         self._gate_ms = UnixMs(0)
         for entry in entries:
@@ -51,9 +51,16 @@ class OutgoingBuffer:
     def entries(self) -> Iterator[OutgoingEntry]:
         return iter(self._entries.values())
 
-    def hashes(self) -> Iterator[tuple[MessageId, tuple[int, int]]]:
-        """Every message with its bloom hashes, ready to be looked up in a received filter."""
-        return iter(self._hashes.items())
+    def among(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
+        """Those of these messages that are in the buffer."""
+        entries = self._entries
+        return (
+            [message_id for message_id in message_ids if message_id in entries] if entries else []
+        )
+
+    def unhinted(self) -> Iterator[tuple[MessageId, tuple[int, int]]]:
+        """Messages that nobody is known to hold perhaps, with their bloom hashes."""
+        return iter(self._unhinted.items())
 
     def next_deadline(self) -> UnixMs | None:
         """When the sweep has something to rebroadcast, given that we are online."""
@@ -64,26 +71,28 @@ class OutgoingBuffer:
 
     def add(self, message_id: MessageId, raw: bytes, *, online: bool, step: Step) -> None:
         """A message was just written; sent at once if online, else on becoming online."""
+        state, now_ms = OutgoingState.UNACKNOWLEDGED, step.now_ms
         entry = OutgoingEntry(
             message_id=message_id,
             raw=raw,
-            state=OutgoingState.UNACKNOWLEDGED,
-            attempts=0,
-            next_send_ms=step.now_ms,
+            state=state,
+            attempts=1 if online else 0,
+            next_send_ms=UnixMs(now_ms + self._period_ms(state, 1)) if online else now_ms,
             accepted=False,
-            created_ms=step.now_ms,
+            created_ms=now_ms,
         )
+        self._put(entry, step)
         if online:
-            self._send(entry, step)
-        else:
-            self._put(entry, step)
+            step.sends.append(
+                Broadcast(message_id=message_id, raw=raw, purpose=SendPurpose.CONTENT)
+            )
 
     def acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Certain evidence: out of the buffer, rebroadcast ends."""
         entry = self._entries.pop(message_id, None)
         if entry is None:
             return
-        del self._hashes[message_id]
+        self._unhinted.pop(message_id, None)
         step.writes.append(RemoveOutgoing(message_id=message_id))
         self._changed(replace(entry, state=OutgoingState.ACKNOWLEDGED), step)
 
@@ -169,9 +178,12 @@ class OutgoingBuffer:
         step.writes.append(PutOutgoing(entry=entry))
 
     def _keep(self, entry: OutgoingEntry) -> None:
-        self._entries[entry.message_id] = entry
-        if entry.message_id not in self._hashes:
-            self._hashes[entry.message_id] = base_hashes(entry.message_id)
+        message_id = entry.message_id
+        self._entries[message_id] = entry
+        if entry.state is OutgoingState.POSSIBLY_ACKNOWLEDGED:
+            self._unhinted.pop(message_id, None)
+        elif message_id not in self._unhinted:
+            self._unhinted[message_id] = base_hashes(message_id)
         if entry.state is not OutgoingState.FAILED:
             heappush(self._due, (entry.next_send_ms, entry.message_id))
 

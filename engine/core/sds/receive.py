@@ -6,7 +6,7 @@ looked for.  Sync messages never wait and are never logged, but their dependenci
 too: that is how a lost newest message is noticed.  What a sender claims is reviewed elsewhere.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
 from engine.core.errors import RemoteProtocolError
@@ -51,7 +51,8 @@ class Receiver:
         ``bad_sequence``.
         """
         message = received.message
-        self._check(received)
+        ids = [entry.message_id for entry in message.causal_history]
+        self._check(received, ids)
         own = message.sender_id == self._parts.participant_id
         if message.is_ephemeral:
             if not own:
@@ -62,19 +63,19 @@ class Receiver:
         if not message.is_sync and self._hold_if_ahead(received, step.now_ms):
             return
         if not own:
-            self._review.review(received, step)
+            self._review.review(received, ids, step)
         if message.is_sync:
             self._receive_sync(received, step)
         else:
-            self._receive_content(received, step)
+            self._receive_content(received, ids, step)
 
     # --- checks ---
 
-    def _check(self, received: MessageReceived) -> None:
+    def _check(self, received: MessageReceived, ids: list[MessageId]) -> None:
         message = received.message
         if message.channel_id != self._parts.channel_id:
             raise RemoteProtocolError("wrong_channel")
-        if not message.sender_id:
+        if not message.sender_id or "" in ids:
             raise RemoteProtocolError("empty_id")
         if message.lamport_timestamp is None:
             if not message.content:
@@ -82,21 +83,16 @@ class Receiver:
             return
         if not 0 <= message.lamport_timestamp < MAX_LAMPORT:
             raise RemoteProtocolError("lamport_too_large")
-        if received.author is not None and not 0 < received.author.sequence < MAX_SEQUENCE:
-            raise RemoteProtocolError("bad_sequence")
-        if received.holdings is not None:
-            check_holdings(received.holdings)
+        _check_numbers(received)
         if message.content:
+            if message.message_id in ids:
+                raise RemoteProtocolError("self_dependent")
             self._check_content(received, message.lamport_timestamp, message.content)
-        if any(not entry.message_id for entry in message.causal_history):
-            raise RemoteProtocolError("empty_id")
 
     def _check_content(self, received: MessageReceived, lamport: int, content: bytes) -> None:
         message = received.message
         if not message.message_id:
             raise RemoteProtocolError("empty_id")
-        if any(entry.message_id == message.message_id for entry in message.causal_history):
-            raise RemoteProtocolError("self_dependent")
         if received.verified:
             expected = self._message_id_of(message.sender_id, message.channel_id, lamport, content)
             if message.message_id != expected:
@@ -133,7 +129,9 @@ class Receiver:
     def _receive_sync(self, received: MessageReceived, step: Step) -> None:
         parts, message = self._parts, received.message
         wanted = self._wanted(message.causal_history)
-        if parts.missing.room_for(len(wanted), message.sender_id):
+        if not wanted:
+            pass
+        elif parts.missing.room_for(len(wanted), message.sender_id):
             for entry in wanted:
                 parts.missing.want(entry, named_by=message.sender_id, step=step)
         else:
@@ -148,7 +146,7 @@ class Receiver:
             timer.arm(config.sync_multiplier_sync_received, step.now_ms)
         self._answer_sync(step)
 
-    def _receive_content(self, received: MessageReceived, step: Step) -> None:
+    def _receive_content(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
         parts, message = self._parts, received.message
         message_id = message.message_id
         parts.answers.cancel(message_id)
@@ -164,7 +162,7 @@ class Receiver:
             retrieval_hint=received.retrieval_hint,
             received_ms=step.now_ms,
         )
-        unmet = {e.message_id for e in message.causal_history if not parts.is_met(e.message_id)}
+        unmet = {item for item in parts.log.lacking(ids) if not parts.missing.is_lost(item)}
         if unmet and not self._buffer(entry, unmet, step):
             return
         if not unmet:
@@ -252,9 +250,12 @@ class Receiver:
 
     # --- delivery ---
 
-    def _deliver(self, entries: Iterable[IncomingEntry], step: Step) -> None:
+    def _deliver(self, entries: Sequence[IncomingEntry], step: Step) -> None:
         """Deliver, and at once all that waited for nothing else, in the log's order."""
         parts = self._parts
+        if len(entries) == 1 and not len(parts.incoming):
+            self._deliver_one(entries[0], step)
+            return
         ready = [(_lamport(entry.message), entry.message.message_id, entry) for entry in entries]
         heapify(ready)
         while ready:
@@ -313,6 +314,13 @@ class Receiver:
             for entry in released:
                 step.writes.append(RemoveIncoming(message_id=entry.message.message_id))
             self._deliver(released, step)
+
+
+def _check_numbers(received: MessageReceived) -> None:
+    if received.author is not None and not 0 < received.author.sequence < MAX_SEQUENCE:
+        raise RemoteProtocolError("bad_sequence")
+    if received.holdings is not None:
+        check_holdings(received.holdings)
 
 
 def _lamport(message: Message) -> int:

@@ -14,7 +14,7 @@ from engine.core.sds.bloom import ReceivedBloom
 from engine.core.sds.parts import Parts
 from engine.core.sds.step import Step
 from engine.core.sds.types import Holdings, LogEntry, Message, MessageReceived
-from engine.core.types import HolderSource, ParticipantId, UnixMs
+from engine.core.types import HolderSource, MessageId, ParticipantId, UnixMs
 
 
 class AckReview:
@@ -23,23 +23,28 @@ class AckReview:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def review(self, received: MessageReceived, step: Step) -> None:
-        """Take note of what the sender says it holds, lacks and asks for."""
+    def review(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
+        """Take note of what the sender says it holds, lacks and asks for.
+
+        ``ids`` are those of its causal history.
+        """
         message = received.message
-        self._review_history(message, step, verified=received.verified)
+        self._review_history(message, ids, step, verified=received.verified)
         self._review_bloom(message, step)
         if received.holdings is not None and received.verified:
             self._review_holdings(message, received.holdings, step)
         self._review_requests(message, step)
 
-    def _review_history(self, message: Message, step: Step, *, verified: bool) -> None:
+    def _review_history(
+        self, message: Message, ids: list[MessageId], step: Step, *, verified: bool
+    ) -> None:
         parts = self._parts
         # Nobody unverified is believed for certain; the protocol's own state follows all the same.
         source = HolderSource.CAUSAL if verified else HolderSource.BLOOM
-        for entry in message.causal_history:
-            message_id = entry.message_id
-            if message_id in parts.holders or message_id in parts.outgoing:
-                parts.evidence(message_id, message.sender_id, source, step, acknowledges=True)
+        for message_id in parts.holders.uncertain(message.sender_id, ids):
+            parts.evidence(message_id, message.sender_id, source, step, acknowledges=True)
+        for message_id in parts.outgoing.among(ids):
+            parts.outgoing.acknowledge(message_id, step)
 
     def _review_bloom(self, message: Message, step: Step) -> None:
         parts = self._parts
@@ -50,19 +55,18 @@ class AckReview:
         except RemoteProtocolError as error:
             parts.counters.add(f"sds.{error.reason}")
             return
+        candidates = parts.holders.without(message.sender_id, parts.config.bloom_review_messages)
+        candidates += parts.outgoing.unhinted()
+        hits = {message_id for message_id, hashes in candidates if bloom.may_contain(hashes)}
+        if not hits:
+            return
         if bloom.fill > parts.config.bloom_max_fill:
             parts.counters.add("sds.bloom_too_full")
             return
-        candidates = dict(parts.holders.newest(parts.config.bloom_review_messages))
-        candidates.update(parts.outgoing.hashes())
-        for message_id, hashes in candidates.items():
-            if bloom.may_contain(hashes):
+        for message_id, _ in candidates:
+            if message_id in hits:
                 parts.evidence(
-                    message_id,
-                    message.sender_id,
-                    HolderSource.BLOOM,
-                    step,
-                    acknowledges=False,
+                    message_id, message.sender_id, HolderSource.BLOOM, step, acknowledges=False
                 )
 
     def _review_holdings(self, message: Message, holdings: Holdings, step: Step) -> None:

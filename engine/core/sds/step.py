@@ -5,22 +5,22 @@ durable in one transaction.  Messages whose holders changed, and the gap, are no
 into one event each at the end, however often they changed on the way.
 """
 
-from dataclasses import dataclass, field
-
 from engine.core.sds.types import Event, Send, Transition, Write
 from engine.core.types import MessageId, UnixMs
 
 
-@dataclass(slots=True)
 class Step:
     """Collects what one input causes."""
 
-    now_ms: UnixMs
-    writes: list[Write] = field(default_factory=list)
-    sends: list[Send] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    holders_changed: dict[MessageId, None] = field(default_factory=dict)
-    gap_changed: bool = False
+    __slots__ = ("events", "gap_changed", "holders_changed", "now_ms", "sends", "writes")
+
+    def __init__(self, now_ms: UnixMs) -> None:
+        self.now_ms = now_ms
+        self.writes: list[Write] = []
+        self.sends: list[Send] = []
+        self.events: list[Event] = []
+        self.holders_changed: dict[MessageId, None] = {}
+        self.gap_changed = False
 
     def transition(self) -> Transition:
         return Transition(

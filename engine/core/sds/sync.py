@@ -6,6 +6,8 @@ syncs is answered; nothing is sent while everybody is known to be level; rounds 
 member alone keeps going slow down.  What a sync message contains is not known here.
 """
 
+from operator import itemgetter
+
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import HistoryEntry, RandomUnit
 from engine.core.types import MessageId, UnixMs
@@ -90,8 +92,8 @@ class SyncTimer:
         """Our own content message said this much."""
         if holdings:
             self._unsaid.clear()
-        else:
-            self._unsaid.difference_update(entry.message_id for entry in history)
+        elif self._unsaid:
+            self._unsaid.difference_update(map(itemgetter(0), history))
 
     def stated(self, now_ms: UnixMs, *, for_silent_member: bool) -> None:
         """A sync message went out: everything is said; the next round comes by itself."""
