@@ -96,10 +96,13 @@ class BloomFilter:
         self.fixed = fixed
         self.rebuild(())
 
-    def rebuild(self, ids: Iterable[MessageId]) -> None:
-        """Start again with these ids, in the smallest size that has room for them."""
+    def rebuild(self, ids: Iterable[MessageId], *, rolled_over: bool = False) -> None:
+        """Start again with these ids, in the smallest size that has room for them.
+
+        ``rolled_over``: more than these were held before, so in the size of the capacity.
+        """
         wanted = list(ids)
-        room = min(_SMALLEST_CAPACITY, self.capacity)
+        room = self.capacity if rolled_over else min(_SMALLEST_CAPACITY, self.capacity)
         while room < min(len(wanted), self.capacity):
             room = min(2 * room, self.capacity)
         self._room = self.capacity if self.fixed else room
@@ -115,10 +118,12 @@ class BloomFilter:
         self._set(message_id)
         return self.count > self._room
 
-    @property
-    def keep_at_rebuild(self) -> int:
-        """How many of the newest ids a rebuild shall be given."""
-        return self.count if self.count <= self.capacity else self.capacity // 2
+    def kept_of(self, total: int) -> int:
+        """How many of the newest ids the filter holds once ``total`` were added to it."""
+        if total <= self.capacity:
+            return total
+        half = self.capacity // 2
+        return half + (total - self.capacity - 1) % (self.capacity - half + 1)
 
     def _set(self, message_id: MessageId) -> None:
         data, bits = self._data, self._bits

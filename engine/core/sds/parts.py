@@ -76,11 +76,19 @@ class Parts:
     def remember_id(self, message_id: MessageId) -> None:
         """Include a received or sent content message in the filter; rolls it over when full."""
         if self.bloom.add(message_id):
-            keep = self.bloom.keep_at_rebuild
-            ids = self.log.newest_ids(keep)
-            waiting = (entry.message.message_id for entry in self.incoming.entries())
-            ids.extend(islice(waiting, max(keep - len(ids), 0)))
-            self.bloom.rebuild(islice(dict.fromkeys([message_id, *ids]), keep))
+            self._rebuild_bloom(self.bloom.kept_of(self.bloom.count), message_id)
+
+    def restore_bloom(self) -> None:
+        """The filter as it was when it had taken in all that is in the log and waits."""
+        total = len(self.log) + len(self.incoming)
+        self._rebuild_bloom(self.bloom.kept_of(total))
+
+    def _rebuild_bloom(self, keep: int, *first: MessageId) -> None:
+        ids = [*first, *self.log.newest_ids(keep)]
+        waiting = (entry.message.message_id for entry in self.incoming.entries())
+        ids.extend(islice(waiting, max(keep - len(ids), 0)))
+        rolled_over = len(self.log) + len(self.incoming) > self.bloom.capacity
+        self.bloom.rebuild(islice(dict.fromkeys(ids), keep), rolled_over=rolled_over)
 
     def advance_lamport(self, lamport_timestamp: int, step: Step) -> None:
         if lamport_timestamp > self.lamport_timestamp:
@@ -181,7 +189,7 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
     )
     _restore_incoming(parts, state)
     _restore_holders(parts, now_ms)
-    _restore_bloom(parts)
+    parts.restore_bloom()
     return parts
 
 
@@ -201,13 +209,3 @@ def _restore_holders(parts: Parts, now_ms: UnixMs) -> None:
             position = entry.position
             parts.holders.track(position.message_id, position.lamport_timestamp, entry.author)
     parts.holders.expire(now_ms - parts.config.review_holders_ms)
-
-
-def _restore_bloom(parts: Parts) -> None:
-    total = len(parts.log) + len(parts.incoming)
-    capacity = parts.config.bloom_capacity
-    keep = total if total <= capacity else capacity // 2 + total % (capacity // 2)
-    ids = parts.log.newest_ids(keep)
-    waiting = (entry.message.message_id for entry in parts.incoming.entries())
-    ids.extend(islice(waiting, max(keep - len(ids), 0)))
-    parts.bloom.rebuild(ids)

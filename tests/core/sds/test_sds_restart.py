@@ -8,19 +8,23 @@ from hypothesis import strategies as st
 
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.types import (
+    Broadcast,
     ChannelState,
     CopyAccepted,
+    DeadlineReached,
+    MembersChanged,
     MessageReceived,
     OutgoingEntry,
     ResendRequested,
     RetrieveRequested,
 )
 from engine.core.types import MessageId, UnixMs
-from engine.sim.channel_participant import ChannelParticipant
+from engine.sim.channel_participant import ChannelParticipant, frame, open_payload
 from tests.core.sds.sds_bench import (
     ALICE,
     BOB,
     CAROL,
+    MEMBERS,
     NOW,
     SMALL,
     content,
@@ -237,6 +241,26 @@ def test_the_filter_of_a_restarted_member_is_the_same_bit_for_bit() -> None:
     twin.store = alice.store
     twin.restart(now_ms=NOW)
     assert _filter(alice) == _filter(twin)
+
+
+def test_so_it_is_after_any_number_of_messages() -> None:
+    alice = member(config=replace(SMALL, bloom_capacity=40))
+    for number in range(130):
+        alice.handle(content(BOB, str(number), lamport=NOW + number), now_ms=NOW)
+        twin = member(config=replace(SMALL, bloom_capacity=40))
+        twin.store = alice.store
+        twin.restart(now_ms=NOW)
+        assert _own_filter(alice) == _own_filter(twin)
+
+
+def _own_filter(participant: ChannelParticipant) -> bytes | None:
+    """What a sync message would carry."""
+    participant.channel.handle(MembersChanged(members=frozenset({ALICE, BOB})), now_ms=NOW)
+    participant.channel.handle(MembersChanged(members=MEMBERS), now_ms=NOW)
+    later = UnixMs(NOW + 60_000)
+    sends = participant.channel.handle(DeadlineReached(), now_ms=later).sends
+    (raw,) = [send.raw for send in sends if isinstance(send, Broadcast)]
+    return open_payload(frame(raw, None)).message.bloom_filter
 
 
 def _filter(participant: ChannelParticipant) -> bytes | None:
