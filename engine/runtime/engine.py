@@ -281,7 +281,12 @@ class Engine:
 
     def _publish(self, event: EngineEvent) -> None:
         for listener in tuple(self._listeners):
-            listener(event)
+            try:
+                listener(event)
+            except Exception:
+                # A bug of whoever listens: the others, and what goes on here, must not suffer.
+                self._counters.add("engine.listener_failed")
+                logger.exception("a listener failed", extra={"event": type(event).__name__})
 
     def _status_changed(self, status: TransportStatus) -> None:
         online = status.level is not TransportLevel.OFFLINE

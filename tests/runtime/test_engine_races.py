@@ -9,7 +9,14 @@ import pytest
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
 from engine.core.ports import StoreWrite
 from engine.core.types import ConversationId, MessageId, Position, UnixMs
-from engine.events import ConversationRemoved, MessageKind, NoticeCleared, NoticeRaised
+from engine.events import (
+    ConversationRemoved,
+    EngineEvent,
+    MessageAdded,
+    MessageKind,
+    NoticeCleared,
+    NoticeRaised,
+)
 from engine.session.group import GroupSession
 from engine.session.types import SessionTransition
 from tests.runtime.conftest import Person
@@ -148,6 +155,24 @@ def test_a_command_in_the_same_slice_as_a_bug_is_answered_and_life_goes_on(play:
         assert isinstance(after, str)
         assert await texts_of(alice, group) == ["after the bug"]
         assert alice.engine.counters()["runner.crashed"] == 1
+
+    play(scenario)
+
+
+def test_a_listener_that_fails_harms_nobody_else(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+
+        def broken(_event: EngineEvent) -> None:
+            raise ZeroDivisionError
+
+        alice.engine.subscribe(broken)
+        group = await alice.engine.create_group("Tide")
+        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        await alice.engine.send_text(group, "still here")
+        await bob.until(lambda e: isinstance(e, MessageAdded) and e.message.text == "still here")
+        assert "runner.crashed" not in alice.engine.counters()
+        assert alice.engine.counters()["engine.listener_failed"] > 0
 
     play(scenario)
 

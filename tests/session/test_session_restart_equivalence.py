@@ -20,7 +20,6 @@ from engine.crypto.identity import Identity
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.chance import Chance
-from engine.session.group import GroupSession
 from engine.session.groups import GroupBook
 from engine.session.types import SessionTransition
 from engine.sim.session_participant import SessionParticipant, seeded_bytes
@@ -47,7 +46,7 @@ class Device:
         group, writes, opening = self._book().joined_group(parse_invite(self.link))
         self.group: GroupRecord = group
         self.store.apply(writes)
-        self.session: GroupSession = self._book().load(group)
+        self.session = self._book().load(group)
         for body in opening:
             self.store.apply(self.session.say(body, now_ms=self.now_ms).writes)
 
