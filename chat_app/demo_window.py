@@ -33,6 +33,8 @@ NAMES = ("Ines", "Maya", "Jonas", "Priya", "Luc", "Tomas")
 DELAY_MS = (50, 400)
 PAUSE_S = (1.0, 2.5)
 GROUP = "Tide Gauge"
+FRAME_EDGE, FRAME_TITLE = 2, 36
+"""Room for what the desktop draws around a window, which nobody knows before it is there."""
 LINES = (
     "The sensor is on the pier. Bracket fits.",
     "Lovely! Does it talk?",
@@ -118,11 +120,12 @@ async def _talk_until_closed(
 
 async def _show(people: Sequence[Person], group: ConversationId) -> None:
     for person, place in zip(people, _places(len(people)), strict=True):
-        person.window.setGeometry(place)
+        person.window.move(place.topLeft())  # Where the frame goes, with whose window it is.
+        person.window.resize(place.width() - 2 * FRAME_EDGE, place.height() - FRAME_TITLE)
         person.window.show()
         await person.window.start()
         person.window.open_conversation(group)
-        person.window.setWindowTitle(f"{person.name} · Causerie demo")
+        person.window.setWindowTitle(f"{person.name}, demo — Causerie")
 
 
 def _places(count: int) -> list[QRect]:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from chat_app.paths import ProfilePaths
 from chat_app.settings import load_settings
@@ -74,7 +75,7 @@ def _database(directory: ProfileDirectory, findings: Findings, *, force_key_file
         damaged = damaged_pages(db)
         findings.sections["database"] = {
             "present": True,
-            "bytes": directory.database.stat().st_size,
+            "bytes": _bytes_on_disk(directory.database),
             "key": key.place.value,
             "damaged_pages": len(damaged),
         }
@@ -84,6 +85,12 @@ def _database(directory: ProfileDirectory, findings: Findings, *, force_key_file
         _network(store, findings)
     finally:
         store.close()
+
+
+def _bytes_on_disk(database: Path) -> int:
+    """With what SQLite has not put into the main file yet."""
+    files = (database, database.with_name(f"{database.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
 
 
 def _identity(store: SqliteProfileStore, findings: Findings) -> None:

@@ -72,15 +72,16 @@ class _Steps(QWidget):
 
 
 class _BigAvatar(QWidget):
-    def __init__(self) -> None:
+    def __init__(self, side: int) -> None:
         super().__init__()
+        self._side = side
         self._stable_id: str | None = None
         self._name = ""
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme_changed.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        side = current_theme().metrics.scaled(88)
+        side = current_theme().metrics.scaled(self._side)
         return QSize(side, side)
 
     def show_person(self, stable_id: str | None, name: str) -> None:
@@ -151,7 +152,7 @@ class Step(Card):
 class NameStep(Step):
     def __init__(self) -> None:
         super().__init__(1, "What should people call you?", "Your name travels with your messages.")
-        self.avatar = _BigAvatar()
+        self.avatar = _BigAvatar(88)
         self.name = QLineEdit()
         self.name.setMaxLength(MAX_NAME_CHARACTERS)
         self.problem = problem_line()
@@ -180,7 +181,7 @@ class ConversationStep(Step):
             "Start a conversation",
             "Use an invitation you were given, or make a group and invite people to it.",
         )
-        self.avatar = _BigAvatar()
+        self.avatar = _BigAvatar(72)
         self.who = ElidedText(face="body", strong=True)
         self.who.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._fingerprint_title = Text("Your fingerprint", face="caption", colour="ink3")
