@@ -9,6 +9,7 @@ A positive is never proof.  This module knows neither channels nor holders.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 import mmh3
@@ -31,6 +32,7 @@ def bits_of(length: int) -> int:
     return JS_BITS if length == JS_BYTES else 8 * length
 
 
+@lru_cache(maxsize=1_024)
 def base_hashes(message_id: str) -> tuple[int, int]:
     """A and B before the reduction modulo m."""
     return abs(mmh3.hash(message_id)), abs(mmh3.hash(message_id + " b"))
@@ -117,6 +119,10 @@ class BloomFilter:
         """Include an id; True = no room left for it: rebuild (it is included nevertheless)."""
         self._set(message_id)
         return self.count > self._room
+
+    def has_room_for(self, number: int) -> bool:
+        """Whether so many more ids fit into its size."""
+        return self.count + number <= self._room
 
     def kept_of(self, total: int) -> int:
         """How many of the newest ids the filter holds once ``total`` were added to it."""

@@ -228,7 +228,7 @@ class SdsChannel:
             channel_id=parts.channel_id,
             lamport_timestamp=lamport,
             causal_history=parts.log.causal_history(parts.config.causal_history_size),
-            bloom_filter=bytes(parts.bloom),
+            bloom_filter=parts.filter_bytes(),
             repair_request=self._due_requests(step),
             content=content,
         )

@@ -94,7 +94,10 @@ class OutgoingBuffer:
             return
         self._unhinted.pop(message_id, None)
         step.writes.append(RemoveOutgoing(message_id=message_id))
-        self._changed(replace(entry, state=OutgoingState.ACKNOWLEDGED), step)
+        state = OutgoingState.ACKNOWLEDGED
+        step.events.append(
+            OutgoingChanged(message_id=message_id, state=state, accepted=entry.accepted)
+        )
 
     def possibly_acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Uncertain evidence: rebroadcast goes on, more slowly."""

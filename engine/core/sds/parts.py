@@ -5,7 +5,7 @@ sweeping) are elsewhere; here is only what keeps the parts consistent: the filte
 and changes of holders and gap become one event each at the end of a step.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from engine.core.counters import Counters
@@ -48,6 +48,8 @@ class Parts:
     clock: OnlineClock
     log: LogIndex
     bloom: BloomFilter
+    unfiltered: list[MessageId] = field(default_factory=list)
+    """What the filter has not taken in yet."""
     outgoing: OutgoingBuffer
     incoming: IncomingBuffer
     times: RepairTimes
@@ -74,17 +76,32 @@ class Parts:
         return message_id in self.log or self.missing.is_lost(message_id)
 
     def remember_id(self, message_id: MessageId) -> None:
-        """Include a received or sent content message in the filter; rolls it over when full."""
-        if self.bloom.add(message_id):
-            self._rebuild_bloom(self.bloom.kept_of(self.bloom.count), message_id)
+        """Include a received or sent content message in the filter when it is next sent."""
+        self.unfiltered.append(message_id)
+        if len(self.unfiltered) > self.bloom.capacity:
+            self._fill_bloom()
+
+    def filter_bytes(self) -> bytes:
+        """The filter over all that we have; rolled over when full."""
+        if self.unfiltered:
+            self._fill_bloom()
+        return bytes(self.bloom)
 
     def restore_bloom(self) -> None:
         """The filter as it was when it had taken in all that is in the log and waits."""
-        total = len(self.log) + len(self.incoming)
-        self._rebuild_bloom(self.bloom.kept_of(total))
+        self._rebuild_bloom(self.bloom.kept_of(len(self.log) + len(self.incoming)))
 
-    def _rebuild_bloom(self, keep: int, *first: MessageId) -> None:
-        ids = [*first, *self.log.newest_ids(keep)]
+    def _fill_bloom(self) -> None:
+        total = self.bloom.count + len(self.unfiltered)
+        if self.bloom.has_room_for(len(self.unfiltered)):
+            for message_id in self.unfiltered:
+                self.bloom.add(message_id)
+        else:
+            self._rebuild_bloom(self.bloom.kept_of(total))
+        self.unfiltered.clear()
+
+    def _rebuild_bloom(self, keep: int) -> None:
+        ids = [*reversed(self.unfiltered), *self.log.newest_ids(keep)]
         waiting = (entry.message.message_id for entry in self.incoming.entries())
         ids.extend(islice(waiting, max(keep - len(ids), 0)))
         rolled_over = len(self.log) + len(self.incoming) > self.bloom.capacity
