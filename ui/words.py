@@ -75,7 +75,7 @@ def members_line(conversation: ConversationView, *, short: bool = False) -> str:
         return total
     others = [one_line(member.name, 40) for member in members if not member.is_self]
     if not others:
-        return f"{total}: only you so far"
+        return f"{total}: only you" + ("" if len(conversation.members) > 1 else " so far")
     names = [*others, "you"] if len(others) < len(members) else others
     return f"{total}: {', '.join(names)}"
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication
 from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
 from tests.ui.driving import Key, play, stage, turn, until
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine, member
-from ui.controls import Button, IconButton, Text
+from ui.controls import Button, IconButton, KeyCap, Text
 from ui.dialogs.confirm import Confirm
 from ui.dialogs.join import Join
 from ui.icons import app_icon
@@ -206,3 +206,26 @@ def test_notifications_that_are_off_tell_nothing_and_stay_off() -> None:
     play(scenario)
     assert told == ["while they are on"]
     assert stored["notifications"] == "no"
+
+
+def test_large_letters_in_a_narrow_window_cut_nothing_off() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge", ())
+        async with stage(engine, stored={"text_percent": "200"}, size=(400, 640)) as it:
+            hints = it.window.panel.search.findChildren(KeyCap)
+            assert [hint.isVisible() for hint in hints] == [False]
+            it.window.open_conversation(group)
+            assert not it.window.pane.header.invite.isVisible()
+            it.window.flows.join()
+            await until(lambda: isinstance(it.window.flows.sheet, Join))
+            sheet = it.window.flows.sheet
+            assert isinstance(sheet, Join)
+            sheet.form.field.setPlainText(GOOD_LINK)
+            await turn()
+            assert sheet.confirm.width() >= sheet.confirm.sizeHint().width()
+            it.window.looks.step_text_size(0)
+            await turn()
+            assert it.window.pane.header.invite.isVisible()
+
+    play(scenario)

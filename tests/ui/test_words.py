@@ -68,6 +68,8 @@ def test_members_are_named_and_counted_without_those_who_left() -> None:
     assert members_line(replace(view, members=gone)) == "2 members: Maya, you"
     alone = (member("Ines", is_self=True),)
     assert members_line(replace(view, members=alone)) == "1 member: only you so far"
+    gone = (*alone, replace(member("Luc"), has_left=True))
+    assert members_line(replace(view, members=gone)) == "1 member: only you"
 
 
 def test_typing_names_at_most_two() -> None:

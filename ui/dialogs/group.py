@@ -22,6 +22,7 @@ from ui.avatar import Avatar
 from ui.controls import ColourRole, ElidedText, Pill, Text
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.tasks import Tasks
+from ui.theme import current_theme
 from ui.words import count, one_line, present_members
 
 _SAID_COPIED_MS = 2500
@@ -95,7 +96,7 @@ class InviteLink(Sheet):
         self.link.setProperty("kind", "field")
         self.link.setTabChangesFocus(True)
         self.link.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.link.setFixedHeight(96)
+        self.link.setFixedHeight(current_theme().metrics.scaled(96))
         self.body.addWidget(field_label("Invitation link", self.link))
         self.body.addWidget(self.link)
         warning = Text(

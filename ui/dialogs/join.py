@@ -13,6 +13,7 @@ from ui.controls import Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.tasks import Tasks
+from ui.theme import current_theme
 from ui.words import count, one_line
 
 MAX_LINK_CHARACTERS = 16 * 1024
@@ -58,13 +59,18 @@ class InviteCard(Card):
             if widget is not None:
                 widget.deleteLater()
         self._details.addWidget(
-            Text("Fingerprint of its admin, compare it if you can", face="caption", colour="ink2")
+            Text(
+                "Fingerprint of its admin, compare it if you can",
+                face="caption",
+                colour="ink2",
+                wrap=True,
+            )
         )
         self._details.addWidget(selectable(preview.admin_fingerprint))
         addresses = preview.node_addresses
         title = f"Joining contacts {count(len(addresses), 'address', 'addresses')}"
         self._details.addSpacing(6)
-        self._details.addWidget(Text(title, face="caption", colour="ink2"))
+        self._details.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
         for address in addresses[:_ADDRESSES_SHOWN]:
             self._details.addWidget(selectable(address))
         hidden = len(addresses) - _ADDRESSES_SHOWN
@@ -99,7 +105,7 @@ class JoinForm(QWidget):
         self.field.setProperty("kind", "field")
         self.field.setTabChangesFocus(True)
         self.field.setPlaceholderText("Paste the link you were given")
-        self.field.setFixedHeight(72)
+        self.field.setFixedHeight(current_theme().metrics.scaled(72))
         self.field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.problem = problem_line()
         self.card = InviteCard()

@@ -99,7 +99,9 @@ class Sheet(QDialog):
         width = current_theme().metrics.scaled(_WIDTH)
         parent = self.parentWidget()
         if parent is not None:
-            width = min(width, max(280, parent.window().width() - 24))
+            # Not wider than a narrow window, unless its letters are large.
+            width = min(width, max(280, int(width * 0.75), parent.window().width() - 24))
+        width = min(width, self.screen().availableGeometry().width() - 24)
         self.setFixedWidth(width)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
 

@@ -9,6 +9,7 @@ from ui.icons import icon
 from ui.theme import current_theme, theme_changed
 
 _LONGEST = 100
+_ICON_AND_EDGES = 50
 
 
 class SearchField(QLineEdit):
@@ -54,10 +55,14 @@ class SearchField(QLineEdit):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._show_hint()
         self._place_hint()
 
     def _show_hint(self) -> None:
-        self._hint.setVisible(not self.text() and not self.hasFocus())
+        words = self.fontMetrics().horizontalAdvance(self.placeholderText())
+        edges = current_theme().metrics.scaled(_ICON_AND_EDGES)
+        has_room = self.width() >= edges + words + 2 * self._hint.width()
+        self._hint.setVisible(has_room and not self.text() and not self.hasFocus())
 
     def _place_hint(self) -> None:
         size = self._hint.sizeHint()

@@ -87,6 +87,7 @@ class ConversationHeader(Area):
         super().__init__("header", edges=("bottom",))
         self._conversation: ConversationView | None = None
         self._typing: tuple[str, ...] = ()
+        self._is_alone = False
         self.back = BackButton()
         self._avatar = Avatar(38, is_group=True)
         self._name = ElidedText(face="heading", strong=True)
@@ -140,10 +141,9 @@ class ConversationHeader(Area):
         self._name.setText(name)
         self._avatar.show_identity(conversation.conversation_id, name)
         self._mute_action.setText("Unmute" if conversation.muted else "Mute")
-        is_alone = len(present_members(conversation)) <= 1
-        if not is_alone and self.invite.hasFocus():
+        self._is_alone = len(present_members(conversation)) <= 1
+        if not self._is_alone and self.invite.hasFocus():
             self.focus_left.emit()  # Qt would give it to the group menu beside it.
-        self.invite.setVisible(is_alone)
         self.beads.show_health(conversation, messages)
         self.setAccessibleName(f"{name}, {'group' if is_group(conversation) else 'person'}")
         self._show_line()
@@ -165,6 +165,7 @@ class ConversationHeader(Area):
         room = self.width() / current_theme().metrics.factor
         self.beads.set_short(room < _SHORT_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self.beads.has_any())
+        self.invite.setVisible(self._is_alone and room >= _NO_BEADS_BELOW)
         for part in (self._avatar, self._lock):
             part.setVisible(room >= _ONLY_WORDS_BELOW)
         self._show_line()
