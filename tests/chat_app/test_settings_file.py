@@ -136,6 +136,8 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     window.appearance = Appearance.HIGH_CONTRAST
     window.text_percent = 150
     window.show_message_text = False
+    assert window.notifications
+    window.notifications = False
 
     settings = load_settings(path)
     assert settings.appearance.theme == "high-contrast"
@@ -144,6 +146,7 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     assert window.appearance is Appearance.HIGH_CONTRAST
     assert window.text_percent == 150
     assert not window.show_message_text
+    assert not window.notifications
 
 
 def test_a_window_change_that_cannot_be_kept_does_not_disturb_it(tmp_path: Path) -> None:
