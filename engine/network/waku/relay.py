@@ -48,6 +48,8 @@ from engine.network.waku.validation import validate_relayed
 
 _READ_BYTES = 64 * 1024
 _FRAMES_PER_SLICE = 32
+MAX_INBOUND_STREAMS = 4
+"""Of one peer; the oldest goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,8 @@ class RelaySettings:
     """How long a publisher waits for a full peer that takes nothing."""
     longest_wait_s: float = 2.0
     """How long it waits for all of them, however they crawl."""
+    reopen_s: float = 10.0
+    """After a session has given up on a peer that stays connected."""
     stuck_s: float = 0.02
     """How long a reader waits for a full peer that takes nothing."""
 
@@ -96,7 +100,9 @@ class WakuRelay:
         )
         self._sessions: dict[PeerId, RelaySession] = {}
         self._tasks: dict[RelaySession, asyncio.Task[None]] = {}
-        self._inbound: dict[PeerId, Stream] = {}
+        self._inbound: dict[PeerId, list[Stream]] = {}
+        self._reopenings: dict[PeerId, asyncio.TimerHandle] = {}
+        """Connected peers whose session has given up for now."""
         self._timer: asyncio.TimerHandle | None = None
         self._running = False
 
@@ -113,11 +119,14 @@ class WakuRelay:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        for reopening in self._reopenings.values():
+            reopening.cancel()
+        self._reopenings.clear()
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for stream in list(self._inbound.values()):
+        for stream in [stream for streams in self._inbound.values() for stream in streams]:
             await stream.reset()
         self._sessions.clear()
 
@@ -153,12 +162,16 @@ class WakuRelay:
             self._open_session(peer.peer_id)
 
     def _peer_disconnected(self, peer_id: PeerId) -> None:
+        if (reopening := self._reopenings.pop(peer_id, None)) is not None:
+            reopening.cancel()
         if (session := self._sessions.get(peer_id)) is not None:
             self._end(session)  # At once: the peer may be back before the task has ended.
 
     def _open_session(self, peer_id: PeerId) -> None:
         if not self._running or peer_id in self._sessions:
             return
+        if (reopening := self._reopenings.pop(peer_id, None)) is not None:
+            reopening.cancel()
         session = RelaySession(
             self._host,
             peer_id,
@@ -185,6 +198,9 @@ class WakuRelay:
         del self._tasks[session]
         if self._running and self._sessions.get(session.peer_id) is session:
             self._end(session)
+            self._reopenings[session.peer_id] = asyncio.get_running_loop().call_later(
+                self._settings.reopen_s, self._open_session, session.peer_id
+            )
 
     def _end(self, session: RelaySession) -> None:
         del self._sessions[session.peer_id]
@@ -197,15 +213,22 @@ class WakuRelay:
     # --- what peers say -------------------------------------------------------------------------
 
     async def _serve(self, stream: Stream) -> None:
-        """Read one inbound stream to its end; a newer one of the same peer takes its place."""
+        """Read one inbound stream to its end.
+
+        A peer has one, or two while it is replacing one.  Several that last mean that two nodes
+        bear the same identity: each is heard, for to drop one's stream for the other's would keep
+        both busy with opening new ones.
+        """
         peer_id = stream.peer_id
         if not self._running:
             await stream.reset()
             return
-        older = self._inbound.pop(peer_id, None)
-        self._inbound[peer_id] = stream
-        if older is not None:
-            await older.reset()
+        streams = self._inbound.setdefault(peer_id, [])
+        streams.append(stream)
+        if len(streams) > 1:
+            self._counters.add("relay.peer_has_several_streams")
+        if len(streams) > MAX_INBOUND_STREAMS:
+            await streams.pop(0).reset()
         self._open_session(peer_id)
         try:
             await self._read(stream)
@@ -214,7 +237,9 @@ class WakuRelay:
         except RemoteProtocolError as error:
             self._step(MalformedReceived(peer_id=peer_id, reason=error.reason))
         finally:
-            if self._inbound.get(peer_id) is stream:
+            if stream in streams:
+                streams.remove(stream)
+            if not streams and self._inbound.get(peer_id) is streams:
                 del self._inbound[peer_id]
             await stream.reset()
 

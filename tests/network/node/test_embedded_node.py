@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from random import Random
 
 import pytest
 
@@ -144,6 +145,67 @@ def test_a_node_that_restarts_on_its_port_is_found_again() -> None:
             await alice.node.publish(message(3))
             await bob.until_heard(1)
             assert (alice.inbox, bob.inbox) == ([2], [3])
+
+    asyncio.run(scenario())
+
+
+def test_nodes_that_dial_each_other_at_once_hear_everything_once_on_whole_streams() -> None:
+    async def scenario() -> None:
+        turns = Random(7)
+        async with Loopback() as net:
+            for _ in range(20):
+                one, other = await net.node(), await net.node()
+                one.node.add_peers(other.node.addresses())
+                for _ in range(turns.randrange(30)):
+                    await asyncio.sleep(0)
+                other.node.add_peers(one.node.addresses())
+                await one.until_peers(1)
+                await other.until_peers(1)
+                for number in range(10):
+                    await one.node.publish(message(number))
+                    await other.node.publish(message(number + 100))
+                await one.until_heard(10)
+                await other.until_heard(10)
+                assert sorted(one.inbox) == list(range(100, 110))
+                assert sorted(other.inbox) == list(range(10))
+                for node in (one, other):
+                    assert "relay.stream_broken" not in node.node.counters()
+                    assert node.node.status().peers == 1
+
+    asyncio.run(scenario())
+
+
+def test_two_nodes_with_one_identity_disturb_nobody_else() -> None:
+    """A profile that was copied: the hub hears both, and the first stays as it was."""
+
+    async def scenario() -> None:
+        async with Loopback() as net:
+            hub, first, friend, second = [
+                await net.node(settings=settings_of(number)) for number in (1, 2, 3, 2)
+            ]
+            for node in (first, friend):
+                node.node.add_peers(hub.node.addresses())
+            await hub.until_peers(2)
+            await first.until_peers(1)
+            await friend.until_peers(1)
+            second.node.add_peers(hub.node.addresses())
+            counters = hub.node.counters
+            for _ in range(100_000):
+                if "relay.peer_has_several_streams" in counters():
+                    break
+                await asyncio.sleep(0)
+            assert counters()["relay.peer_has_several_streams"] == 1
+            for number in range(10):
+                await first.node.publish(message(number))
+                await friend.node.publish(message(number + 100))
+            await hub.until_heard(20)
+            await friend.until_heard(10)
+            await first.until_heard(10)
+            assert sorted(friend.inbox) == list(range(10))
+            assert sorted(first.inbox) == list(range(100, 110))
+            assert sorted(hub.inbox) == sorted(friend.inbox + first.inbox)
+            for node in (hub, first, friend):
+                assert "relay.stream_broken" not in node.node.counters()
 
     asyncio.run(scenario())
 

@@ -1,6 +1,7 @@
 """The relay's driver over streams in memory that can be broken, frozen and flooded."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Self
 
 import pytest
 
+from engine.codec.gossipsub import Rpc, encode_rpc
 from engine.codec.waku import encode_waku_message
 from engine.core.counters import Counters
 from engine.core.errors import TransportError
@@ -238,6 +240,59 @@ def test_a_peer_that_breaks_every_stream_is_given_up() -> None:
             await one.until(lambda: one.counters["relay.stream_broken"] == 4)
             assert await one.relay.publish(TOPIC, waku_data(1)) == 0
             await rude.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_was_given_up_gets_another_chance_while_it_is_connected() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            one = await net.node(
+                "one", RelaySettings(session=SessionSettings(first_pause_s=0.001), reopen_s=0.01)
+            )
+            sorry = net.wire.host("sorry")
+            sorry.set_stream_handler(RELAY_PROTOCOL, lambda stream: stream.reset())
+            await sorry.start()
+            await one.host.connect("/memory/sorry")
+            await one.until(lambda: one.counters["relay.stream_broken"] >= 4)
+            heard = asyncio.Event()
+
+            async def listen(stream: Stream) -> None:
+                await stream.read_some(4_096)
+                heard.set()
+                await _swallow(stream)
+
+            sorry.set_stream_handler(RELAY_PROTOCOL, listen)
+            async with asyncio.timeout(20):
+                await heard.wait()
+            await sorry.stop()
+
+    asyncio.run(scenario())
+
+
+def test_what_a_peer_asks_for_and_does_not_take_is_not_piled_up() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            settings = RelaySettings(
+                session=SessionSettings(write_timeout_s=30, queue=QUICK.session.queue),
+                patience_s=0.02,
+            )
+            one, other = await net.pair(settings)
+            data = [waku_data(number, 3_000) for number in range(10)]
+            for each in data:
+                await one.relay.publish(TOPIC, each)
+            await other.until(lambda: len(other.inbox) == 10)
+            for stream in other.host.streams:
+                await stream.inward.set(frozen=True)
+            asking = await other.host.new_stream(PeerId("one"), [RELAY_PROTOCOL])
+            wanted = tuple(hashlib.sha256(each).digest() for each in data)
+            for _ in range(3):
+                await asking.write(encode_frame(encode_rpc(Rpc(iwant=wanted))))
+            await asking.write(b"\xff" * 6)
+            with pytest.raises(TransportError):
+                await asking.read_some(1)  # It was reset, which says that all was read.
+            assert one.counters["relay.iwant_unanswered"] > 0
+            assert one.counters["relay.dropped_queue_full"] == 0
 
     asyncio.run(scenario())
 
