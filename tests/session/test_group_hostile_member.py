@@ -7,7 +7,7 @@ from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.envelope import encode_envelope
 from engine.codec.message_id import message_id_of
 from engine.codec.sds import encode_message
-from engine.core.content import NONCE_BYTES, Content, Text, Typing
+from engine.core.content import NONCE_BYTES, Content, Leave, Text, Typing
 from engine.core.invite import group_id_of
 from engine.core.sds.types import HistoryEntry, Message, SendPurpose
 from engine.core.types import AuthorSequence, ChannelId, InstanceId, MessageId, UnixMs, WakuHash
@@ -241,3 +241,15 @@ def test_phantom_dependencies_are_bounded_and_asking_for_them_is_no_flood() -> N
     done = live(mallory.alice, NOW, NOW + 600_000)
     sends = sum(len(transition.sends) for transition in done)
     assert 0 < sends <= 2 * 600, "ten minutes"
+
+
+def test_who_is_alone_with_a_gap_does_not_wake_up_to_ask_nobody() -> None:
+    mallory = Mallory()
+    phantom = HistoryEntry(message_id=MessageId("phantom"))
+    mallory.tell(mallory.content("and gone", NOW, causal_history=(phantom,)))
+    for sent in mallory.me.say(Leave(), now_ms=UnixMs(NOW + 1)):
+        mallory.alice.receive(sent.payload, now_ms=UnixMs(NOW + 1))
+    assert mallory.alice.session.membership.n == 1
+    assert len(mallory.alice.session.channel.snapshot().missing) == 1
+    live(mallory.alice, NOW, NOW + 600_000)
+    assert len(live(mallory.alice, NOW + 600_000, NOW + 1_200_000)) < 20

@@ -132,7 +132,7 @@ class SdsChannel:
                 parts.answers.next_deadline(),
                 parts.timer.at_ms,
             ]
-            if not parts.timer.for_repairs:
+            if not parts.timer.for_repairs and not parts.alone:
                 deadlines.append(parts.missing.next_request())
         return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
 
@@ -338,7 +338,7 @@ class SdsChannel:
     def _hasten_repairs(self, now_ms: UnixMs) -> None:
         """Requests travel with the next message: make it come soon."""
         parts = self._parts
-        if parts.timer.for_repairs or not self._requests_due(now_ms):
+        if parts.alone or parts.timer.for_repairs or not self._requests_due(now_ms):
             return
         parts.timer.for_repairs = True
         multiplier = parts.config.sync_multiplier_repairs
