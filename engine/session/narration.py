@@ -19,6 +19,7 @@ from engine.core.sds.types import (
     EphemeralReceived,
     Event,
     GapChanged,
+    HeldAsideChanged,
     HeldByChanged,
     Message,
     MessageDelivered,
@@ -83,6 +84,8 @@ class Narrator:
                 batch.notes.append(GapNoted())
             case DependencyLost() | RepairRequested():
                 batch.notes.append(GapNoted())
+            case HeldAsideChanged():
+                pass  # Kept by the channel and counted; no view names the clock yet.
             case HeldByChanged():
                 self._held(event, batch)
                 batch.notes.append(RowChanged(message_id=event.message_id))

@@ -124,7 +124,7 @@ class SdsChannel:
     def next_deadline(self) -> UnixMs | None:
         """When ``DeadlineReached`` is due next; None = not before another input."""
         parts = self._parts
-        deadlines = [self._receiver.next_release(), parts.incoming.next_deadline()]
+        deadlines = [self._receiver.next_release(self._now_ms), parts.incoming.next_deadline()]
         if parts.online:
             deadlines += [
                 parts.outgoing.next_deadline(),
@@ -146,7 +146,7 @@ class SdsChannel:
             lamport_timestamp=parts.lamport_timestamp,
             log=tuple(parts.log.entries()),
             outgoing=tuple(parts.outgoing.entries()),
-            incoming=tuple(parts.incoming.entries()),
+            incoming=(*parts.incoming.entries(), *parts.held.entries()),
             missing=tuple(parts.missing.entries()),
             holders=tuple(parts.holders.entries()),
         )
@@ -289,6 +289,7 @@ class SdsChannel:
         parts.members = members
         parts.holders.members_changed(members)
         parts.claims.retain(members)
+        parts.corrected.retain(members)
         if parts.online:
             self._introduce(now_ms)
 

@@ -34,6 +34,12 @@ class SdsConfig:
     max_ahead_ms: int = 5 * MINUTE_MS
     """A content message whose Lamport timestamp is further ahead of our clock is held aside."""
     max_held_ahead: int = 256
+    held_event_entries: int = 64
+    clock_senders_min: int = 3
+    """So many members' clocks must be heard before ours is corrected by their median."""
+    clock_senders_max: int = 64
+    clock_memory_ms: int = HOUR_MS
+    """How long what a member's clock said counts."""
 
     # --- outgoing sweep ---
     resend_unacknowledged_ms: tuple[int, int] = (10 * SECOND_MS, 10 * MINUTE_MS)

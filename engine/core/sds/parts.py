@@ -12,6 +12,8 @@ from engine.core.counters import Counters
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.claims import Claims
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.corrected_clock import CorrectedClock
+from engine.core.sds.held import HeldAside
 from engine.core.sds.holders import HoldersTable
 from engine.core.sds.incoming import IncomingBuffer
 from engine.core.sds.log import LogIndex
@@ -52,6 +54,10 @@ class Parts:
     """What the filter has not taken in yet."""
     outgoing: OutgoingBuffer
     incoming: IncomingBuffer
+    corrected: CorrectedClock
+    held: HeldAside
+    news_of_start: bool
+    """Something is held aside since before the start: to be told with the first step."""
     times: RepairTimes
     missing: MissingTable
     holders: HoldersTable
@@ -157,7 +163,10 @@ class Parts:
             for message_id in step.holders_changed
             if message_id in self.holders
         )
-        if step.gap_changed:
+        if step.held_changed or self.news_of_start:
+            offset_ms = self.corrected.offset_ms(step.now_ms)
+            step.events.append(self.held.event(offset_ms, step.now_ms))
+        if step.gap_changed or self.news_of_start:
             shown = islice(self.missing.wanted(), self.config.gap_event_entries)
             step.events.append(
                 GapChanged(
@@ -166,6 +175,7 @@ class Parts:
                     missing_total=len(self.missing),
                 )
             )
+        self.news_of_start = False
 
 
 def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
@@ -197,6 +207,9 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         bloom=BloomFilter(capacity=config.bloom_capacity, fixed=config.open_bloom),
         outgoing=OutgoingBuffer(state.outgoing, config=config, random_unit=random_unit),
         incoming=IncomingBuffer(config),
+        corrected=CorrectedClock(config),
+        held=HeldAside(config),
+        news_of_start=False,
         times=times,
         missing=MissingTable(state.missing, config=config, times=times, clock=clock),
         holders=HoldersTable(participant_id, members=members, holders=state.holders),
@@ -204,17 +217,22 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         answers=RepairAnswers(config),
         timer=SyncTimer(config, random_unit),
     )
-    _restore_incoming(parts, state)
+    _restore_incoming(parts, state, now_ms)
     _restore_holders(parts, now_ms)
     parts.restore_bloom()
     return parts
 
 
-def _restore_incoming(parts: Parts, state: ChannelState) -> None:
+def _restore_incoming(parts: Parts, state: ChannelState, now_ms: UnixMs) -> None:
     for entry in state.incoming:
         history = entry.message.causal_history
         unmet = [e.message_id for e in history if not parts.is_met(e.message_id)]
-        parts.incoming.add(entry, unmet)
+        # What waits for nothing was ahead of a corrected clock: it is due at once.
+        if not unmet or parts.held.due_ms(entry) > now_ms:
+            parts.held.add(entry)
+        else:
+            parts.incoming.add(entry, unmet)
+    parts.news_of_start = bool(len(parts.held))
 
 
 def _restore_holders(parts: Parts, now_ms: UnixMs) -> None:

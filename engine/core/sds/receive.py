@@ -40,8 +40,6 @@ class Receiver:
         self._parts = parts
         self._message_id_of = message_id_of
         self._review = AckReview(parts)
-        self._ahead: list[tuple[UnixMs, MessageId]] = []
-        self._held: dict[MessageId, MessageReceived] = {}
 
     def receive(self, received: MessageReceived, step: Step) -> None:
         """Take one message.
@@ -60,14 +58,20 @@ class Receiver:
             return
         if own and (message.is_sync or not received.verified):
             return
-        if not message.is_sync and self._hold_if_ahead(received, step.now_ms):
-            return
         if not own:
+            self._hear_clock(received, step.now_ms)
             self._review.review(received, ids, step)
         if message.is_sync:
             self._receive_sync(received, step)
         else:
             self._receive_content(received, ids, step)
+
+    def _hear_clock(self, received: MessageReceived, now_ms: UnixMs) -> None:
+        if received.sent_ms is None or not received.verified:
+            return
+        speaker = received.repaired_by or received.message.sender_id
+        if speaker != self._parts.participant_id:
+            self._parts.corrected.hear(speaker, received.sent_ms, now_ms)
 
     # --- checks ---
 
@@ -100,29 +104,33 @@ class Receiver:
 
     # --- messages from the future ---
 
-    def _hold_if_ahead(self, received: MessageReceived, now_ms: UnixMs) -> bool:
-        """Hold aside what lies too far ahead of our clock; it is looked at again later."""
-        parts, message_id = self._parts, received.message.message_id
-        release_ms = (received.message.lamport_timestamp or 0) - parts.config.max_ahead_ms
-        if release_ms <= now_ms:
+    def _hold_if_ahead(self, entry: IncomingEntry, step: Step) -> bool:
+        """Hold aside what lies too far ahead of the corrected clock."""
+        parts, message_id = self._parts, entry.message.message_id
+        if parts.held.due_ms(entry) <= parts.corrected.now(step.now_ms):
             return False
-        if message_id in self._held:
-            return True
-        if len(self._held) >= parts.config.max_held_ahead:
+        if parts.held.is_full:
             parts.counters.add("sds.held_ahead_overflow")
             return True
         parts.counters.add("sds.held_ahead")
-        self._held[message_id] = received
-        heappush(self._ahead, (UnixMs(release_ms), message_id))
+        parts.held.add(entry)
+        step.writes.append(PutIncoming(entry=entry))
+        parts.missing.remove(message_id, step)
+        step.held_changed = True
         return True
 
-    def next_release(self) -> UnixMs | None:
-        return self._ahead[0][0] if self._ahead else None
+    def next_release(self, now_ms: UnixMs) -> UnixMs | None:
+        return self._parts.held.next_deadline(self._parts.corrected.offset_ms(now_ms))
 
     def release_due(self, step: Step) -> None:
         """Receive what was held aside and is no longer ahead."""
-        while self._ahead and self._ahead[0][0] <= step.now_ms:
-            self.receive(self._held.pop(heappop(self._ahead)[1]), step)
+        parts = self._parts
+        for entry in parts.held.take_due(parts.corrected.now(step.now_ms)):
+            step.held_changed = True
+            message = entry.message
+            step.writes.append(RemoveIncoming(message_id=message.message_id))
+            ids = [item.message_id for item in message.causal_history]
+            self._take_content(entry, ids, step)
 
     # --- the kinds ---
 
@@ -153,7 +161,7 @@ class Receiver:
         if message_id in parts.log:
             self._receive_duplicate(received, step)
             return
-        if message_id in parts.incoming:
+        if message_id in parts.incoming or message_id in parts.held:
             return
         entry = IncomingEntry(
             message=message,
@@ -162,13 +170,19 @@ class Receiver:
             retrieval_hint=received.retrieval_hint,
             received_ms=step.now_ms,
         )
+        if not self._hold_if_ahead(entry, step):
+            self._take_content(entry, ids, step)
+            self._note_repair(received, step)
+
+    def _take_content(self, entry: IncomingEntry, ids: list[MessageId], step: Step) -> None:
+        """Deliver a message that is new to us, or let it wait."""
+        parts = self._parts
         unmet = {item for item in parts.log.lacking(ids) if not parts.missing.is_lost(item)}
         if unmet and not self._buffer(entry, unmet, step):
             return
         if not unmet:
             self._deliver([entry], step)
-            parts.remember_id(message_id)
-        self._note_repair(received, step)
+            parts.remember_id(entry.message.message_id)
 
     def _receive_duplicate(self, received: MessageReceived, step: Step) -> None:
         parts, message_id = self._parts, received.message.message_id
@@ -211,7 +225,9 @@ class Receiver:
         return [
             entry
             for entry in history
-            if not parts.is_met(entry.message_id) and entry.message_id not in parts.incoming
+            if not parts.is_met(entry.message_id)
+            and entry.message_id not in parts.incoming
+            and entry.message_id not in parts.held
         ]
 
     def _buffer(self, entry: IncomingEntry, unmet: set[MessageId], step: Step) -> bool:

@@ -72,9 +72,10 @@ class AckReview:
     def _review_holdings(self, message: Message, holdings: Holdings, step: Step) -> None:
         parts, sender_id = self._parts, message.sender_id
         progressed = False
-        for instance_id, item in parts.claims.hear(
-            sender_id, message.lamport_timestamp or 0, holdings
-        ):
+        # A clock that is far ahead may not make its claims stand for good.
+        latest = parts.corrected.now(step.now_ms) + parts.config.max_ahead_ms
+        lamport = min(message.lamport_timestamp or 0, latest)
+        for instance_id, item in parts.claims.hear(sender_id, lamport, holdings):
             progressed = True
             for message_id in parts.holders.within(instance_id, item):
                 parts.evidence(

@@ -12,7 +12,15 @@ from engine.core.types import MessageId, UnixMs
 class Step:
     """Collects what one input causes."""
 
-    __slots__ = ("events", "gap_changed", "holders_changed", "now_ms", "sends", "writes")
+    __slots__ = (
+        "events",
+        "gap_changed",
+        "held_changed",
+        "holders_changed",
+        "now_ms",
+        "sends",
+        "writes",
+    )
 
     def __init__(self, now_ms: UnixMs) -> None:
         self.now_ms = now_ms
@@ -21,6 +29,7 @@ class Step:
         self.events: list[Event] = []
         self.holders_changed: dict[MessageId, None] = {}
         self.gap_changed = False
+        self.held_changed = False
 
     def transition(self) -> Transition:
         return Transition(

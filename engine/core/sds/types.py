@@ -95,7 +95,8 @@ class MessageReceived:
     ``raw`` is what a repair response resends (sealed: the signed part as received; open: the SDS
     bytes).  ``author`` is what the content says, None for sync, ephemeral and foreign content.
     ``repaired_by`` is set when somebody else sent it again under an outer signature of their own.
-    ``verified``: the sender is proved by signature, so holders may be certain.
+    ``verified``: the sender is proved by signature, so holders may be certain.  ``sent_ms``: what
+    the clock of whoever sent this copy said, if it came live and not from a Store.
     """
 
     message: Message
@@ -105,6 +106,7 @@ class MessageReceived:
     verified: bool = True
     repaired_by: ParticipantId | None = None
     retrieval_hint: bytes | None = None
+    sent_ms: UnixMs | None = None
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -246,6 +248,7 @@ class ChannelState:
     """Ascending by position; of many, a ``LogTable``."""
     outgoing: tuple[OutgoingEntry, ...] = ()
     incoming: tuple[IncomingEntry, ...] = ()
+    """Those held aside because they are ahead of the clock, too."""
     missing: tuple[MissingEntry, ...] = ()
     holders: tuple[HolderEntry, ...] = ()
     """Only of our own messages that are not yet held by everybody."""
@@ -400,6 +403,30 @@ class GapChanged:
 
 
 @value(frozen=True, slots=True, kw_only=True)
+class HeldMessage:
+    """A message whose Lamport timestamp is too far ahead: its sender's clock, or ours, is wrong."""
+
+    message_id: MessageId
+    sender_id: ParticipantId
+    ahead_ms: int
+    """Of our corrected clock."""
+    due_ms: UnixMs
+    """When it is looked at again, by our own clock as corrected now."""
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class HeldAsideChanged:
+    """What is held aside now, and how far our own clock is behind.  None held = all is well.
+
+    ``held`` names those due soonest, at most 64 of ``held_total``.
+    """
+
+    held: tuple[HeldMessage, ...]
+    held_total: int
+    clock_offset_ms: int
+
+
+@value(frozen=True, slots=True, kw_only=True)
 class DependencyLost:
     entry: HistoryEntry
 
@@ -432,6 +459,7 @@ Event: TypeAlias = (
     | MessageShownWaiting
     | EphemeralReceived
     | GapChanged
+    | HeldAsideChanged
     | DependencyLost
     | HeldByChanged
     | OutgoingChanged

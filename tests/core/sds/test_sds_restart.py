@@ -110,6 +110,13 @@ def _phantom(alice: ChannelParticipant, number: int, now_ms: UnixMs) -> None:
     alice.handle(content(CAROL, f"p{number}", lamport=now_ms, history=history), now_ms=now_ms)
 
 
+def _ahead(alice: ChannelParticipant, number: int, now_ms: UnixMs) -> None:
+    """From the future, by a fixed clock, so that it comes again; some of it waits for more."""
+    history = entries(f"phantom-{number % 4}") if number % 3 else dep(CHAIN[0])
+    lamport = NOW + 250_000 + 10_000 * number
+    alice.handle(content(BOB, f"a{number}", lamport=lamport, history=history), now_ms=now_ms)
+
+
 def _ask(alice: ChannelParticipant, number: int, now_ms: UnixMs) -> None:
     asked = sync(BOB, lamport=now_ms, requests=dep(CHAIN[number % len(CHAIN)]))
     alice.handle(asked, now_ms=now_ms)
@@ -140,8 +147,8 @@ def _connect(alice: ChannelParticipant, number: int, now_ms: UnixMs) -> None:
 
 
 ACTS: list[Act] = [
-    _receive, _receive, _receive, _send, _send, _reply, _claim, _hint, _phantom, _ask, _accept,
-    _resend, _retrieve, _connect,
+    _receive, _receive, _receive, _send, _send, _reply, _claim, _hint, _phantom, _ahead, _ask,
+    _accept, _resend, _retrieve, _connect,
 ]  # fmt: skip
 Steps = list[tuple[Act, int, int]]
 
