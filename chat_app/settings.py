@@ -75,9 +75,6 @@ class AppearanceSettings:
         "Colours. system: as the desktop has it.",
     )
     text_size: int = _setting(100, Whole(85, 200), "Size of text and what goes with it, percent.")
-    reduce_motion: bool = _setting(
-        False, Flag(), "Show things where they belong at once, without moving them there."
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

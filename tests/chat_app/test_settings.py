@@ -53,7 +53,6 @@ shards = 16
 [appearance]
 theme = "high-contrast"
 text_size = 150
-reduce_motion = true
 [notifications]
 enabled = false
 preview = false
@@ -113,7 +112,7 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("appearance", 'theme = "Dark"', '"system", "light", "dark" or "high-contrast"'),
         ("appearance", "text_size = 84", "a whole number from 85 to 200"),
         ("appearance", "text_size = 201", "a whole number from 85 to 200"),
-        ("appearance", "reduce_motion = 1", "true or false"),
+        ("notifications", "preview = 1", "true or false"),
         ("notifications", 'enabled = "yes"', "true or false"),
         ("storage", 'key = "cloud"', '"keyring" or "file"'),
         ("log", 'level = "loud"', '"debug", "info", "warning" or "error"'),
