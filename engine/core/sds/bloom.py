@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-import mmh3
-
 from engine.core.errors import RemoteProtocolError
+from engine.core.sds.js_hash import js_hash
 from engine.core.types import MessageId
 
 HASHES: Final = 10
@@ -35,7 +34,7 @@ def bits_of(length: int) -> int:
 @lru_cache(maxsize=1_024)
 def base_hashes(message_id: str) -> tuple[int, int]:
     """A and B before the reduction modulo m."""
-    return abs(mmh3.hash(message_id)), abs(mmh3.hash(message_id + " b"))
+    return abs(js_hash(message_id)), abs(js_hash(message_id + " b"))
 
 
 def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:

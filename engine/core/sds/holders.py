@@ -112,6 +112,7 @@ class HoldersTable:
         source: HolderSource,
         *,
         now_ms: UnixMs,
+        false_probability: float | None = None,
     ) -> HolderEntry | None:
         """Record evidence; returns the entry to save, None if it says nothing new."""
         own = self._open.get(message_id)
@@ -126,6 +127,7 @@ class HoldersTable:
             participant_id=participant_id,
             source=source,
             since_ms=now_ms,
+            false_probability=false_probability,
         )
         own.holders[participant_id] = entry
         return entry

@@ -125,14 +125,20 @@ class Parts:
         source: HolderSource,
         step: Step,
         *,
-        acknowledges: bool,
+        false_probability: float | None = None,
     ) -> None:
-        """Somebody holds, or may hold, one of our messages."""
-        entry = self.holders.note(message_id, participant_id, source, now_ms=step.now_ms)
+        """Somebody holds one of our messages, or may hold it: then with P(false), from a filter."""
+        entry = self.holders.note(
+            message_id,
+            participant_id,
+            source,
+            now_ms=step.now_ms,
+            false_probability=false_probability,
+        )
         if entry is not None:
             step.writes.append(PutHolder(entry=entry))
             step.holders_changed[message_id] = None
-        if acknowledges:
+        if false_probability is None:
             self.outgoing.acknowledge(message_id, step)
         else:
             self.outgoing.possibly_acknowledge(message_id, step)

@@ -202,13 +202,7 @@ class Receiver:
         parts, message = self._parts, received.message
         if received.repaired_by is None or message.sender_id != parts.participant_id:
             return
-        parts.evidence(
-            message.message_id,
-            received.repaired_by,
-            HolderSource.REPAIR,
-            step,
-            acknowledges=True,
-        )
+        parts.evidence(message.message_id, received.repaired_by, HolderSource.REPAIR, step)
 
     def _answer_sync(self, step: Step) -> None:
         """Somebody does not seem to know what we hold."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from engine.core.errors import RemoteProtocolError
-from engine.core.sds.bloom import ReceivedBloom
+from engine.core.sds.bloom import HASHES, ReceivedBloom
 from engine.core.sds.parts import Parts
 from engine.core.sds.step import Step
 from engine.core.sds.types import Holdings, LogEntry, Message, MessageReceived
@@ -42,7 +42,7 @@ class AckReview:
         # Nobody unverified is believed for certain; the protocol's own state follows all the same.
         source = HolderSource.CAUSAL if verified else HolderSource.BLOOM
         for message_id in parts.holders.uncertain(message.sender_id, ids):
-            parts.evidence(message_id, message.sender_id, source, step, acknowledges=True)
+            parts.evidence(message_id, message.sender_id, source, step)
         for message_id in parts.outgoing.among(ids):
             parts.outgoing.acknowledge(message_id, step)
 
@@ -60,13 +60,18 @@ class AckReview:
         hits = {message_id for message_id, hashes in candidates if bloom.may_contain(hashes)}
         if not hits:
             return
-        if bloom.fill > parts.config.bloom_max_fill:
+        fill = bloom.fill
+        if fill > parts.config.bloom_max_fill:
             parts.counters.add("sds.bloom_too_full")
             return
         for message_id, _ in candidates:
             if message_id in hits:
                 parts.evidence(
-                    message_id, message.sender_id, HolderSource.BLOOM, step, acknowledges=False
+                    message_id,
+                    message.sender_id,
+                    HolderSource.BLOOM,
+                    step,
+                    false_probability=fill**HASHES,
                 )
 
     def _review_holdings(self, message: Message, holdings: Holdings, step: Step) -> None:
@@ -78,9 +83,7 @@ class AckReview:
         for instance_id, item in parts.claims.hear(sender_id, lamport, holdings):
             progressed = True
             for message_id in parts.holders.within(instance_id, item):
-                parts.evidence(
-                    message_id, sender_id, HolderSource.HOLDINGS, step, acknowledges=True
-                )
+                parts.evidence(message_id, sender_id, HolderSource.HOLDINGS, step)
         if progressed:
             parts.timer.progressed()
         self._plan_pushes(sender_id, step.now_ms)

@@ -7,6 +7,7 @@ that crosses the border of the core; nothing here knows how bytes are sealed, st
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -237,6 +238,9 @@ class HolderEntry:
     participant_id: ParticipantId
     source: HolderSource
     since_ms: UnixMs
+    false_probability: float | None = field(default=None, compare=False)
+    """P(a filter says so by chance), from its m, k and fill; None = not from a filter, or not
+    known any more."""
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -182,3 +182,23 @@ def test_lying_holdings_about_absurd_ranges_cost_nothing() -> None:
     alice.handle(claim, now_ms=after(1))
     certain, _ = held_by(alice)
     assert certain == {BOB: HolderSource.HOLDINGS}
+
+
+@pytest.mark.parametrize("others", [1, 30, 60])
+def test_maybe_comes_with_the_chance_that_the_filter_is_wrong(others: int) -> None:
+    alice = member()
+    mine = sent_by(alice)
+    ids = [MessageId(f"other-{number}") for number in range(others)]
+    bloom = BloomFilter(capacity=64, fixed=False)
+    bloom.rebuild([id_of(mine), *ids])
+    data = bytes(bloom)
+    alice.handle(sync(BOB, bloom=data), now_ms=after(1))
+    (event,) = said(alice, HeldByChanged)
+    assert isinstance(event, HeldByChanged)
+    (maybe,) = event.maybe
+    ones = int.from_bytes(data, "big").bit_count()
+    assert maybe.false_probability == pytest.approx((ones / (8 * len(data))) ** 10)
+    alice.handle(content(BOB, "r", lamport=NOW + 1, history=dep(mine)), now_ms=after(2))
+    (event,) = said(alice, HeldByChanged)
+    assert isinstance(event, HeldByChanged)
+    assert [entry.false_probability for entry in event.certain] == [None]

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+import mmh3
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from engine.core.sds.bloom import (
     false_positive_rate,
     positions,
 )
+from engine.core.sds.js_hash import js_hash
 from engine.core.types import MessageId
 from tests.core.sds.sds_bench import after, member, opened
 
@@ -38,14 +40,23 @@ def _ids(start: int, end: int) -> list[MessageId]:
     ]
 
 
-# js-waku hashes other characters by a way of its own; ids are ASCII everywhere (see docs/sds.md).
-ASCII = [vector for vector in VECTORS["hashN"] if not vector["nonAscii"]]
-
-
-@pytest.mark.parametrize("vector", ASCII, ids=lambda vector: repr(vector["item"]))
+@pytest.mark.parametrize("vector", VECTORS["hashN"], ids=lambda vector: repr(vector["item"]))
 def test_positions(vector: Vector) -> None:
     found = positions(base_hashes(vector["item"]), vector["maxValue"])
     assert list(found) == vector["positions"]
+
+
+@given(st.text(st.characters(max_codepoint=255), max_size=40))
+def test_the_slow_hash_is_the_fast_one_where_both_apply(text: str) -> None:
+    """Characters up to 255 are bytes in js-waku's array: plain murmur3 of the Latin-1 text."""
+    assert js_hash(text) == mmh3.hash(text.encode("latin-1"))
+
+
+@given(st.text(max_size=128), st.integers(1, 200_000))
+def test_any_text_has_ten_positions_within_the_filter(text: str, bits: int) -> None:
+    found = positions(base_hashes(text), bits)
+    assert len(found) == 10
+    assert all(0 <= at < bits for at in found)
 
 
 @pytest.mark.parametrize("vector", VECTORS["states"], ids=lambda vector: f"n={vector['n']}")
