@@ -8,9 +8,13 @@ breaks, messages are worth sending again (receivers drop duplicates) and stale c
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 
 from engine.core.errors import TransportError
+
+_FAIR_TURNS = 20
+"""From a peer's reading to our next write several tasks take their turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,15 +122,21 @@ class SendQueue:
         await self._room.wait()
 
     async def wait_while_taken(self, patience_s: float) -> bool:
-        """Wait for room; False once nothing was taken for ``patience_s``."""
+        """Wait for room; False once nothing was taken for ``patience_s``.
+
+        And for some turns of the loop: where each of them is long, it is not the peer who is slow.
+        """
         while not self.has_room:
             taken = self._taken
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(patience_s):
                     await self.wait_for_room()
-            except TimeoutError:
-                if self._taken == taken:
-                    return False
+            for _ in range(_FAIR_TURNS):
+                if self._taken != taken or self.has_room:
+                    break
+                await asyncio.sleep(0)
+            else:
+                return False
         return True
 
     def clear(self) -> int:

@@ -95,3 +95,20 @@ def test_clearing_frees_everything_and_everybody() -> None:
         await queue.wait_for_room()
 
     asyncio.run(scenario())
+
+
+def test_room_is_waited_for_while_anything_is_taken_and_no_longer() -> None:
+    async def scenario() -> None:
+        limits = SendQueueLimits(soft_bytes=100, message_bytes=10_000, write_bytes=10)
+        queue = SendQueue(limits)
+        for _ in range(50):
+            queue.add_message(b"x" * 10)
+        assert not await queue.wait_while_taken(0)
+        waiting = asyncio.create_task(queue.wait_while_taken(0))
+        while not queue.has_room:
+            assert not waiting.done()
+            await queue.take()
+            await asyncio.sleep(0)
+        assert await waiting
+
+    asyncio.run(scenario())
