@@ -267,7 +267,7 @@ def test_deleting_asks_and_tells_a_sent_message_from_an_unsent_one() -> None:
             it.window.open_conversation(group)
             it.window.pane.timeline.discardRequested.emit(message.message_id)
             sheet = await sheet_of(it, Confirm)
-            assert "nobody will get it" in words_of(sheet)
+            assert "has not reached anybody yet" in words_of(sheet)
             sheet.reject()
             await until(lambda: it.window.flows.sheet is None)
             await turn()

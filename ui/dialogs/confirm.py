@@ -45,7 +45,8 @@ def leave_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
 
 def delete_confirm(parent: QWidget, *, unsent: bool) -> Confirm:
     words = (
-        "It was not sent. It is removed from this device and nobody will get it."
+        "It has not reached anybody yet. It goes from your view and is not sent by itself any more,"
+        " but what you write after it may still lead others to it."
         if unsent
         else "It is removed from this device only. The others keep it."
     )
