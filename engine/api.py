@@ -111,7 +111,7 @@ class ChatEngine(Protocol):
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None: ...
 
     async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        """Hide it on this device.  Others keep it, or may still get it: its id is in the history."""
+        """Hide it on this device.  Others keep it, or may still get it: the history names it."""
 
     async def fetch_missing(self, conversation_id: ConversationId) -> None:
         """Ask for missing messages again, now."""
