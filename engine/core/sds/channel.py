@@ -262,10 +262,10 @@ class SdsChannel:
 
     def _copy_accepted(self, input_: CopyAccepted, step: Step) -> None:
         parts, message_id, hint = self._parts, input_.message_id, input_.retrieval_hint
-        entry = parts.log.get(message_id)
-        if input_.peers <= 0 or entry is None or entry.sender_id != parts.participant_id:
+        sender_id, known_hint = parts.log.sender_and_hint(message_id)
+        if input_.peers <= 0 or sender_id != parts.participant_id:
             return  # Sync and ephemeral messages are not in the log and need no care.
-        if hint is not None and hint != entry.retrieval_hint:
+        if hint is not None and hint != known_hint:
             parts.log.set_hint(message_id, hint)
             step.writes.append(SaveRetrievalHint(message_id=message_id, retrieval_hint=hint))
         parts.outgoing.accept(message_id, step)

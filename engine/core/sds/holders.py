@@ -72,6 +72,8 @@ class HoldersTable:
         self._others = members - {participant_id}
         self._me = participant_id
         self._open: dict[MessageId, _Own] = {}
+        self._told: dict[ParticipantId, set[MessageId]] = {}
+        """What each said about messages under review, certain or not."""
         self._sequences: dict[InstanceId, _Sequences] = {}
         self._restored: dict[MessageId, list[HolderEntry]] = {}
         for entry in holders:
@@ -99,6 +101,7 @@ class HoldersTable:
         own = _Own(lamport_timestamp, base_hashes(message_id), author)
         for entry in self._restored.pop(message_id, ()):
             own.holders[entry.participant_id] = entry
+            self._told.setdefault(entry.participant_id, set()).add(message_id)
         self._open[message_id] = own
         if author is not None:
             sequences = self._sequences.setdefault(author.instance_id, _Sequences())
@@ -130,6 +133,7 @@ class HoldersTable:
             false_probability=false_probability,
         )
         own.holders[participant_id] = entry
+        self._told.setdefault(participant_id, set()).add(message_id)
         return entry
 
     def take_event(self, message_id: MessageId) -> HeldByChanged:
@@ -153,20 +157,24 @@ class HoldersTable:
 
         With their bloom hashes.
         """
-        newest = islice(reversed(self._open.items()), count)
-        return [
-            (message_id, own.hashes)
-            for message_id, own in newest
-            if participant_id not in own.holders
-        ]
+        told = self._told.get(participant_id, ())
+        newest = islice(reversed(self._open), count)
+        wanted = [message_id for message_id in newest if message_id not in told]
+        return [(message_id, self._open[message_id].hashes) for message_id in wanted]
 
-    def uncertain(
-        self, participant_id: ParticipantId, message_ids: Iterable[MessageId]
+    def untold(
+        self, participant_id: ParticipantId, message_ids: Iterable[MessageId], *, certain: bool
     ) -> list[MessageId]:
-        """Of these messages, those under review that this participant does not hold for certain."""
+        """Of these messages, those under review whose evidence this participant can better.
+
+        ``certain``: by what it signed; otherwise only those of which it said nothing yet.
+        """
         under_review = self._open
         if not under_review:
             return []
+        if not certain:
+            told = self._told.get(participant_id, ())
+            return [item for item in message_ids if item in under_review and item not in told]
         found = [message_id for message_id in message_ids if message_id in under_review]
         return [
             message_id
@@ -203,7 +211,13 @@ class HoldersTable:
         self._close(message_id)
 
     def _close(self, message_id: MessageId) -> None:
-        author = self._open.pop(message_id).author
+        own = self._open.pop(message_id)
+        for participant_id in own.holders:
+            told = self._told[participant_id]
+            told.discard(message_id)
+            if not told:
+                del self._told[participant_id]
+        author = own.author
         if author is not None:
             sequences = self._sequences[author.instance_id]
             sequences.close(author.sequence)

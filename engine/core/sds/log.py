@@ -18,7 +18,7 @@ from engine.core.sds.authors import Author
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import HistoryEntry, Holdings, LogEntry
-from engine.core.types import InstanceId, MessageId
+from engine.core.types import InstanceId, MessageId, ParticipantId
 
 
 class LogIndex:
@@ -45,6 +45,11 @@ class LogIndex:
     def get(self, message_id: MessageId) -> LogEntry | None:
         row = self._rows.get(message_id)
         return None if row is None else self._table[row]
+
+    def sender_and_hint(self, message_id: MessageId) -> tuple[ParticipantId | None, bytes | None]:
+        """Of a message, (None, None) of one that is not in the log."""
+        row = self._rows.get(message_id)
+        return (None, None) if row is None else (self._table.senders[row], self._table.hints[row])
 
     def lacking(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those that are not in the log, in the order given."""

@@ -120,7 +120,15 @@ class OutgoingBuffer:
         if state is OutgoingState.FAILED:
             state = OutgoingState.UNACKNOWLEDGED
             next_send_ms = UnixMs(step.now_ms + self._period_ms(state, entry.attempts))
-        entry = replace(entry, accepted=True, state=state, next_send_ms=next_send_ms)
+        entry = OutgoingEntry(
+            message_id=message_id,
+            raw=entry.raw,
+            state=state,
+            attempts=entry.attempts,
+            next_send_ms=next_send_ms,
+            accepted=True,
+            created_ms=entry.created_ms,
+        )
         self._put(entry, step)
         self._changed(entry, step)
 
@@ -182,13 +190,19 @@ class OutgoingBuffer:
 
     def _keep(self, entry: OutgoingEntry) -> None:
         message_id = entry.message_id
+        known = self._entries.get(message_id)
         self._entries[message_id] = entry
         if entry.state is OutgoingState.POSSIBLY_ACKNOWLEDGED:
             self._unhinted.pop(message_id, None)
         elif message_id not in self._unhinted:
             self._unhinted[message_id] = base_hashes(message_id)
-        if entry.state is not OutgoingState.FAILED:
-            heappush(self._due, (entry.next_send_ms, entry.message_id))
+        due = entry.next_send_ms, message_id
+        if entry.state is not OutgoingState.FAILED and not (known and self._was_due(known, due)):
+            heappush(self._due, due)
+
+    @staticmethod
+    def _was_due(known: OutgoingEntry, due: tuple[UnixMs, MessageId]) -> bool:
+        return known.state is not OutgoingState.FAILED and known.next_send_ms == due[0]
 
     def _is_current(self, due: tuple[UnixMs, MessageId]) -> bool:
         entry = self._entries.get(due[1])

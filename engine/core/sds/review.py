@@ -41,7 +41,7 @@ class AckReview:
         parts = self._parts
         # Nobody unverified is believed for certain; the protocol's own state follows all the same.
         source = HolderSource.CAUSAL if verified else HolderSource.BLOOM
-        for message_id in parts.holders.uncertain(message.sender_id, ids):
+        for message_id in parts.holders.untold(message.sender_id, ids, certain=verified):
             parts.evidence(message_id, message.sender_id, source, step)
         for message_id in parts.outgoing.among(ids):
             parts.outgoing.acknowledge(message_id, step)

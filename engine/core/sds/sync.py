@@ -6,8 +6,6 @@ syncs is answered; nothing is sent while everybody is known to be level; rounds 
 member alone keeps going slow down.  What a sync message contains is not known here.
 """
 
-from operator import itemgetter
-
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import HistoryEntry, RandomUnit
 from engine.core.types import MessageId, UnixMs
@@ -92,8 +90,11 @@ class SyncTimer:
         """Our own content message said this much."""
         if holdings:
             self._unsaid.clear()
-        elif self._unsaid:
-            self._unsaid.difference_update(map(itemgetter(0), history))
+            return
+        for entry in reversed(history):  # What is unsaid is new, so the end is enough as a rule.
+            if not self._unsaid:
+                return
+            self._unsaid.discard(entry.message_id)
 
     def stated(self, now_ms: UnixMs, *, for_silent_member: bool) -> None:
         """A sync message went out: everything is said; the next round comes by itself."""
