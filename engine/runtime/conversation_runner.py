@@ -42,10 +42,17 @@ from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.inbox import Inbox, Job, Work
 from engine.runtime.slice import Slice
-from engine.runtime.views import Members, conversation_view, member_views, message_view
+from engine.runtime.views import (
+    Members,
+    conversation_view,
+    held_aside_notice,
+    member_views,
+    message_view,
+)
 from engine.session.group import GroupSession
 from engine.session.types import (
     GapNoted,
+    HeldAsideNoted,
     LoadForRepair,
     MembersNoted,
     Note,
@@ -365,6 +372,11 @@ class ConversationRunner:
         if any(isinstance(note, GapNoted) for note in notes):
             gap = GapUpdated(conversation_id=self.group.conversation_id, gap=session.gap())
             self._around.publish(gap)
+        for note in notes:
+            if isinstance(note, HeldAsideNoted):
+                self._around.publish(
+                    held_aside_notice(note, self.members, self.group.conversation_id)
+                )
         if any(isinstance(note, TypingNoted) for note in notes):
             self._tell_typing(session)
         if any(not isinstance(note, TypingNoted) for note in notes):

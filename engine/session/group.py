@@ -205,7 +205,7 @@ class GroupSession:
         """Take in one Waku message of this group's content topic.  Never raises for its bytes."""
         batch = Batch()
         try:
-            verified = self._wire.open(message.payload, waku_hash)
+            verified = self._wire.open(message, waku_hash)
             for statement in verified.opened.statements:
                 self._admit(statement, batch, now_ms=now_ms)
             self._accept(verified, batch, now_ms=now_ms)
@@ -317,6 +317,7 @@ class GroupSession:
                 holdings=opened.holdings,
                 repaired_by=repaired_by,
                 retrieval_hint=verified.waku_hash,
+                sent_ms=verified.live_ms,
             ),
             now_ms=now_ms,
         )

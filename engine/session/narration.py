@@ -42,7 +42,7 @@ from engine.core.types import (
 from engine.events import GapView
 from engine.session.batch import Batch
 from engine.session.rows import TEXT, row_of
-from engine.session.types import GapNoted, RowAdded, RowChanged, TypingNoted
+from engine.session.types import GapNoted, HeldAsideNoted, RowAdded, RowChanged, TypingNoted
 from engine.session.typing import TypingBoard
 
 GIVEN_UP = "Nobody took it after many tries. It is safe on this device."
@@ -85,7 +85,13 @@ class Narrator:
             case DependencyLost() | RepairRequested():
                 batch.notes.append(GapNoted())
             case HeldAsideChanged():
-                pass  # Kept by the channel and counted; no view names the clock yet.
+                batch.notes.append(
+                    HeldAsideNoted(
+                        held=event.held_total,
+                        sender_ids=tuple(dict.fromkeys(one.sender_id for one in event.held)),
+                        ahead_ms=max((one.ahead_ms for one in event.held), default=0),
+                    )
+                )
             case HeldByChanged():
                 self._held(event, batch)
                 batch.notes.append(RowChanged(message_id=event.message_id))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from engine.core.ports import StoreWrite
 from engine.core.sds.types import SendPurpose
-from engine.core.types import MessageId
+from engine.core.types import MessageId, ParticipantId
 from engine.core.waku import WakuMessage
 
 
@@ -61,7 +61,17 @@ class TypingNoted:
     """Ask ``GroupSession.typing_now`` who is typing."""
 
 
-Note: TypeAlias = RowAdded | RowChanged | GapNoted | MembersNoted | TypingNoted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldAsideNoted:
+    """Messages from the future by our clock, corrected by the others': ``held`` of them now."""
+
+    held: int
+    sender_ids: tuple[ParticipantId, ...]
+    ahead_ms: int
+    """The farthest of those named."""
+
+
+Note: TypeAlias = RowAdded | RowChanged | GapNoted | MembersNoted | TypingNoted | HeldAsideNoted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ NS_PER_MS = 1_000_000
 EPHEMERAL_MAX_AGE_MS = 30_000
 EPHEMERAL_MAX_AHEAD_MS = 300_000
 """As far as clocks may differ; what is signed for later could be sent again until then."""
+LIVE_WITHIN_MS = 2_000
 MAX_REMEMBERED = 4_096
 """Envelopes that are known to be dealt with, about half a megabyte."""
 
@@ -44,10 +45,24 @@ class Verified:
     waku_hash: WakuHash
     header: bytes
     """Of the seal: no two copies that an honest member makes have the same."""
+    live_ms: UnixMs | None
+    """The sender's clock when this copy was made; None where that is not known for certain."""
 
     @property
     def size(self) -> int:
         return len(self.opened.raw)
+
+
+def _live_ms(waku: WakuMessage, opened: Opened) -> UnixMs | None:
+    """What the sender's clock said, if this is the first copy of a message and no repair.
+
+    Anybody on the way can change a Waku timestamp, and a signed time is old in a retransmission;
+    where both agree, the signed one is live.
+    """
+    if waku.timestamp_ns is None or opened.repaired_by is not None:
+        return None
+    apart_ms = abs(waku.timestamp_ns // NS_PER_MS - opened.signed_ms)
+    return opened.signed_ms if apart_ms <= LIVE_WITHIN_MS else None
 
 
 class GroupWire:
@@ -101,17 +116,22 @@ class GroupWire:
             message_id=message_id,
         )
 
-    def open(self, payload: bytes, waku_hash: WakuHash) -> Verified:
+    def open(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
         """Raises RemoteProtocolError with the reason for whatever does not check out."""
-        header, _ = decode_envelope(payload)
+        header, _ = decode_envelope(waku.payload)
         if header in self._done_with:
             raise RemoteProtocolError("replayed")
-        opened = self._sealed.open(payload)
+        opened = self._sealed.open(waku.payload)
         message = decode_message(opened.sds_bytes)
         is_content = not message.is_sync and not message.is_ephemeral
         content = decode_content(message.content or b"") if is_content else None
         return Verified(
-            opened=opened, message=message, content=content, waku_hash=waku_hash, header=header
+            opened=opened,
+            message=message,
+            content=content,
+            waku_hash=waku_hash,
+            header=header,
+            live_ms=_live_ms(waku, opened),
         )
 
     def done_with(self, verified: Verified) -> None:

@@ -11,8 +11,9 @@ from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Leave, Text
 from engine.core.types import ConversationId, DeliveryState, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
-from engine.runtime.views import message_view
-from engine.session.types import Publish
+from engine.events import NoticeRaised
+from engine.runtime.views import held_aside_notice, message_view
+from engine.session.types import HeldAsideNoted, Publish
 from engine.session.wire import EPHEMERAL_MAX_AGE_MS
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
@@ -104,7 +105,7 @@ def test_a_stranger_with_the_key_but_without_a_join_is_parked_and_not_let_in() -
     wire = bob.session._wire
     said = bob.say(Text(text="let me in"), now_ms=NOW)
     payload = decode_waku_message(said[0].payload)
-    verified = wire.open(payload.payload, WakuHash(bytes(32)))
+    verified = wire.open(payload, WakuHash(bytes(32)))
     bare = wire.publish(verified.opened.raw, next(iter(bob.sends)), statements=(), now_ms=NOW)
     alice.receive(encode_waku_message(bare.message), now_ms=NOW)
     assert names(alice) == {"Alice"}
@@ -221,3 +222,33 @@ def test_the_gap_tells_how_often_was_asked_and_closes() -> None:
     settle(alice, bob, at_ms + 20_000, 60)
     assert bob.session.gap() is None
     assert texts(bob) == ["lost", "heard"]
+
+
+def test_somebody_whose_clock_is_far_ahead_is_held_named_and_shown_in_time() -> None:
+    alice, bob = pair()
+    settle(alice, bob, NOW, 60)
+    ahead_ms = NOW + 60_000 + 10 * 60_000
+    said = bob.say(Text(text="from the future"), now_ms=UnixMs(ahead_ms))
+    message = decode_waku_message(said[0].payload)
+    now_ms = UnixMs(NOW + 60_000)
+    transition = alice.session.receive(message, WakuHash(os.urandom(32)), now_ms=now_ms)
+    (note,) = [n for n in transition.notes if isinstance(n, HeldAsideNoted)]
+    assert (note.held, note.sender_ids) == (1, (bob.participant_id,))
+    notice = held_aside_notice(note, alice.session.members(), conversation_of(alice))
+    assert isinstance(notice, NoticeRaised)
+    assert "Bob is 10 min ahead" in notice.text
+    alice.store.apply(transition.writes)
+    assert texts(alice) == []
+    while (deadline := alice.next_deadline()) is not None and deadline < ahead_ms:
+        alice.advance(now_ms=deadline)
+    assert texts(alice) == ["from the future"]
+
+
+def test_a_shifted_waku_timestamp_tells_nothing_of_the_senders_clock() -> None:
+    alice, bob = pair()
+    message = decode_waku_message(bob.say(Text(text="hi"), now_ms=NOW)[0].payload)
+    wire = alice.session._wire
+    assert wire.open(message, WakuHash(bytes(32))).live_ms == NOW
+    assert message.timestamp_ns is not None
+    shifted = replace(message, timestamp_ns=message.timestamp_ns + 3_600_000_000_000)
+    assert wire.open(shifted, WakuHash(bytes(32))).live_ms is None
