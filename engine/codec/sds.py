@@ -14,6 +14,7 @@ One difference is deliberate: a known field with a foreign wire type is an unkno
 Protocol Buffers define it; js-waku reads on as if the type were right.
 """
 
+from functools import lru_cache
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -29,6 +30,7 @@ MAX_REPAIR_REQUESTS: Final = 64
 MAX_ID_BYTES: Final = 128
 MAX_HINT_BYTES: Final = 64
 REMEMBERED_ENTRIES: Final = 4_096
+REMEMBERED_NAMES: Final = 256
 
 _LAST_UINT64: Final = 2**64 - 1
 _MORE: Final = 0x80
@@ -42,6 +44,9 @@ _CAUSAL_HISTORY: Final = b"\x5a"
 _BLOOM_FILTER: Final = b"\x62"
 _REPAIR_REQUEST: Final = b"\x6a"
 _CONTENT: Final = b"\xa2\x01"
+_ENTRY_MESSAGE_ID: Final = b"\x0a"
+_ENTRY_HINT: Final = b"\x12"
+_ENTRY_SENDER_ID: Final = b"\x1a"
 
 
 class _Decoded(dict[bytes, HistoryEntry]):
@@ -73,20 +78,21 @@ _encoded: Final = _Encoded()
 def encode_message(message: Message) -> bytes:
     """The SDS bytes of a message; equal messages give equal bytes."""
     fields = [
-        _text(_SENDER_ID, message.sender_id),
+        _same_text(_SENDER_ID, message.sender_id),
         _text(_MESSAGE_ID, message.message_id),
-        _text(_CHANNEL_ID, message.channel_id),
+        _same_text(_CHANNEL_ID, message.channel_id),
     ]
     lamport_timestamp = message.lamport_timestamp
     if lamport_timestamp is not None:
         fields += (_LAMPORT_TIMESTAMP, _varint(lamport_timestamp))
     fields += map(_encoded.__getitem__, message.causal_history)
-    if message.bloom_filter is not None:
-        fields += (_BLOOM_FILTER, _varint(len(message.bloom_filter)), message.bloom_filter)
+    bloom_filter, content = message.bloom_filter, message.content
+    if bloom_filter is not None:
+        fields += (_BLOOM_FILTER, _varint(len(bloom_filter)), bloom_filter)
     for entry in message.repair_request:
         fields.append(_field(_REPAIR_REQUEST, _encode_entry(entry)))
-    if message.content is not None:
-        fields += (_CONTENT, _varint(len(message.content)), message.content)
+    if content is not None:
+        fields += (_CONTENT, _varint(len(content)), content)
     return b"".join(fields)
 
 
@@ -109,19 +115,25 @@ def decode_message(data: bytes) -> Message:
         raise RemoteProtocolError("sds_history_too_long")
     if len(requests) > MAX_REPAIR_REQUESTS:
         raise RemoteProtocolError("sds_too_many_repair_requests")
-    lamport_timestamp = wire.lamport_timestamp if wire.HasField("lamport_timestamp") else None
+    # Asked whether it is there only where its value could be the default as well.
+    lamport_timestamp: int | None = wire.lamport_timestamp
+    if not lamport_timestamp and not wire.HasField("lamport_timestamp"):
+        lamport_timestamp = None
+    bloom_filter: bytes | None = wire.bloom_filter
+    if not bloom_filter and not wire.HasField("bloom_filter"):
+        bloom_filter = None
     content = wire.content or None
     if lamport_timestamp is None and content is None:
         raise RemoteProtocolError("sds_no_kind")
     return Message(
-        sender_id=ParticipantId(_bounded_id(wire.sender_id)),
-        message_id=MessageId(_bounded_id(wire.message_id)),
-        channel_id=ChannelId(_bounded_id(wire.channel_id)),
-        lamport_timestamp=lamport_timestamp,
-        causal_history=tuple(map(_decoded.__getitem__, history)),
-        bloom_filter=wire.bloom_filter if wire.HasField("bloom_filter") else None,
-        repair_request=tuple(map(_decoded.__getitem__, requests)) if requests else (),
-        content=content,
+        ParticipantId(_bounded_id(wire.sender_id)),
+        MessageId(_bounded_id(wire.message_id)),
+        ChannelId(_bounded_id(wire.channel_id)),
+        lamport_timestamp,
+        tuple(map(_decoded.__getitem__, history)),
+        bloom_filter,
+        tuple(map(_decoded.__getitem__, requests)) if requests else (),
+        content,
     )
 
 
@@ -129,12 +141,13 @@ def decode_message(data: bytes) -> Message:
 
 
 def _encode_entry(entry: HistoryEntry) -> bytes:
-    wire = sds_pb2.HistoryEntry(
-        message_id=entry.message_id,
-        retrieval_hint=entry.retrieval_hint,
-        sender_id=entry.sender_id,
-    )
-    return wire.SerializeToString(deterministic=True)
+    message_id, retrieval_hint, sender_id = entry
+    data = _text(_ENTRY_MESSAGE_ID, message_id)
+    if retrieval_hint is not None:
+        data += _field(_ENTRY_HINT, retrieval_hint)
+    if sender_id is not None:
+        data += _same_field(_ENTRY_SENDER_ID, sender_id)
+    return data
 
 
 def _decode_entry(data: bytes) -> HistoryEntry:
@@ -172,6 +185,17 @@ def _bounded_hint(hint: bytes) -> bytes:
 
 def _text(tag: bytes, text: str) -> bytes:
     return _field(tag, text.encode()) if text else b""
+
+
+@lru_cache(maxsize=REMEMBERED_NAMES)
+def _same_text(tag: bytes, text: str) -> bytes:
+    """Of a channel or a participant, whom many messages name."""
+    return _text(tag, text)
+
+
+@lru_cache(maxsize=REMEMBERED_NAMES)
+def _same_field(tag: bytes, text: str) -> bytes:
+    return _field(tag, text.encode())
 
 
 def _field(tag: bytes, data: bytes) -> bytes:

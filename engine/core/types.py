@@ -1,8 +1,9 @@
 """Identifiers, time and the few value types that every layer shares."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
+
+from engine.core.sds.value import value
 
 MessageId = NewType("MessageId", str)
 """An SDS message id, opaque on the wire; ours are 22 characters of base64url."""
@@ -28,7 +29,7 @@ WakuHash = NewType("WakuHash", bytes)
 """The deterministic Waku message hash, 32 bytes; also SDS's retrieval hint."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+@value(frozen=True, slots=True, order=True)
 class Position:
     """Place in a channel's log: Lamport timestamp, then message id by byte."""
 
@@ -36,7 +37,7 @@ class Position:
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class AuthorSequence:
     """The n-th content message of one instance of one author; counts 1, 2, 3 and so on."""
 

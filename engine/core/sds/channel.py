@@ -97,15 +97,15 @@ class SdsChannel:
         step = Step(now_ms)
         self._now_ms = now_ms
         self._parts.clock.tick(now_ms)
-        match input_:
+        match input_:  # The frequent ones first.
             case MessageReceived():
                 self._receiver.receive(input_, step)
             case SendContent():
                 self._send_content(input_, step)
-            case SendEphemeral(content=content):
-                self._send_ephemeral(content, step)
             case CopyAccepted():
                 self._copy_accepted(input_, step)
+            case SendEphemeral(content=content):
+                self._send_ephemeral(content, step)
             case ConnectivityChanged(online=online):
                 self._connectivity_changed(online, now_ms)
             case MembersChanged(members=members):
@@ -154,40 +154,32 @@ class SdsChannel:
     # --- sending ---
 
     def _send_content(self, input_: SendContent, step: Step) -> None:
-        parts = self._parts
-        if not input_.content:
+        parts, content, author = self._parts, input_.content, input_.author
+        me, online = parts.participant_id, parts.online
+        if not content:
             raise LocalProtocolError("a content message needs content")
         if len(parts.outgoing) >= parts.config.max_outgoing:
             raise LocalProtocolError("too many unacknowledged messages")
         lamport = self._next_lamport(step.now_ms)
-        message_id = self._message_id_of(
-            parts.participant_id, parts.channel_id, lamport, input_.content
-        )
+        message_id = self._message_id_of(me, parts.channel_id, lamport, content)
         if message_id in parts.log:
             raise LocalProtocolError("a message with this id was sent before")
-        message = self._message(lamport, message_id, input_.content, step)
+        message = self._message(lamport, message_id, content, step)
         holdings = self._content_holdings()
         raw = self._sign(message, holdings, step.now_ms)
         parts.advance_lamport(lamport, step)
-        position = Position(lamport_timestamp=lamport, message_id=message_id)
-        logged = LogEntry(position=position, sender_id=parts.participant_id, author=input_.author)
+        position = Position(lamport, message_id)
+        logged = LogEntry(position, me, None, author)
         parts.log.insert(logged)
-        step.writes.append(AppendToLog(entry=logged, raw=raw))
+        step.writes.append(AppendToLog(logged, raw))
         parts.remember_id(message_id)
         parts.holders.expire(step.now_ms - parts.config.review_holders_ms)
-        parts.holders.track(message_id, lamport, input_.author)
-        parts.outgoing.add(message_id, raw, online=parts.online, step=step)
-        step.events.append(
-            MessageDelivered(
-                message=message,
-                position=position,
-                author=input_.author,
-                is_own=True,
-                late=False,
-            )
-        )
+        parts.holders.track(message_id, lamport, author)
+        parts.outgoing.add(message_id, raw, online=online, step=step)
+        is_own, late = True, False
+        step.events.append(MessageDelivered(message, position, author, is_own, late))
         parts.timer.content_sent(message.causal_history, holdings=holdings is not None)
-        if parts.online:
+        if online:
             parts.timer.arm(parts.config.sync_multiplier_content_sent, step.now_ms)
 
     def _send_ephemeral(self, content: bytes, step: Step) -> None:
@@ -223,14 +215,14 @@ class SdsChannel:
     ) -> Message:
         parts = self._parts
         return Message(
-            sender_id=parts.participant_id,
-            message_id=message_id,
-            channel_id=parts.channel_id,
-            lamport_timestamp=lamport,
-            causal_history=parts.log.causal_history(parts.config.causal_history_size),
-            bloom_filter=parts.filter_bytes(),
-            repair_request=self._due_requests(step),
-            content=content,
+            parts.participant_id,
+            message_id,
+            parts.channel_id,
+            lamport,
+            parts.log.causal_history(parts.config.causal_history_size),
+            parts.filter_bytes(),
+            self._due_requests(step),
+            content,
         )
 
     def _next_lamport(self, now_ms: UnixMs) -> int:
@@ -250,8 +242,10 @@ class SdsChannel:
         parts = self._parts
         if not parts.online:
             return ()
-        requests = parts.missing.take_due(parts.config.repair_requests_per_message, step)
         parts.timer.for_repairs = False
+        if not len(parts.missing):
+            return ()
+        requests = parts.missing.take_due(parts.config.repair_requests_per_message, step)
         if requests:
             step.events.append(
                 RepairRequested(message_ids=tuple(entry.message_id for entry in requests))
@@ -267,7 +261,7 @@ class SdsChannel:
             return  # Sync and ephemeral messages are not in the log and need no care.
         if hint is not None and hint != known_hint:
             parts.log.set_hint(message_id, hint)
-            step.writes.append(SaveRetrievalHint(message_id=message_id, retrieval_hint=hint))
+            step.writes.append(SaveRetrievalHint(message_id, hint))
         parts.outgoing.accept(message_id, step)
 
     def _connectivity_changed(self, online: bool, now_ms: UnixMs) -> None:

@@ -8,8 +8,9 @@ state never moves backwards.  Messages of other people have no place here.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
+from typing import Final
 
 from engine.core.sds.bloom import base_hashes
 from engine.core.sds.types import HeldByChanged, HolderEntry, SequenceRange
@@ -22,15 +23,24 @@ from engine.core.types import (
     UnixMs,
 )
 
+_BLOOM: Final = HolderSource.BLOOM
 
-@dataclass(slots=True)
+
 class _Own:
     """One of our messages under review."""
 
-    lamport_timestamp: int
-    hashes: tuple[int, int]
-    author: AuthorSequence | None
-    holders: dict[ParticipantId, HolderEntry] = field(default_factory=dict)
+    __slots__ = ("author", "hashes", "holders", "lamport_timestamp")
+
+    def __init__(
+        self, lamport_timestamp: int, hashes: tuple[int, int], author: AuthorSequence | None
+    ) -> None:
+        self.lamport_timestamp = lamport_timestamp
+        self.hashes = hashes
+        self.author = author
+        self.holders: dict[ParticipantId, HolderEntry] = {}
+
+
+_by_participant: Final = attrgetter("participant_id")
 
 
 class _Sequences:
@@ -43,10 +53,14 @@ class _Sequences:
         self.ids: dict[int, MessageId] = {}
 
     def add(self, number: int, message_id: MessageId) -> None:
-        if number in self.ids:
+        ids, numbers = self.ids, self.numbers
+        if number in ids:
             return
-        self.ids[number] = message_id
-        self.numbers.insert(bisect_left(self.numbers, number), number)
+        ids[number] = message_id
+        if not numbers or numbers[-1] < number:
+            numbers.append(number)
+        else:
+            numbers.insert(bisect_left(numbers, number), number)
 
     def close(self, number: int) -> None:
         self.ids.pop(number, None)
@@ -98,22 +112,23 @@ class HoldersTable:
         """Put one of our messages under review."""
         if message_id in self._open:
             return
-        own = _Own(lamport_timestamp, base_hashes(message_id), author)
-        for entry in self._restored.pop(message_id, ()):
-            own.holders[entry.participant_id] = entry
-            self._told.setdefault(entry.participant_id, set()).add(message_id)
-        self._open[message_id] = own
+        own = self._open[message_id] = _Own(lamport_timestamp, base_hashes(message_id), author)
         if author is not None:
-            sequences = self._sequences.setdefault(author.instance_id, _Sequences())
+            sequences = self._sequences.get(author.instance_id)
+            if sequences is None:
+                sequences = self._sequences[author.instance_id] = _Sequences()
             sequences.add(author.sequence, message_id)
-        self._close_if_complete(message_id)
+        if message_id in self._restored:
+            for entry in self._restored.pop(message_id):
+                own.holders[entry.participant_id] = entry
+                self._told.setdefault(entry.participant_id, set()).add(message_id)
+            self._close_if_complete(message_id)
 
     def note(
         self,
         message_id: MessageId,
         participant_id: ParticipantId,
         source: HolderSource,
-        *,
         now_ms: UnixMs,
         false_probability: float | None = None,
     ) -> HolderEntry | None:
@@ -122,28 +137,35 @@ class HoldersTable:
         if own is None or participant_id == self._me:
             return None
         known = own.holders.get(participant_id)
-        certain = source is not HolderSource.BLOOM
-        if known is not None and (known.source is not HolderSource.BLOOM or not certain):
+        if known is not None and (known.source is not _BLOOM or source is _BLOOM):
             return None
-        entry = HolderEntry(
-            message_id=message_id,
-            participant_id=participant_id,
-            source=source,
-            since_ms=now_ms,
-            false_probability=false_probability,
-        )
+        entry = HolderEntry(message_id, participant_id, source, now_ms, false_probability)
         own.holders[participant_id] = entry
-        self._told.setdefault(participant_id, set()).add(message_id)
+        told = self._told.get(participant_id)
+        if told is None:
+            self._told[participant_id] = {message_id}
+        else:
+            told.add(message_id)
         return entry
 
-    def take_event(self, message_id: MessageId) -> HeldByChanged:
-        """What to tell about a message whose holders changed; complete ones leave the table."""
-        own = self._open[message_id]
-        entries = sorted(own.holders.values(), key=lambda entry: entry.participant_id)
-        certain = tuple(e for e in entries if e.source is not HolderSource.BLOOM)
-        maybe = tuple(e for e in entries if e.source is HolderSource.BLOOM)
-        self._close_if_complete(message_id)
-        return HeldByChanged(message_id=message_id, certain=certain, maybe=maybe)
+    def take_events(self, message_ids: Iterable[MessageId]) -> list[HeldByChanged]:
+        """What to tell about messages whose holders changed; complete ones leave the table."""
+        events: list[HeldByChanged] = []
+        for message_id in message_ids:
+            own = self._open.get(message_id)
+            if own is None:
+                continue
+            certain: list[HolderEntry] = []
+            maybe: list[HolderEntry] = []
+            for entry in own.holders.values():
+                (maybe if entry.source is _BLOOM else certain).append(entry)
+            if len(own.holders) > 1:
+                certain.sort(key=_by_participant)
+                maybe.sort(key=_by_participant)
+            if len(certain) >= len(self._others):
+                self._close_if_complete(message_id)
+            events.append(HeldByChanged(message_id, tuple(certain), tuple(maybe)))
+        return events
 
     def within(self, instance_id: InstanceId, item: SequenceRange) -> list[MessageId]:
         """Our messages under review with these sequence numbers."""
@@ -158,6 +180,8 @@ class HoldersTable:
         With their bloom hashes.
         """
         told = self._told.get(participant_id, ())
+        if len(told) == len(self._open):  # What is told is under review, so that is all of it.
+            return []
         newest = islice(reversed(self._open), count)
         wanted = [message_id for message_id in newest if message_id not in told]
         return [(message_id, self._open[message_id].hashes) for message_id in wanted]
@@ -180,7 +204,7 @@ class HoldersTable:
             message_id
             for message_id in found
             if (known := under_review[message_id].holders.get(participant_id)) is None
-            or known.source is HolderSource.BLOOM
+            or known.source is _BLOOM
         ]
 
     def instances(self) -> Iterable[InstanceId]:
@@ -206,7 +230,7 @@ class HoldersTable:
             return
         for participant_id in self._others:
             entry = holders.get(participant_id)
-            if entry is None or entry.source is HolderSource.BLOOM:
+            if entry is None or entry.source is _BLOOM:
                 return
         self._close(message_id)
 

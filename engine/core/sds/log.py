@@ -63,17 +63,17 @@ class LogIndex:
     def insert(self, entry: LogEntry) -> bool:
         """Add a message at its place; True = it came late, others lie behind it."""
         table, order, tail = self._table, self._order, self._tail
-        message_id = entry.position.message_id
-        lamport = entry.position.lamport_timestamp
+        position, author = entry.position, entry.author
+        message_id, lamport = position.message_id, position.lamport_timestamp
         newest = order[-1] if order else None
         row = table.append(entry)
         self._rows[message_id] = row
-        if entry.author is not None:
-            self._note_author(entry.author.instance_id, row)
+        if author is not None:
+            self._note_author(author.instance_id, row, author.sequence, entry.sender_id)
         if newest is None or (table.lamports[newest], table.ids[newest]) < (lamport, message_id):
             order.append(row)
             if tail is not None:
-                tail.append(_dependency(table, row))
+                tail.append(HistoryEntry(message_id, entry.retrieval_hint, entry.sender_id))
             return False
         order.insert(bisect_left(order, (lamport, message_id), key=self._place), row)
         self._tail = None
@@ -119,12 +119,14 @@ class LogIndex:
 
     # --- authors' sequence numbers ---
 
-    def _note_author(self, instance_id: InstanceId, row: int) -> None:
+    def _note_author(
+        self, instance_id: InstanceId, row: int, sequence: int, sender_id: ParticipantId
+    ) -> None:
         # Re-inserted so that the dict's order is by latest activity.
-        author = self._authors.pop(instance_id, None) or Author(self._table.senders[row])
+        author = self._authors.pop(instance_id, None) or Author(sender_id)
         self._authors[instance_id] = author
-        if author.owner == self._table.senders[row]:
-            author.note(self._table.sequences[row], row)
+        if author.owner == sender_id:
+            author.note(sequence, row)
 
     def _note_authors(self) -> None:
         """All that was loaded; once per author, it is put in order of activity."""

@@ -36,8 +36,10 @@ class OnlineClock:
         self._longest_tick_ms = longest_tick_ms
 
     def tick(self, now_ms: UnixMs) -> None:
-        if self.online:
-            self.elapsed_ms += min(max(now_ms - self._at_ms, 0), self._longest_tick_ms)
+        passed_ms = now_ms - self._at_ms
+        if self.online and passed_ms > 0:
+            longest_ms = self._longest_tick_ms
+            self.elapsed_ms += min(longest_ms, passed_ms)
         self._at_ms = now_ms
 
 

@@ -10,6 +10,7 @@ not known here.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from heapq import heappop, heappush
+from typing import Final
 
 from engine.core.sds.bloom import base_hashes
 from engine.core.sds.config import SdsConfig
@@ -25,6 +26,13 @@ from engine.core.sds.types import (
     SendPurpose,
 )
 from engine.core.types import MessageId, UnixMs
+
+# A member that is looked up in its enumeration costs a call.
+_UNACKNOWLEDGED: Final = OutgoingState.UNACKNOWLEDGED
+_POSSIBLY_ACKNOWLEDGED: Final = OutgoingState.POSSIBLY_ACKNOWLEDGED
+_ACKNOWLEDGED: Final = OutgoingState.ACKNOWLEDGED
+_FAILED: Final = OutgoingState.FAILED
+_CONTENT: Final = SendPurpose.CONTENT
 
 
 class OutgoingBuffer:
@@ -71,21 +79,15 @@ class OutgoingBuffer:
 
     def add(self, message_id: MessageId, raw: bytes, *, online: bool, step: Step) -> None:
         """A message was just written; sent at once if online, else on becoming online."""
-        state, now_ms = OutgoingState.UNACKNOWLEDGED, step.now_ms
+        now_ms, accepted = step.now_ms, False
+        attempts, next_send_ms = 0, now_ms
+        if online:
+            attempts, next_send_ms = 1, UnixMs(now_ms + self._period_ms(_UNACKNOWLEDGED, 1))
+            step.sends.append(Broadcast(message_id, raw, _CONTENT))
         entry = OutgoingEntry(
-            message_id=message_id,
-            raw=raw,
-            state=state,
-            attempts=1 if online else 0,
-            next_send_ms=UnixMs(now_ms + self._period_ms(state, 1)) if online else now_ms,
-            accepted=False,
-            created_ms=now_ms,
+            message_id, raw, _UNACKNOWLEDGED, attempts, next_send_ms, accepted, now_ms
         )
         self._put(entry, step)
-        if online:
-            step.sends.append(
-                Broadcast(message_id=message_id, raw=raw, purpose=SendPurpose.CONTENT)
-            )
 
     def acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Certain evidence: out of the buffer, rebroadcast ends."""
@@ -93,18 +95,15 @@ class OutgoingBuffer:
         if entry is None:
             return
         self._unhinted.pop(message_id, None)
-        step.writes.append(RemoveOutgoing(message_id=message_id))
-        state = OutgoingState.ACKNOWLEDGED
-        step.events.append(
-            OutgoingChanged(message_id=message_id, state=state, accepted=entry.accepted)
-        )
+        step.writes.append(RemoveOutgoing(message_id))
+        step.events.append(OutgoingChanged(message_id, _ACKNOWLEDGED, entry.accepted))
 
     def possibly_acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Uncertain evidence: rebroadcast goes on, more slowly."""
         entry = self._entries.get(message_id)
-        if entry is None or entry.state is OutgoingState.POSSIBLY_ACKNOWLEDGED:
+        if entry is None or entry.state is _POSSIBLY_ACKNOWLEDGED:
             return
-        state = OutgoingState.POSSIBLY_ACKNOWLEDGED
+        state = _POSSIBLY_ACKNOWLEDGED
         attempts = max(entry.attempts, 1)
         next_send_ms = UnixMs(step.now_ms + self._period_ms(state, 1))
         entry = replace(entry, state=state, attempts=attempts, next_send_ms=next_send_ms)
@@ -117,17 +116,12 @@ class OutgoingBuffer:
         if entry is None or entry.accepted:
             return
         state, next_send_ms = entry.state, entry.next_send_ms
-        if state is OutgoingState.FAILED:
-            state = OutgoingState.UNACKNOWLEDGED
+        if state is _FAILED:
+            state = _UNACKNOWLEDGED
             next_send_ms = UnixMs(step.now_ms + self._period_ms(state, entry.attempts))
+        attempts, accepted = entry.attempts, True
         entry = OutgoingEntry(
-            message_id=message_id,
-            raw=entry.raw,
-            state=state,
-            attempts=entry.attempts,
-            next_send_ms=next_send_ms,
-            accepted=True,
-            created_ms=entry.created_ms,
+            message_id, entry.raw, state, attempts, next_send_ms, accepted, entry.created_ms
         )
         self._put(entry, step)
         self._changed(entry, step)
@@ -135,8 +129,8 @@ class OutgoingBuffer:
     def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:
         """The user wants it sent again now; its attempts start anew."""
         entry = self._entries[message_id]
-        failed = entry.state is OutgoingState.FAILED
-        state = OutgoingState.UNACKNOWLEDGED if failed else entry.state
+        failed = entry.state is _FAILED
+        state = _UNACKNOWLEDGED if failed else entry.state
         entry = replace(entry, state=state, attempts=0, next_send_ms=step.now_ms)
         if failed:
             self._changed(entry, step)
@@ -157,7 +151,7 @@ class OutgoingBuffer:
                 return
             entry = self._entries[self._due[0][1]]
             if not entry.accepted and entry.attempts >= self._config.fail_after_attempts:
-                entry = replace(entry, state=OutgoingState.FAILED)
+                entry = replace(entry, state=_FAILED)
                 self._put(entry, step)
                 self._changed(entry, step)
             else:
@@ -173,47 +167,38 @@ class OutgoingBuffer:
             Broadcast(
                 message_id=entry.message_id,
                 raw=entry.raw,
-                purpose=SendPurpose.CONTENT if first else SendPurpose.RETRANSMISSION,
+                purpose=_CONTENT if first else SendPurpose.RETRANSMISSION,
             )
         )
 
     def _period_ms(self, state: OutgoingState, attempts: int) -> int:
         config = self._config
-        possibly = state is OutgoingState.POSSIBLY_ACKNOWLEDGED
+        possibly = state is _POSSIBLY_ACKNOWLEDGED
         first, longest = config.resend_possibly_ms if possibly else config.resend_unacknowledged_ms
-        period = min(first << min(max(attempts - 1, 0), 30), longest)
+        period = min(first << min(attempts - 1, 30) if attempts > 1 else first, longest)
         return int(period * (1 + config.resend_jitter * (2 * self._random() - 1)))
 
     def _put(self, entry: OutgoingEntry, step: Step) -> None:
         self._keep(entry)
-        step.writes.append(PutOutgoing(entry=entry))
+        step.writes.append(PutOutgoing(entry))
 
     def _keep(self, entry: OutgoingEntry) -> None:
-        message_id = entry.message_id
+        message_id, state, next_send_ms = entry.message_id, entry.state, entry.next_send_ms
         known = self._entries.get(message_id)
         self._entries[message_id] = entry
-        if entry.state is OutgoingState.POSSIBLY_ACKNOWLEDGED:
+        if state is _POSSIBLY_ACKNOWLEDGED:
             self._unhinted.pop(message_id, None)
         elif message_id not in self._unhinted:
             self._unhinted[message_id] = base_hashes(message_id)
-        due = entry.next_send_ms, message_id
-        if entry.state is not OutgoingState.FAILED and not (known and self._was_due(known, due)):
-            heappush(self._due, due)
-
-    @staticmethod
-    def _was_due(known: OutgoingEntry, due: tuple[UnixMs, MessageId]) -> bool:
-        return known.state is not OutgoingState.FAILED and known.next_send_ms == due[0]
+        if state is _FAILED:
+            return
+        if known is None or known.state is _FAILED or known.next_send_ms != next_send_ms:
+            heappush(self._due, (next_send_ms, message_id))
 
     def _is_current(self, due: tuple[UnixMs, MessageId]) -> bool:
         entry = self._entries.get(due[1])
-        return (
-            entry is not None
-            and entry.next_send_ms == due[0]
-            and entry.state is not OutgoingState.FAILED
-        )
+        return entry is not None and entry.next_send_ms == due[0] and entry.state is not _FAILED
 
     @staticmethod
     def _changed(entry: OutgoingEntry, step: Step) -> None:
-        step.events.append(
-            OutgoingChanged(message_id=entry.message_id, state=entry.state, accepted=entry.accepted)
-        )
+        step.events.append(OutgoingChanged(entry.message_id, entry.state, entry.accepted))

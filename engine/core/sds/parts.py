@@ -116,7 +116,7 @@ class Parts:
     def advance_lamport(self, lamport_timestamp: int, step: Step) -> None:
         if lamport_timestamp > self.lamport_timestamp:
             self.lamport_timestamp = lamport_timestamp
-            step.writes.append(SaveClock(lamport_timestamp=lamport_timestamp))
+            step.writes.append(SaveClock(lamport_timestamp))
 
     def evidence(
         self,
@@ -129,14 +129,10 @@ class Parts:
     ) -> None:
         """Somebody holds one of our messages, or may hold it: then with P(false), from a filter."""
         entry = self.holders.note(
-            message_id,
-            participant_id,
-            source,
-            now_ms=step.now_ms,
-            false_probability=false_probability,
+            message_id, participant_id, source, step.now_ms, false_probability
         )
         if entry is not None:
-            step.writes.append(PutHolder(entry=entry))
+            step.writes.append(PutHolder(entry))
             step.holders_changed[message_id] = None
         if false_probability is None:
             self.outgoing.acknowledge(message_id, step)
@@ -164,11 +160,12 @@ class Parts:
 
     def finish(self, step: Step) -> None:
         """Tell once what changed in this step."""
-        step.events.extend(
-            self.holders.take_event(message_id)
-            for message_id in step.holders_changed
-            if message_id in self.holders
-        )
+        if step.holders_changed:
+            step.events += self.holders.take_events(step.holders_changed)
+        if step.gap_changed or step.held_changed or self.news_of_start:
+            self._tell_of_gap(step)
+
+    def _tell_of_gap(self, step: Step) -> None:
         if step.held_changed or self.news_of_start:
             offset_ms = self.corrected.offset_ms(step.now_ms)
             step.events.append(self.held.event(offset_ms, step.now_ms))

@@ -52,46 +52,47 @@ class Receiver:
         ids = [entry.message_id for entry in message.causal_history]
         self._check(received, ids)
         own = message.sender_id == self._parts.participant_id
-        if message.is_ephemeral:
+        if message.lamport_timestamp is None:
             if not own:
                 step.events.append(EphemeralReceived(message=message))
             return
-        if own and (message.is_sync or not received.verified):
+        is_sync = not message.content
+        if own and (is_sync or not received.verified):
             return
         if not own:
-            self._hear_clock(received, step.now_ms)
+            if received.sent_ms is not None and received.verified:
+                self._hear_clock(received, received.sent_ms, step.now_ms)
             self._review.review(received, ids, step)
-        if message.is_sync:
+        if is_sync:
             self._receive_sync(received, step)
         else:
             self._receive_content(received, ids, step)
 
-    def _hear_clock(self, received: MessageReceived, now_ms: UnixMs) -> None:
-        if received.sent_ms is None or not received.verified:
-            return
+    def _hear_clock(self, received: MessageReceived, sent_ms: UnixMs, now_ms: UnixMs) -> None:
         speaker = received.repaired_by or received.message.sender_id
         if speaker != self._parts.participant_id:
-            self._parts.corrected.hear(speaker, received.sent_ms, now_ms)
+            self._parts.corrected.hear(speaker, sent_ms, now_ms)
 
     # --- checks ---
 
     def _check(self, received: MessageReceived, ids: list[MessageId]) -> None:
         message = received.message
+        lamport, content = message.lamport_timestamp, message.content
         if message.channel_id != self._parts.channel_id:
             raise RemoteProtocolError("wrong_channel")
         if not message.sender_id or "" in ids:
             raise RemoteProtocolError("empty_id")
-        if message.lamport_timestamp is None:
-            if not message.content:
+        if lamport is None:
+            if not content:
                 raise RemoteProtocolError("no_kind")
             return
-        if not 0 <= message.lamport_timestamp < MAX_LAMPORT:
+        if not 0 <= lamport < MAX_LAMPORT:
             raise RemoteProtocolError("lamport_too_large")
         _check_numbers(received)
-        if message.content:
+        if content:
             if message.message_id in ids:
                 raise RemoteProtocolError("self_dependent")
-            self._check_content(received, message.lamport_timestamp, message.content)
+            self._check_content(received, lamport, content)
 
     def _check_content(self, received: MessageReceived, lamport: int, content: bytes) -> None:
         message = received.message
@@ -164,25 +165,26 @@ class Receiver:
         if message_id in parts.incoming or message_id in parts.held:
             return
         entry = IncomingEntry(
-            message=message,
-            raw=received.raw,
-            author=received.author,
-            retrieval_hint=received.retrieval_hint,
-            received_ms=step.now_ms,
+            message, received.raw, received.author, received.retrieval_hint, step.now_ms
         )
         if not self._hold_if_ahead(entry, step):
             self._take_content(entry, ids, step)
-            self._note_repair(received, step)
+            if received.repaired_by is not None:
+                self._note_repair(received, step)
 
     def _take_content(self, entry: IncomingEntry, ids: list[MessageId], step: Step) -> None:
         """Deliver a message that is new to us, or let it wait."""
         parts = self._parts
-        unmet = {item for item in parts.log.lacking(ids) if not parts.missing.is_lost(item)}
-        if unmet and not self._buffer(entry, unmet, step):
+        lacking = parts.log.lacking(ids)
+        unmet = {item for item in lacking if not parts.missing.is_lost(item)} if lacking else None
+        if unmet:
+            self._buffer(entry, unmet, step)
             return
-        if not unmet:
+        if len(parts.incoming):
             self._deliver([entry], step)
-            parts.remember_id(entry.message.message_id)
+        else:
+            self._deliver_one(entry, step)
+        parts.remember_id(entry.message.message_id)
 
     def _receive_duplicate(self, received: MessageReceived, step: Step) -> None:
         parts, message_id = self._parts, received.message.message_id
@@ -224,8 +226,8 @@ class Receiver:
             and entry.message_id not in parts.held
         ]
 
-    def _buffer(self, entry: IncomingEntry, unmet: set[MessageId], step: Step) -> bool:
-        """Let a message wait; False = no room, it will be fetched again later."""
+    def _buffer(self, entry: IncomingEntry, unmet: set[MessageId], step: Step) -> None:
+        """Let a message wait; if there is no room, it will be fetched again later."""
         parts, message = self._parts, entry.message
         leaving = parts.incoming.make_room(entry)
         wanted = self._wanted(message.causal_history)
@@ -233,7 +235,7 @@ class Receiver:
             parts.counters.add(
                 "sds.incoming_overflow" if leaving is None else "sds.missing_overflow"
             )
-            return False
+            return
         parts.incoming.add(entry, unmet)
         step.writes.append(PutIncoming(entry=entry))
         parts.missing.remove(message.message_id, step)
@@ -243,7 +245,6 @@ class Receiver:
             self._give_way(victim, step)
         parts.remember_id(message.message_id)
         step.gap_changed = True
-        return True
 
     def _give_way(self, victim: IncomingEntry, step: Step) -> None:
         parts, message = self._parts, victim.message
@@ -263,9 +264,6 @@ class Receiver:
     def _deliver(self, entries: Sequence[IncomingEntry], step: Step) -> None:
         """Deliver, and at once all that waited for nothing else, in the log's order."""
         parts = self._parts
-        if len(entries) == 1 and not len(parts.incoming):
-            self._deliver_one(entries[0], step)
-            return
         ready = [(_lamport(entry.message), entry.message.message_id, entry) for entry in entries]
         heapify(ready)
         while ready:
@@ -278,32 +276,21 @@ class Receiver:
                 heappush(ready, item)
 
     def _deliver_one(self, entry: IncomingEntry, step: Step) -> None:
-        parts, message = self._parts, entry.message
-        position = Position(lamport_timestamp=_lamport(message), message_id=message.message_id)
-        logged = LogEntry(
-            position=position,
-            sender_id=message.sender_id,
-            retrieval_hint=entry.retrieval_hint,
-            author=entry.author,
-        )
+        parts, message, author = self._parts, entry.message, entry.author
+        message_id, sender_id = message.message_id, message.sender_id
+        lamport = message.lamport_timestamp or 0
+        position = Position(lamport, message_id)
+        logged = LogEntry(position, sender_id, entry.retrieval_hint, author)
         late = parts.log.insert(logged)
-        parts.missing.remove(message.message_id, step)
-        parts.advance_lamport(position.lamport_timestamp, step)
-        is_own = message.sender_id == parts.participant_id
-        step.writes.append(AppendToLog(entry=logged, raw=entry.raw))
-        step.events.append(
-            MessageDelivered(
-                message=message,
-                position=position,
-                author=entry.author,
-                is_own=is_own,
-                late=late,
-            )
-        )
+        parts.missing.remove(message_id, step)
+        parts.advance_lamport(lamport, step)
+        is_own = sender_id == parts.participant_id
+        step.writes.append(AppendToLog(logged, entry.raw))
+        step.events.append(MessageDelivered(message, position, author, is_own, late))
         if is_own:
-            parts.holders.track(message.message_id, position.lamport_timestamp, entry.author)
+            parts.holders.track(message_id, lamport, author)
             return
-        parts.timer.delivered(message.message_id)
+        parts.timer.delivered(message_id)
         multiplier = parts.config.sync_multiplier_content_received
         parts.timer.hasten(multiplier, step.now_ms, small_group=parts.small_group)
 

@@ -8,6 +8,7 @@ duplicates and sync messages too; nothing here delivers anything.
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Final
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.bloom import HASHES, ReceivedBloom
@@ -15,6 +16,9 @@ from engine.core.sds.parts import Parts
 from engine.core.sds.step import Step
 from engine.core.sds.types import Holdings, LogEntry, Message, MessageReceived
 from engine.core.types import HolderSource, MessageId, ParticipantId, UnixMs
+
+_CAUSAL: Final = HolderSource.CAUSAL
+_BLOOM: Final = HolderSource.BLOOM
 
 
 class AckReview:
@@ -28,35 +32,38 @@ class AckReview:
 
         ``ids`` are those of its causal history.
         """
-        message = received.message
-        self._review_history(message, ids, step, verified=received.verified)
-        self._review_bloom(message, step)
-        if received.holdings is not None and received.verified:
+        message, verified = received.message, received.verified
+        self._review_history(message, ids, step, verified=verified)
+        if message.bloom_filter:
+            self._review_bloom(message, message.bloom_filter, step)
+        if received.holdings is not None and verified:
             self._review_holdings(message, received.holdings, step)
-        self._review_requests(message, step)
+        if message.repair_request:
+            self._review_requests(message, step)
+        self._parts.answer_due(step)
 
     def _review_history(
         self, message: Message, ids: list[MessageId], step: Step, *, verified: bool
     ) -> None:
         parts = self._parts
         # Nobody unverified is believed for certain; the protocol's own state follows all the same.
-        source = HolderSource.CAUSAL if verified else HolderSource.BLOOM
-        for message_id in parts.holders.untold(message.sender_id, ids, certain=verified):
-            parts.evidence(message_id, message.sender_id, source, step)
+        source, sender_id = _CAUSAL if verified else _BLOOM, message.sender_id
+        for message_id in parts.holders.untold(sender_id, ids, certain=verified):
+            parts.evidence(message_id, sender_id, source, step)
         for message_id in parts.outgoing.among(ids):
             parts.outgoing.acknowledge(message_id, step)
 
-    def _review_bloom(self, message: Message, step: Step) -> None:
+    def _review_bloom(self, message: Message, bloom_filter: bytes, step: Step) -> None:
         parts = self._parts
-        if not message.bloom_filter:
-            return
         try:
-            bloom = ReceivedBloom(message.bloom_filter)
+            bloom = ReceivedBloom(bloom_filter)
         except RemoteProtocolError as error:
             parts.counters.add(f"sds.{error.reason}")
             return
         candidates = parts.holders.without(message.sender_id, parts.config.bloom_review_messages)
         candidates += parts.outgoing.unhinted()
+        if not candidates:
+            return
         hits = {message_id for message_id, hashes in candidates if bloom.may_contain(hashes)}
         if not hits:
             return
@@ -69,7 +76,7 @@ class AckReview:
                 parts.evidence(
                     message_id,
                     message.sender_id,
-                    HolderSource.BLOOM,
+                    _BLOOM,
                     step,
                     false_probability=fill**HASHES,
                 )
@@ -129,4 +136,3 @@ class AckReview:
             at_ms = UnixMs(step.now_ms + delay)
             if not parts.answers.plan(message_id, at_ms, now_ms=step.now_ms):
                 parts.counters.add("sds.repair_answer_refused")
-        parts.answer_due(step)

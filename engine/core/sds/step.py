@@ -32,6 +32,4 @@ class Step:
         self.held_changed = False
 
     def transition(self) -> Transition:
-        return Transition(
-            writes=tuple(self.writes), sends=tuple(self.sends), events=tuple(self.events)
-        )
+        return Transition(tuple(self.writes), tuple(self.sends), tuple(self.events))

@@ -35,7 +35,7 @@ class HistoryEntry(NamedTuple):
     sender_id: ParticipantId | None = None
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class Message:
     """An SDS message as on the wire.
 
@@ -76,7 +76,7 @@ Holdings: TypeAlias = dict[InstanceId, tuple[SequenceRange, ...]]
 # --- inputs -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class SendContent:
     """The user said something.  ``author`` is already inside ``content``, the next number."""
 
@@ -89,7 +89,7 @@ class SendEphemeral:
     content: bytes
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class MessageReceived:
     """A decoded and, in a sealed channel, verified message.
 
@@ -110,7 +110,7 @@ class MessageReceived:
     sent_ms: UnixMs | None = None
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class CopyAccepted:
     """The network took a copy of our message: ``peers`` relays or service nodes.
 
@@ -178,7 +178,7 @@ class OutgoingState(StrEnum):
     FAILED = "failed"
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class LogEntry:
     """A delivered message: all of it that must be remembered besides its raw bytes."""
 
@@ -188,7 +188,7 @@ class LogEntry:
     author: AuthorSequence | None = None
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class OutgoingEntry:
     """One of our messages that still has to be acknowledged."""
 
@@ -201,7 +201,7 @@ class OutgoingEntry:
     created_ms: UnixMs
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class IncomingEntry:
     """A received message with unmet causal dependencies."""
 
@@ -232,7 +232,7 @@ class MissingEntry:
     requests: int
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class HolderEntry:
     message_id: MessageId
     participant_id: ParticipantId
@@ -261,12 +261,12 @@ class ChannelState:
 # --- writes -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class SaveClock:
     lamport_timestamp: int
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class AppendToLog:
     """Insert at ``entry.position``, which may lie before messages already there."""
 
@@ -274,20 +274,20 @@ class AppendToLog:
     raw: bytes
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class SaveRetrievalHint:
     message_id: MessageId
     retrieval_hint: bytes
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class PutOutgoing:
     """Insert or replace."""
 
     entry: OutgoingEntry
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class RemoveOutgoing:
     message_id: MessageId
 
@@ -316,7 +316,7 @@ class RemoveMissing:
     message_id: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class PutHolder:
     """Insert, or replace a less certain source by a more certain one."""
 
@@ -347,7 +347,7 @@ class SendPurpose(StrEnum):
     EPHEMERAL = "ephemeral"
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class Broadcast:
     """Seal ``raw`` (bytes that ``sign`` made) afresh and publish it."""
 
@@ -369,7 +369,7 @@ Send: TypeAlias = Broadcast | BroadcastRepair
 # --- events -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class MessageDelivered:
     """All dependencies are met (or lost): it is in the log.  Own messages are delivered at send."""
 
@@ -435,7 +435,7 @@ class DependencyLost:
     entry: HistoryEntry
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class HeldByChanged:
     """One of our messages: who holds it for certain and who maybe (never ourselves)."""
 
@@ -444,7 +444,7 @@ class HeldByChanged:
     maybe: tuple[HolderEntry, ...]
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class OutgoingChanged:
     """One of our messages: the protocol's state, and whether the network ever took a copy."""
 
@@ -471,7 +471,7 @@ Event: TypeAlias = (
 )
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True)
 class Transition:
     """``writes`` first, in one transaction; then ``sends``; then ``events``."""
 
