@@ -33,6 +33,11 @@ REMEMBERED_ENTRIES: Final = 4_096
 REMEMBERED_NAMES: Final = 256
 
 _LAST_UINT64: Final = 2**64 - 1
+_SHORT: Final = MAX_ID_BYTES // 4
+"""So many characters are within the bound whatever they are: UTF-8 takes 4 bytes at most."""
+_TWO_SEVENS: Final = 2**14
+_FIVE_SEVENS: Final = 2**35
+_SIX_SEVENS: Final = 2**42
 _MORE: Final = 0x80
 _ONE_BYTE: Final = tuple(bytes((number,)) for number in range(_MORE))
 # Field numbers with their wire types, in the order in which they are written.
@@ -47,6 +52,9 @@ _CONTENT: Final = b"\xa2\x01"
 _ENTRY_MESSAGE_ID: Final = b"\x0a"
 _ENTRY_HINT: Final = b"\x12"
 _ENTRY_SENDER_ID: Final = b"\x1a"
+_ID_TAG: Final = _ENTRY_MESSAGE_ID[0]
+_HINT_TAG: Final = _ENTRY_HINT[0]
+_SENDER_TAG: Final = _ENTRY_SENDER_ID[0]
 
 
 class _Decoded(dict[bytes, HistoryEntry]):
@@ -125,10 +133,13 @@ def decode_message(data: bytes) -> Message:
     content = wire.content or None
     if lamport_timestamp is None and content is None:
         raise RemoteProtocolError("sds_no_kind")
+    sender_id, message_id, channel_id = wire.sender_id, wire.message_id, wire.channel_id
+    if len(sender_id) > _SHORT or len(message_id) > _SHORT or len(channel_id) > _SHORT:
+        _check_ids(sender_id, message_id, channel_id)
     return Message(
-        ParticipantId(_bounded_id(wire.sender_id)),
-        MessageId(_bounded_id(wire.message_id)),
-        ChannelId(_bounded_id(wire.channel_id)),
+        ParticipantId(sender_id),
+        MessageId(message_id),
+        ChannelId(channel_id),
         lamport_timestamp,
         tuple(map(_decoded.__getitem__, history)),
         bloom_filter,
@@ -151,33 +162,57 @@ def _encode_entry(entry: HistoryEntry) -> bytes:
 
 
 def _decode_entry(data: bytes) -> HistoryEntry:
+    try:
+        entry = _decode_usual_entry(data)
+    except (IndexError, UnicodeDecodeError):
+        entry = None
+    return _decode_any_entry(data) if entry is None else entry
+
+
+def _decode_usual_entry(data: bytes) -> HistoryEntry | None:
+    """An entry as nearly all are: its three fields in order, short and once each.
+
+    None, IndexError or UnicodeDecodeError: it is another one, or none.
+    """
+    id_size = data[1]
+    hint_at = 2 + id_size
+    hint_size = data[hint_at + 1]
+    sender_at = hint_at + 2 + hint_size
+    sender_size = data[sender_at + 1]
+    if sender_at + 2 + sender_size != len(data) or hint_size > MAX_HINT_BYTES:
+        return None
+    if id_size >= _MORE or sender_size >= _MORE:
+        return None
+    if data[0] != _ID_TAG or data[hint_at] != _HINT_TAG or data[sender_at] != _SENDER_TAG:
+        return None
+    return HistoryEntry(
+        MessageId(data[2:hint_at].decode()),
+        data[hint_at + 2 : sender_at],
+        ParticipantId(data[sender_at + 2 :].decode()),
+    )
+
+
+def _decode_any_entry(data: bytes) -> HistoryEntry:
     wire = sds_pb2.HistoryEntry()
     try:
         wire.ParseFromString(data)
     except DecodeError as error:
         raise RemoteProtocolError("sds_undecodable") from error
+    _check_ids(wire.message_id)
+    if len(wire.retrieval_hint) > MAX_HINT_BYTES:
+        raise RemoteProtocolError("sds_hint_too_long")
+    _check_ids(wire.sender_id)
     return HistoryEntry(
-        message_id=MessageId(_bounded_id(wire.message_id)),
-        retrieval_hint=(
-            _bounded_hint(wire.retrieval_hint) if wire.HasField("retrieval_hint") else None
-        ),
-        sender_id=ParticipantId(_bounded_id(wire.sender_id))
-        if wire.HasField("sender_id")
-        else None,
+        message_id=MessageId(wire.message_id),
+        retrieval_hint=wire.retrieval_hint if wire.HasField("retrieval_hint") else None,
+        sender_id=ParticipantId(wire.sender_id) if wire.HasField("sender_id") else None,
     )
 
 
-def _bounded_id(text: str) -> str:
-    # The cheap test first: most ids are short, and UTF-8 takes at most 4 bytes a character.
-    if len(text) * 4 > MAX_ID_BYTES and len(text.encode()) > MAX_ID_BYTES:
-        raise RemoteProtocolError("sds_id_too_long")
-    return text
-
-
-def _bounded_hint(hint: bytes) -> bytes:
-    if len(hint) > MAX_HINT_BYTES:
-        raise RemoteProtocolError("sds_hint_too_long")
-    return hint
+def _check_ids(*ids: str) -> None:
+    for text in ids:
+        if len(text) > _SHORT and len(text.encode()) > MAX_ID_BYTES:
+            raise RemoteProtocolError("sds_id_too_long")
 
 
 # --- fields -------------------------------------------------------------------------------------
@@ -206,6 +241,19 @@ def _varint(number: int) -> bytes:
     """Seven bits a byte, lowest first; the highest bit says that more follow."""
     if 0 <= number < _MORE:
         return _ONE_BYTE[number]
+    if 0 < number < _TWO_SEVENS:
+        return bytes((number & 0x7F | _MORE, number >> 7))
+    if _FIVE_SEVENS <= number < _SIX_SEVENS:  # A time in milliseconds, from 1971 to 2109.
+        return bytes(
+            (
+                number & 0x7F | _MORE,
+                number >> 7 & 0x7F | _MORE,
+                number >> 14 & 0x7F | _MORE,
+                number >> 21 & 0x7F | _MORE,
+                number >> 28 & 0x7F | _MORE,
+                number >> 35,
+            )
+        )
     if not 0 <= number <= _LAST_UINT64:
         raise ValueError(f"{number} is no uint64")
     data = bytearray()

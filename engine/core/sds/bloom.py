@@ -8,7 +8,7 @@ bytes has 150 000 bits (js-waku's only size); any other multiple of 8 bytes has 
 A positive is never proof.  This module knows neither channels nor holders.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -111,12 +111,11 @@ class BloomFilter:
         self._data = bytearray(JS_BYTES if self.fixed else 8 * words)
         self._bits = bits_of(len(self._data))
         self.count = 0
-        for message_id in wanted:
-            self._set(message_id)
+        self.include(wanted)
 
     def add(self, message_id: MessageId) -> bool:
         """Include an id; True = no room left for it: rebuild (it is included nevertheless)."""
-        self._set(message_id)
+        self.include((message_id,))
         return self.count > self._room
 
     def has_room_for(self, number: int) -> bool:
@@ -130,16 +129,17 @@ class BloomFilter:
         half = self.capacity // 2
         return half + (total - self.capacity - 1) % (self.capacity - half + 1)
 
-    def _set(self, message_id: MessageId) -> None:
-        data, bits = self._data, self._bits
-        first, second = base_hashes(message_id)
-        at, step = first % bits, second % bits
-        for _ in _ROUNDS:  # As in ``positions``, without a tuple of them.
-            data[(at >> 3) ^ 7] |= _BIT[at & 7]
-            at += step
-            if at >= bits:
-                at -= bits
-        self.count += 1
+    def include(self, ids: Collection[MessageId]) -> None:
+        """Include ids for which there is room."""
+        data, bits, bit = self._data, self._bits, _BIT
+        for first, second in map(base_hashes, ids):
+            at, step = first % bits, second % bits
+            for _ in _ROUNDS:  # As in ``positions``, without a tuple of them.
+                data[(at >> 3) ^ 7] |= bit[at & 7]
+                at += step
+                if at >= bits:
+                    at -= bits
+        self.count += len(ids)
 
     def __bytes__(self) -> bytes:
         return bytes(self._data)

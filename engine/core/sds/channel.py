@@ -94,9 +94,9 @@ class SdsChannel:
         Raises RemoteProtocolError for a message to be dropped (nothing has changed then) and
         LocalProtocolError for what the caller may not ask.
         """
-        step = Step(now_ms)
+        step, parts = Step(now_ms), self._parts
         self._now_ms = now_ms
-        self._parts.clock.tick(now_ms)
+        parts.clock.tick(now_ms)
         match input_:  # The frequent ones first.
             case MessageReceived():
                 self._receiver.receive(input_, step)
@@ -118,7 +118,7 @@ class SdsChannel:
                 self._sweep(step)
             case _:
                 assert_never(input_)
-        self._parts.finish(step)
+        parts.finish(step)
         return step.transition()
 
     def next_deadline(self) -> UnixMs | None:
@@ -155,7 +155,7 @@ class SdsChannel:
 
     def _send_content(self, input_: SendContent, step: Step) -> None:
         parts, content, author = self._parts, input_.content, input_.author
-        me, online = parts.participant_id, parts.online
+        me, online = parts.participant_id, parts.clock.online
         if not content:
             raise LocalProtocolError("a content message needs content")
         if len(parts.outgoing) >= parts.config.max_outgoing:
@@ -240,7 +240,7 @@ class SdsChannel:
 
     def _due_requests(self, step: Step) -> tuple[HistoryEntry, ...]:
         parts = self._parts
-        if not parts.online:
+        if not parts.clock.online:
             return ()
         parts.timer.for_repairs = False
         if not len(parts.missing):

@@ -44,4 +44,6 @@ class CorrectedClock:
         return median_low(offsets) if len(offsets) >= self._config.clock_senders_min else 0
 
     def now(self, now_ms: UnixMs) -> UnixMs:
+        if len(self._heard) < self._config.clock_senders_min:
+            return now_ms
         return UnixMs(now_ms + self.offset_ms(now_ms))

@@ -69,7 +69,11 @@ class LogIndex:
         row = table.append(entry)
         self._rows[message_id] = row
         if author is not None:
-            self._note_author(author.instance_id, row, author.sequence, entry.sender_id)
+            # Re-inserted so that the dict's order is by latest activity.
+            noted = self._authors.pop(author.instance_id, None) or Author(entry.sender_id)
+            self._authors[author.instance_id] = noted
+            if noted.owner == entry.sender_id:
+                noted.note(author.sequence, row)
         if newest is None or (table.lamports[newest], table.ids[newest]) < (lamport, message_id):
             order.append(row)
             if tail is not None:
@@ -118,15 +122,6 @@ class LogIndex:
         return rows
 
     # --- authors' sequence numbers ---
-
-    def _note_author(
-        self, instance_id: InstanceId, row: int, sequence: int, sender_id: ParticipantId
-    ) -> None:
-        # Re-inserted so that the dict's order is by latest activity.
-        author = self._authors.pop(instance_id, None) or Author(sender_id)
-        self._authors[instance_id] = author
-        if author.owner == sender_id:
-            author.note(sequence, row)
 
     def _note_authors(self) -> None:
         """All that was loaded; once per author, it is put in order of activity."""

@@ -87,7 +87,8 @@ class OutgoingBuffer:
         entry = OutgoingEntry(
             message_id, raw, _UNACKNOWLEDGED, attempts, next_send_ms, accepted, now_ms
         )
-        self._put(entry, step)
+        self._keep(entry)
+        step.writes.append(PutOutgoing(entry))
 
     def acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Certain evidence: out of the buffer, rebroadcast ends."""
@@ -123,8 +124,9 @@ class OutgoingBuffer:
         entry = OutgoingEntry(
             message_id, entry.raw, state, attempts, next_send_ms, accepted, entry.created_ms
         )
-        self._put(entry, step)
-        self._changed(entry, step)
+        self._keep(entry)
+        step.writes.append(PutOutgoing(entry))
+        step.events.append(OutgoingChanged(message_id, state, accepted))
 
     def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:
         """The user wants it sent again now; its attempts start anew."""

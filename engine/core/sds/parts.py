@@ -100,8 +100,7 @@ class Parts:
     def _fill_bloom(self) -> None:
         total = self.bloom.count + len(self.unfiltered)
         if self.bloom.has_room_for(len(self.unfiltered)):
-            for message_id in self.unfiltered:
-                self.bloom.add(message_id)
+            self.bloom.include(self.unfiltered)
         else:
             self._rebuild_bloom(self.bloom.kept_of(total))
         self.unfiltered.clear()
@@ -141,7 +140,7 @@ class Parts:
 
     def answer_due(self, step: Step) -> None:
         """Send again what others lack."""
-        if not self.online:
+        if not self.clock.online or not len(self.answers):
             return
         for message_id, lacking in self.answers.take_due(step.now_ms):
             if lacking is not None and not any(

@@ -88,7 +88,10 @@ class Receiver:
             return
         if not 0 <= lamport < MAX_LAMPORT:
             raise RemoteProtocolError("lamport_too_large")
-        _check_numbers(received)
+        if received.author is not None and not 0 < received.author.sequence < MAX_SEQUENCE:
+            raise RemoteProtocolError("bad_sequence")
+        if received.holdings is not None:
+            check_holdings(received.holdings)
         if content:
             if message.message_id in ids:
                 raise RemoteProtocolError("self_dependent")
@@ -311,13 +314,6 @@ class Receiver:
             for entry in released:
                 step.writes.append(RemoveIncoming(message_id=entry.message.message_id))
             self._deliver(released, step)
-
-
-def _check_numbers(received: MessageReceived) -> None:
-    if received.author is not None and not 0 < received.author.sequence < MAX_SEQUENCE:
-        raise RemoteProtocolError("bad_sequence")
-    if received.holdings is not None:
-        check_holdings(received.holdings)
 
 
 def _lamport(message: Message) -> int:

@@ -10,7 +10,14 @@ from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.sds import MAX_MESSAGE_BYTES, REMEMBERED_ENTRIES, decode_message, encode_message
+from engine.codec.sds import (
+    MAX_HINT_BYTES,
+    MAX_ID_BYTES,
+    MAX_MESSAGE_BYTES,
+    REMEMBERED_ENTRIES,
+    decode_message,
+    encode_message,
+)
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.types import HistoryEntry, Message
 from engine.core.types import ChannelId, MessageId, ParticipantId
@@ -228,6 +235,52 @@ def test_what_protocol_buffers_cannot_read_is_refused(start: bytes, at: int, pat
         assert encode_message(message) == whole.SerializeToString(deterministic=True)
     else:
         assert refused in {"sds_no_kind", "sds_id_too_long", "sds_hint_too_long"}
+
+
+ENTRIES = st.tuples(
+    st.text(max_size=9).map(MessageId),
+    st.none() | st.binary(max_size=66),
+    st.none() | st.text(max_size=9).map(ParticipantId),
+).map(lambda fields: HistoryEntry(*fields))
+
+
+@given(
+    ENTRIES | st.just(HistoryEntry(MessageId("e" * 129), b"", ParticipantId("p" * 130))),
+    st.integers(0, 90),
+    st.binary(max_size=3),
+    st.integers(0, 9),
+)
+def test_an_entry_is_read_as_by_protocol_buffers(
+    entry: HistoryEntry, at: int, patch: bytes, cut: int
+) -> None:
+    """Entries of the usual shape are read by hand; nothing else may look as if it were usual."""
+    whole = sds_pb2.HistoryEntry(
+        message_id=entry.message_id, retrieval_hint=entry.retrieval_hint, sender_id=entry.sender_id
+    )
+    data = whole.SerializeToString()
+    data = data[:at] + patch + data[at + len(patch) :]
+    data = data[: len(data) - cut]
+    frame = sds_pb2.MessageFrame(lamport_timestamp=1, causal_history=[data])
+    read, refused = None, ""
+    try:
+        (read,) = decode_message(frame.SerializeToString()).causal_history
+    except RemoteProtocolError as error:
+        refused = error.reason
+    try:
+        whole.ParseFromString(data)
+    except DecodeError:
+        assert refused == "sds_undecodable"
+        return
+    if read is None:
+        longest = max(len(whole.message_id.encode()), len(whole.sender_id.encode()))
+        assert refused in {"sds_id_too_long", "sds_hint_too_long"}
+        assert longest > MAX_ID_BYTES or len(whole.retrieval_hint) > MAX_HINT_BYTES
+        return
+    assert read == HistoryEntry(
+        MessageId(whole.message_id),
+        whole.retrieval_hint if whole.HasField("retrieval_hint") else None,
+        ParticipantId(whole.sender_id) if whole.HasField("sender_id") else None,
+    )
 
 
 def test_more_entries_than_are_remembered_are_read_and_written_alike() -> None:
