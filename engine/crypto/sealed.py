@@ -186,6 +186,15 @@ class SealedGroup:
 
     # --- in -------------------------------------------------------------------------------------
 
+    def knock(self, payload: bytes) -> None:
+        """Only the header: who passes has the epoch key, or copied a header of somebody who has.
+
+        Cheap enough to be asked of everything that comes in.  Raises as ``open``, up to
+        ``bad_commitment``.
+        """
+        encoded_header, _ = decode_envelope(payload)
+        self._keys_for(encoded_header)
+
     def open(self, payload: bytes) -> Opened:
         """Everything checked but membership.
 
@@ -239,6 +248,13 @@ class SealedGroup:
 
     def _unseal(self, payload: bytes) -> bytes:
         encoded_header, ciphertext = decode_envelope(payload)
+        keys = self._keys_for(encoded_header)
+        try:
+            return AESGCM(keys.key).decrypt(keys.nonce, ciphertext, encoded_header)
+        except InvalidTag as error:
+            raise CryptoError("bad_seal") from error
+
+    def _keys_for(self, encoded_header: bytes) -> _MessageKeys:
         header = decode_header(encoded_header)
         if header.group_tag != self.group_tag:
             raise RemoteProtocolError("wrong_group")
@@ -247,10 +263,7 @@ class SealedGroup:
         keys = self._message_keys(header.salt)
         if not hmac.compare_digest(keys.commitment, header.commitment):
             raise CryptoError("bad_commitment")
-        try:
-            return AESGCM(keys.key).decrypt(keys.nonce, ciphertext, encoded_header)
-        except InvalidTag as error:
-            raise CryptoError("bad_seal") from error
+        return keys
 
     def _message_keys(self, salt: bytes) -> _MessageKeys:
         derived = HKDF(

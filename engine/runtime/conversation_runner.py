@@ -134,6 +134,9 @@ class ConversationRunner:
         self._ready.set()
 
     def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        """From the network.  Junk is turned away here, so that it cannot crowd out the members'."""
+        if self._session is not None and not self._session.knock(message):
+            return
         self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
 
     async def mark_read(self, up_to: Position) -> None:

@@ -199,6 +199,15 @@ class GroupSession:
 
     # --- what the world says ------------------------------------------------------------------
 
+    def knock(self, message: WakuMessage) -> bool:
+        """Whether it is worth a place in the queue; what is not is counted.  Changes nothing."""
+        try:
+            self._wire.knock(message)
+        except RemoteProtocolError as error:
+            self._counters.add(f"group.{error.reason}")
+            return False
+        return True
+
     def receive(
         self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs
     ) -> SessionTransition:

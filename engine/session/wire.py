@@ -116,11 +116,20 @@ class GroupWire:
             message_id=message_id,
         )
 
-    def open(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
-        """Raises RemoteProtocolError with the reason for whatever does not check out."""
+    def knock(self, waku: WakuMessage) -> None:
+        """Raises RemoteProtocolError for what no member made, or what was dealt with already."""
+        self._new_header(waku)
+        self._sealed.knock(waku.payload)
+
+    def _new_header(self, waku: WakuMessage) -> bytes:
         header, _ = decode_envelope(waku.payload)
         if header in self._done_with:
             raise RemoteProtocolError("replayed")
+        return header
+
+    def open(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
+        """Raises RemoteProtocolError with the reason for whatever does not check out."""
+        header = self._new_header(waku)
         opened = self._sealed.open(waku.payload)
         message = decode_message(opened.sds_bytes)
         is_content = not message.is_sync and not message.is_ephemeral
