@@ -237,7 +237,7 @@ def test_what_protocol_buffers_cannot_read_is_refused(start: bytes, at: int, pat
         assert refused in {"sds_no_kind", "sds_id_too_long", "sds_hint_too_long"}
 
 
-ENTRIES = st.tuples(
+SHORT_ENTRY = st.tuples(
     st.text(max_size=9).map(MessageId),
     st.none() | st.binary(max_size=66),
     st.none() | st.text(max_size=9).map(ParticipantId),
@@ -245,7 +245,7 @@ ENTRIES = st.tuples(
 
 
 @given(
-    ENTRIES | st.just(HistoryEntry(MessageId("e" * 129), b"", ParticipantId("p" * 130))),
+    SHORT_ENTRY | st.just(HistoryEntry(MessageId("e" * 129), b"", ParticipantId("p" * 130))),
     st.integers(0, 90),
     st.binary(max_size=3),
     st.integers(0, 9),
