@@ -199,10 +199,9 @@ class HoldersTable:
         if not certain:
             told = self._told.get(participant_id, ())
             return [item for item in message_ids if item in under_review and item not in told]
-        found = [message_id for message_id in message_ids if message_id in under_review]
         return [
             message_id
-            for message_id in found
+            for message_id in filter(under_review.__contains__, message_ids)
             if (known := under_review[message_id].holders.get(participant_id)) is None
             or known.source is _BLOOM
         ]

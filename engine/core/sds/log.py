@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import filterfalse, islice
 from operator import ge
 
 from engine.core.sds.authors import Author
@@ -53,8 +53,7 @@ class LogIndex:
 
     def lacking(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those that are not in the log, in the order given."""
-        rows = self._rows
-        return [message_id for message_id in message_ids if message_id not in rows]
+        return list(filterfalse(self._rows.__contains__, message_ids))
 
     def entries(self) -> Iterator[LogEntry]:
         """All of them, ascending by position; for snapshots and audits, never per message."""

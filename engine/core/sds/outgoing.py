@@ -62,9 +62,7 @@ class OutgoingBuffer:
     def among(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those of these messages that are in the buffer."""
         entries = self._entries
-        return (
-            [message_id for message_id in message_ids if message_id in entries] if entries else []
-        )
+        return list(filter(entries.__contains__, message_ids)) if entries else []
 
     def unhinted(self) -> Iterator[tuple[MessageId, tuple[int, int]]]:
         """Messages that nobody is known to hold perhaps, with their bloom hashes."""

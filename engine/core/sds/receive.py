@@ -8,6 +8,8 @@ too: that is how a lost newest message is noticed.  What a sender claims is revi
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
+from typing import Final
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
@@ -32,6 +34,8 @@ from engine.core.sds.types import (
 )
 from engine.core.types import HolderSource, MessageId, Position, UnixMs
 
+_id_of: Final = attrgetter("message_id")
+
 
 class Receiver:
     """Takes messages in and delivers them in causal order."""
@@ -49,7 +53,7 @@ class Receiver:
         ``bad_sequence``.
         """
         message = received.message
-        ids = [entry.message_id for entry in message.causal_history]
+        ids = list(map(_id_of, message.causal_history))
         self._check(received, ids)
         own = message.sender_id == self._parts.participant_id
         if message.lamport_timestamp is None:
