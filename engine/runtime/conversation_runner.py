@@ -225,11 +225,13 @@ class ConversationRunner:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send_all(session), name="outbox")
                 tasks.create_task(self._handle_all(session), name="inbox")
-        except* StorageError as group:
-            error = group.exceptions[0]
-            if isinstance(error, StorageError):
-                self._inbox.fail_taken(error)
-            raise error from None
+        except ExceptionGroup as group:
+            # Not "except*": what it raises comes out wrapped on some 3.11 releases.
+            for error in group.exceptions:
+                if isinstance(error, StorageError):
+                    self._inbox.fail_taken(error)
+                    raise error from None
+            raise
         finally:
             self._inbox.fail_taken(StorageError(UNKNOWN_OUTCOME))
 
