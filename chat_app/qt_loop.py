@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
     """Make the application and its loop, run ``main`` to its end, take both down.
 
-    Raises TransportError where there is no display: it names what works without one.
+    Raises TransportError where there is no display, or none any more.
     """
     require_display()
     # The storage thread must not wait Python's usual 5 ms for a paint in Python to let it go on.
@@ -44,6 +44,10 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
     try:
         with asyncio.Runner(loop_factory=lambda: _loop(application)) as runner:
             return runner.run(main())
+    except RuntimeError as error:
+        if "Event loop stopped" not in str(error):
+            raise
+        raise TransportError("the display went away; what was saved is safe") from error
     finally:
         collector.stop()
 

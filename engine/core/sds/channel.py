@@ -158,12 +158,15 @@ class SdsChannel:
         me, online = parts.participant_id, parts.clock.online
         if not content:
             raise LocalProtocolError("a content message needs content")
+        if len(content) > parts.config.max_content_bytes:
+            raise LocalProtocolError("the content is larger than any receiver accepts")
         if len(parts.outgoing) >= parts.config.max_outgoing:
             raise LocalProtocolError("too many unacknowledged messages")
         lamport = self._next_lamport(step.now_ms)
         message_id = self._message_id_of(me, parts.channel_id, lamport, content)
-        if message_id in parts.log:
-            raise LocalProtocolError("a message with this id was sent before")
+        if message_id in parts.log or message_id in parts.incoming or message_id in parts.held:
+            # In open channels the same words have the same id, whoever says them.
+            raise LocalProtocolError("there is a message with this id already")
         message = self._message(lamport, message_id, content, step)
         holdings = self._content_holdings()
         raw = self._sign(message, holdings, step.now_ms)

@@ -20,6 +20,8 @@ class SdsConfig:
     """How one channel behaves; all members of a channel need not agree, but do better if so."""
 
     # --- messages ---
+    max_content_bytes: int = 100 * 1024
+    """Of our own messages; 150 KiB in all is what a receiver takes, history and filter included."""
     causal_history_size: int = 10
     """js 200, nim 10; the specification recommends 2."""
     open_bloom: bool = False

@@ -1,13 +1,19 @@
 """Send Message: clock, history, filter, one transaction, and what goes out when."""
 
+from hashlib import sha256
+
 import pytest
 
 from engine.core.errors import LocalProtocolError
 from engine.core.sds.bloom import ReceivedBloom, base_hashes
+from engine.core.sds.channel import SdsChannel
+from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import (
     AppendToLog,
+    ChannelState,
     CopyAccepted,
     HistoryEntry,
+    Message,
     MessageDelivered,
     MessageReceived,
     OutgoingChanged,
@@ -15,6 +21,8 @@ from engine.core.sds.types import (
     SaveClock,
     SendContent,
 )
+from engine.core.types import ChannelId, MessageId, ParticipantId
+from engine.sim.channel_participant import CHANNEL
 from tests.core.sds.sds_bench import (
     ALICE,
     BOB,
@@ -142,3 +150,49 @@ def test_our_own_mistakes_are_local_errors() -> None:
         alice.handle(SendContent(content=b""), now_ms=NOW)
     with pytest.raises(LocalProtocolError):
         alice.send_ephemeral("", now_ms=NOW)
+
+
+def test_content_that_no_receiver_would_take_is_our_own_mistake_and_changes_nothing() -> None:
+    alice = member()
+    before = alice.channel.snapshot()
+    with pytest.raises(LocalProtocolError, match="larger"):
+        alice.channel.handle(SendContent(content=bytes(100 * 1024 + 1)), now_ms=NOW)
+    assert alice.channel.snapshot() == before
+
+
+def test_the_same_words_as_a_message_that_waits_are_not_sent_under_its_id() -> None:
+    """In an open channel the id is a hash of the words: two entries of one id would split logs."""
+    alice = open_member(ALICE)
+    words = b"ok"
+    waiting = Message(
+        sender_id=BOB,
+        message_id=words_id(BOB, CHANNEL, NOW, words),
+        channel_id=CHANNEL,
+        lamport_timestamp=NOW,
+        causal_history=(HistoryEntry(message_id=MessageId("missing")),),
+        content=words,
+    )
+    alice.handle(MessageReceived(message=waiting, raw=b"raw", verified=False), now_ms=NOW)
+    with pytest.raises(LocalProtocolError, match="already"):
+        alice.handle(SendContent(content=words), now_ms=after(1))
+    assert len(alice.snapshot().log) == 0
+
+
+def words_id(_sender: ParticipantId, _channel: ChannelId, _lamport: int, words: bytes) -> MessageId:
+    return MessageId(sha256(words).hexdigest())
+
+
+def open_member(name: ParticipantId) -> SdsChannel:
+    return SdsChannel(
+        CHANNEL,
+        name,
+        config=SdsConfig.for_open_channel(),
+        message_id_of=words_id,
+        sign=lambda _message, _holdings, _now_ms: b"raw",
+        random_unit=lambda: 0.5,
+        hash64=lambda _text: 0,
+        state=ChannelState(lamport_timestamp=NOW),
+        members=frozenset(),
+        online=True,
+        now_ms=NOW,
+    )
