@@ -15,7 +15,7 @@ from typing import IO
 
 from benchmarks.report import Figure, Report, percentile
 
-MESSAGES = 400
+MESSAGES = 250
 QUICK = 60
 P50_BAR_MS = 20.0
 P99_BAR_MS = 60.0
