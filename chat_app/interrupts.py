@@ -7,6 +7,7 @@ program handled none, for whoever cannot wait.
 """
 
 import asyncio
+import contextlib
 import signal
 import socket
 from types import FrameType, TracebackType
@@ -49,7 +50,8 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._wakeup_before)
-        self._notifier.setEnabled(False)
+        with contextlib.suppress(RuntimeError):  # Qt took it along when the display went away.
+            self._notifier.setEnabled(False)
         self._reading.close()
         self._writing.close()
 
