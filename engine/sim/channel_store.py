@@ -74,8 +74,11 @@ class ChannelStore:
             case SaveClock(lamport_timestamp=lamport_timestamp):
                 self._lamport_timestamp = lamport_timestamp
             case AppendToLog(entry=logged, raw=raw):
-                self._log[logged.position.message_id] = logged
-                self.raw[logged.position.message_id] = raw
+                position = logged.position
+                self._log[position.message_id] = logged
+                newest = position.lamport_timestamp
+                self._lamport_timestamp = max(self._lamport_timestamp, newest)
+                self.raw[position.message_id] = raw
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
                 known = self._log[message_id]
                 self._log[message_id] = LogEntry(

@@ -170,7 +170,7 @@ class SdsChannel:
         message = self._message(lamport, message_id, content, step)
         holdings = self._content_holdings()
         raw = self._sign(message, holdings, step.now_ms)
-        parts.advance_lamport(lamport, step)
+        parts.lamport_timestamp = lamport  # The log tells it at the next start.
         position = Position(lamport, message_id)
         logged = LogEntry(position, me, None, author)
         parts.log.insert(logged)

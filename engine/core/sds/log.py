@@ -93,6 +93,10 @@ class LogIndex:
                 tail[index] = _dependency(self._table, row)
                 return
 
+    def newest_lamport(self) -> int:
+        """Of the last message, 0 if there is none."""
+        return self._table.lamports[self._order[-1]] if self._order else 0
+
     def newest_ids(self, count: int) -> list[MessageId]:
         """The newest messages, newest first."""
         ids = self._table.ids

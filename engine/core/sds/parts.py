@@ -113,9 +113,9 @@ class Parts:
         self.bloom.rebuild(islice(dict.fromkeys(ids), keep), rolled_over=rolled_over)
 
     def advance_lamport(self, lamport_timestamp: int, step: Step) -> None:
-        if lamport_timestamp > self.lamport_timestamp:
-            self.lamport_timestamp = lamport_timestamp
-            step.writes.append(SaveClock(lamport_timestamp))
+        """By a message that leaves no trace in the log, which says the rest (``ChannelState``)."""
+        self.lamport_timestamp = lamport_timestamp
+        step.writes.append(SaveClock(lamport_timestamp))
 
     def evidence(
         self,
@@ -203,7 +203,7 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         config=config,
         counters=counters,
         members=members,
-        lamport_timestamp=state.lamport_timestamp,
+        lamport_timestamp=max(state.lamport_timestamp, log.newest_lamport()),
         clock=clock,
         log=log,
         bloom=BloomFilter(capacity=config.bloom_capacity, fixed=config.open_bloom),

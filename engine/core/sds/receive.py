@@ -290,7 +290,8 @@ class Receiver:
         logged = LogEntry(position, sender_id, entry.retrieval_hint, author)
         late = parts.log.insert(logged)
         parts.missing.remove(message_id, step)
-        parts.advance_lamport(lamport, step)
+        if lamport > parts.lamport_timestamp:
+            parts.lamport_timestamp = lamport  # The log tells it at the next start.
         is_own = sender_id == parts.participant_id
         step.writes.append(AppendToLog(logged, entry.raw))
         step.events.append(MessageDelivered(message, position, author, is_own, late))

@@ -248,6 +248,7 @@ class ChannelState:
     """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
 
     lamport_timestamp: int
+    """At least this: the log's newest entry may say more."""
     log: Sequence[LogEntry] = ()
     """Ascending by position; of many, a ``LogTable``."""
     outgoing: tuple[OutgoingEntry, ...] = ()
@@ -263,6 +264,8 @@ class ChannelState:
 
 @value(frozen=True, slots=True)
 class SaveClock:
+    """The Lamport timestamp of a sync message; those of content messages are in the log."""
+
     lamport_timestamp: int
 
 

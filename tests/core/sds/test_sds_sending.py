@@ -18,7 +18,6 @@ from engine.core.sds.types import (
     MessageReceived,
     OutgoingChanged,
     PutOutgoing,
-    SaveClock,
     SendContent,
 )
 from engine.core.types import ChannelId, MessageId, ParticipantId
@@ -52,7 +51,7 @@ def test_log_filter_and_outgoing_buffer_change_in_the_step_that_sends() -> None:
     alice = member()
     transition = alice.channel.handle(SendContent(content=b"hello"), now_ms=NOW)
     kinds = [type(write) for write in transition.writes]
-    assert {SaveClock, AppendToLog, PutOutgoing} <= set(kinds)
+    assert {AppendToLog, PutOutgoing} <= set(kinds)
     assert len(transition.sends) == 1
     delivered = next(e for e in transition.events if isinstance(e, MessageDelivered))
     assert delivered.is_own
