@@ -16,11 +16,12 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Final, TypeAlias
 
 from engine.codec.holdings import encode_holdings
 from engine.codec.sds import decode_message, encode_message
-from engine.core.faults import FaultSpec, SeededRandom
+from engine.core.faults import FaultSpec
 from engine.core.sds.bloom import BloomFilter, ReceivedBloom, base_hashes
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
@@ -51,6 +52,7 @@ CHANNEL: Final = ChannelId("general")
 START: Final = UnixMs(1_760_000_000_000)
 CONTENT_BYTES: Final = 100
 HINT: Final = bytes([7]) * 32
+OUR_ID_CHARACTERS: Final = 22
 CONFIGS: Final[dict[str, Callable[[], SdsConfig]]] = {
     "js": SdsConfig.js_defaults,
     "ours": SdsConfig,
@@ -71,8 +73,8 @@ def js_id(_sender: ParticipantId, _channel: ChannelId, _lamport: int, content: b
 
 def our_id(sender: ParticipantId, channel: ChannelId, lamport: int, content: bytes) -> MessageId:
     """As long as ours are, and a hash over as much."""
-    digest = hashlib.sha256(f"{channel}/{sender}/{lamport}/".encode() + content).digest()
-    return MessageId(urlsafe_b64encode(digest[:16]).decode().rstrip("="))
+    hashed = f"{channel}/{sender}/{lamport}/".encode() + content
+    return MessageId(hashlib.sha256(hashed).hexdigest()[:OUR_ID_CHARACTERS])
 
 
 def instance_of(participant_id: ParticipantId) -> InstanceId:
@@ -96,7 +98,7 @@ class Peer:
             config=CONFIGS[config](),
             message_id_of=js_id if self.is_open else our_id,
             sign=self._sign,
-            random_unit=SeededRandom(1, name),
+            random_unit=Random(name).random,  # noqa: S311 - jitter
             hash64=hash64,
             state=ChannelState(
                 lamport_timestamp=START,
@@ -113,35 +115,26 @@ class Peer:
         self._holdings = holdings
         return encode_message(message)
 
-    def send(self, number: int, now_ms: UnixMs) -> Sent:
+    def send(self, content: bytes, now_ms: UnixMs) -> Sent:
         author = None
         if not self.is_open:
             self._sequence += 1
-            author = AuthorSequence(instance_id=self._instance, sequence=self._sequence)
-        sent = self.channel.handle(
-            SendContent(content=content_of(number), author=author), now_ms=now_ms
-        )
-        first = sent.sends[0]
+            author = AuthorSequence(self._instance, self._sequence)
+        first = self.channel.handle(SendContent(content, author), now_ms=now_ms).sends[0]
         if not isinstance(first, Broadcast):
             raise TypeError("a message sent is a broadcast")
-        copy = CopyAccepted(message_id=first.message_id, peers=1, retrieval_hint=HINT)
-        self.channel.handle(copy, now_ms=now_ms)
+        self.channel.handle(CopyAccepted(first.message_id, 1, HINT), now_ms=now_ms)
         return first.raw, author, self._holdings
 
     def receive(self, sent: Sent, now_ms: UnixMs) -> None:
         """Raises ValueError unless the message is delivered at once."""
         raw, author, holdings = sent
-        received = MessageReceived(
-            message=decode_message(raw),
-            raw=raw,
-            author=author,
-            holdings=holdings,
-            verified=not self.is_open,
-            retrieval_hint=HINT,
-        )
-        events = self.channel.handle(received, now_ms=now_ms).events
-        if not any(isinstance(event, MessageDelivered) for event in events):
-            raise ValueError("not delivered")
+        message, verified, repaired_by = decode_message(raw), not self.is_open, None
+        received = MessageReceived(message, raw, author, holdings, verified, repaired_by, HINT)
+        for event in self.channel.handle(received, now_ms=now_ms).events:
+            if isinstance(event, MessageDelivered):
+                return
+        raise ValueError("not delivered")
 
     def hear_that_all_arrived(self, now_ms: UnixMs) -> None:
         """Somebody names everything that we sent: nothing is kept for sending it again."""
@@ -186,11 +179,12 @@ def after(number: int) -> UnixMs:
 def pair(config: str, count: int, old: int = 0) -> dict[str, float]:
     """Two channels talk in turns."""
     two = [Peer(ALICE, config, old=old), Peer(BOB, config, old=old, others=ALICE)]
+    contents = [content_of(number) for number in range(count)]
     gc.collect()
     began, sent_bytes = time.process_time(), 0
-    for number in range(count):
+    for number, content in enumerate(contents):
         now_ms = after(number)
-        sent = two[number % 2].send(number, now_ms)
+        sent = two[number % 2].send(content, now_ms)
         sent_bytes += len(sent[0])
         two[(number + 1) % 2].receive(sent, now_ms)
     seconds = time.process_time() - began
@@ -200,7 +194,7 @@ def pair(config: str, count: int, old: int = 0) -> dict[str, float]:
 def receive(config: str, old: int, count: int) -> dict[str, float]:
     """One channel hears messages whose whole history it knows; CPU and memory per message."""
     sender = Peer(ALICE, config, old=old)
-    sent = [sender.send(number, after(number)) for number in range(count)]
+    sent = [sender.send(content_of(number), after(number)) for number in range(count)]
     del sender
     gc.collect()
     before = _resident_bytes()
@@ -226,7 +220,7 @@ def write(config: str, count: int, path: str) -> dict[str, float]:
     sender = Peer(ALICE, config)
     with Path(path).open("wb") as file:
         for number in range(count):
-            pickle.dump(sender.send(number, after(number)), file)
+            pickle.dump(sender.send(content_of(number), after(number)), file)
             if number % 100 == 99:
                 sender.hear_that_all_arrived(after(number))
     return {"file_bytes": Path(path).stat().st_size}
