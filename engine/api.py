@@ -56,6 +56,8 @@ class HolderView:
     certain: bool
     source: str | None
     since_ms: UnixMs | None
+    false_probability: float | None = None
+    """Of a maybe: how likely it is wrong, where that is known."""
 
 
 Listener = Callable[[EngineEvent], None]

@@ -19,6 +19,7 @@ from engine.events import (
 _KIB = 1024
 _ONE_LINE_LIMIT = 300
 _WEEK_DAYS = 6
+_LEAST_PERCENT = 0.0001
 # Marks that turn the reading direction of what follows; a name must not turn our own words.
 _BIDI_CONTROLS = {
     ord(mark): None for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -34,6 +35,14 @@ def one_line(text: str, limit: int = _ONE_LINE_LIMIT) -> str:
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def chance_words(probability: float) -> str:
+    """A chance to two digits: "0.098 % chance"; what is smaller than a millionth is just that."""
+    percent = 100 * min(max(probability, 0.0), 1.0)
+    if percent < _LEAST_PERCENT:
+        return f"under {_LEAST_PERCENT:.4f} % chance"
+    return f"{float(f'{percent:.2g}'):.6f}".rstrip("0").rstrip(".") + " % chance"
 
 
 def list_time(sent_ms: int, now: datetime) -> str:

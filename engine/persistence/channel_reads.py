@@ -31,7 +31,7 @@ from engine.core.types import (
     UnixMs,
 )
 
-HolderRow: TypeAlias = tuple[str, str, str, int]
+HolderRow: TypeAlias = tuple[str, str, str, int, float | None]
 _IncomingRow: TypeAlias = tuple[
     str, str, str, int | None, str, bytes | None, str, bytes | None, bytes, bytes | None,
     int | None, bytes | None, int, int,
@@ -50,7 +50,7 @@ WITH
     GROUP BY message_id
     HAVING count(*) >= (SELECT count(*) FROM current_member) - 1
   )
-SELECT message_id, participant_id, source, since_ms FROM holder
+SELECT message_id, participant_id, source, since_ms, false_probability FROM holder
 WHERE conversation_key = :conversation AND message_id NOT IN settled
 ORDER BY holder_key
 """
@@ -86,7 +86,7 @@ def read_holders(
     connection: sqlite3.Connection, conversation: int, message_id: str
 ) -> list[HolderEntry]:
     cursor = connection.execute(
-        "SELECT message_id, participant_id, source, since_ms FROM holder "
+        "SELECT message_id, participant_id, source, since_ms, false_probability FROM holder "
         "WHERE conversation_key = ? AND message_id = ? ORDER BY holder_key",
         (conversation, message_id),
     )
@@ -94,12 +94,13 @@ def read_holders(
 
 
 def holder_of_row(row: HolderRow) -> HolderEntry:
-    message_id, participant_id, source, since_ms = row
+    message_id, participant_id, source, since_ms, false_probability = row
     return HolderEntry(
         message_id=MessageId(message_id),
         participant_id=ParticipantId(participant_id),
         source=HolderSource(source),
         since_ms=UnixMs(since_ms),
+        false_probability=false_probability,
     )
 
 

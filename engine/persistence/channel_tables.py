@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from engine.core.sds.types import (
     AppendToLog,
     HistoryEntry,
+    HolderEntry,
     IncomingEntry,
     LogEntry,
     MissingEntry,
@@ -68,10 +69,12 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 """
 # Certain beats maybe and brings its own time; of the same kind the first stays.
 _PUT_HOLDER: Final = """
-INSERT INTO holder (conversation_key, message_id, participant_id, source, since_ms)
-VALUES (?, ?, ?, ?, ?)
+INSERT INTO holder (conversation_key, message_id, participant_id, source, since_ms,
+                    false_probability)
+VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (conversation_key, message_id, participant_id) DO UPDATE SET
-  source = excluded.source, since_ms = excluded.since_ms
+  source = excluded.source, since_ms = excluded.since_ms,
+  false_probability = excluded.false_probability
 WHERE source = 'bloom' AND excluded.source <> 'bloom'
 """
 
@@ -99,10 +102,7 @@ def apply_channel_write(connection: sqlite3.Connection, conversation: int, write
         case PutMissing():
             _put_missing(connection, conversation, write.entry)
         case PutHolder(entry=held):
-            execute(
-                _PUT_HOLDER,
-                (conversation, held.message_id, held.participant_id, held.source, held.since_ms),
-            )
+            _put_holder(connection, conversation, held)
         case RemoveOutgoing() | RemoveIncoming() | RemoveMissing():
             execute(_removal(write), (conversation, write.message_id))
         case _:
@@ -190,6 +190,20 @@ def _put_missing(connection: sqlite3.Connection, conversation: int, entry: Missi
             entry.online_ms,
             entry.request_at_ms,
             entry.requests,
+        ),
+    )
+
+
+def _put_holder(connection: sqlite3.Connection, conversation: int, entry: HolderEntry) -> None:
+    connection.execute(
+        _PUT_HOLDER,
+        (
+            conversation,
+            entry.message_id,
+            entry.participant_id,
+            entry.source,
+            entry.since_ms,
+            entry.false_probability,
         ),
     )
 

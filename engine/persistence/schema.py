@@ -17,7 +17,7 @@ from sqlite_utils.migrations import Migrations
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseTooNewError
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 migrations = Migrations("causerie")
 
@@ -169,6 +169,13 @@ def create_first_tables(db: Database) -> None:
     for statement in (*_PROFILE_TABLES, *_CHANNEL_TABLES, *_TIMELINE_TABLES):
         db.conn.execute(statement)
     db.conn.execute("PRAGMA user_version = 1")
+
+
+@migrations()
+def add_false_probability_of_holders(db: Database) -> None:
+    """What an older version saved stays unknown: nobody noted the filter's fill."""
+    db.conn.execute("ALTER TABLE holder ADD COLUMN false_probability REAL")
+    db.conn.execute("PRAGMA user_version = 2")
 
 
 def migrate(db: Database) -> None:

@@ -62,7 +62,7 @@ ROWS_AFTER: Final = (
     f"{_OLDEST_FIRST}"
 )
 _HOLDERS: Final = """
-SELECT h.message_id, h.participant_id, h.source, h.since_ms
+SELECT h.message_id, h.participant_id, h.source, h.since_ms, h.false_probability
 FROM json_each(?) AS wanted CROSS JOIN holder AS h
   ON h.conversation_key = ? AND h.message_id = wanted.value
 ORDER BY h.holder_key

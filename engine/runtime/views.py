@@ -166,6 +166,7 @@ def holder_views(
             certain=who in certain,
             source=known[who].source.value if who in known else None,
             since_ms=known[who].since_ms if who in known else None,
+            false_probability=known[who].false_probability if who in known else None,
         )
         for who, member in members.items()
         if who != own_id and member.left_ms is None

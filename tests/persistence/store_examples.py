@@ -149,7 +149,11 @@ def outgoing(name: str, *, attempts: int = 0, raw: bytes = b"raw") -> PutOutgoin
 
 
 def held(
-    name: str, participant_id: ParticipantId, source: HolderSource, since_ms: int = 5
+    name: str,
+    participant_id: ParticipantId,
+    source: HolderSource,
+    since_ms: int = 5,
+    false_probability: float | None = None,
 ) -> PutHolder:
     return PutHolder(
         entry=HolderEntry(
@@ -157,6 +161,7 @@ def held(
             participant_id=participant_id,
             source=source,
             since_ms=UnixMs(since_ms),
+            false_probability=false_probability,
         )
     )
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from sqlite_utils import Database
+from sqlite_utils.migrations import Migrations
 
 from engine.core.errors import StorageError
 from engine.core.ports import PutGroup, SaveProfile, SaveValue
-from engine.core.types import MessageId
-from engine.persistence import timeline_reads
+from engine.core.sds.types import ChannelState
+from engine.core.types import HolderSource, MessageId
+from engine.persistence import schema, timeline_reads
 from engine.persistence.database import damaged_pages, open_database, open_readonly
 from engine.persistence.errors import (
     DatabaseTooNewError,
@@ -20,7 +22,17 @@ from engine.persistence.errors import (
 )
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore
-from tests.persistence.store_examples import GROUP, PROFILE, at, group, own_message_sent, row
+from tests.persistence.store_examples import (
+    BOB,
+    GROUP,
+    PROFILE,
+    at,
+    channel,
+    group,
+    held,
+    own_message_sent,
+    row,
+)
 
 PAGE_BYTES = 4096
 PLAINTEXT = "nobody may find this sentence"
@@ -101,6 +113,33 @@ def test_what_was_saved_is_there_after_reopening(saved: Path, key: bytes) -> Non
     assert store.profile() == PROFILE
     assert store.latest_page(GROUP, limit=1).total == 300
     store.close()
+
+
+def test_a_profile_of_the_first_version_keeps_all_it_has(
+    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = Migrations("causerie")
+    older()(schema.create_first_tables)
+    with monkeypatch.context() as then:
+        then.setattr(schema, "migrations", older)
+        db = open_database(database_path, key)
+    assert pragma(db, "user_version") == 1
+    db.conn.execute(
+        "INSERT INTO conversation VALUES (1, ?, 'g', x'', x'', x'', 0, 0, '')", (GROUP,)
+    )
+    db.conn.execute("INSERT INTO channel VALUES (1, 7)")
+    db.conn.execute("INSERT INTO holder VALUES (1, 1, 'mine', ?, 'bloom', 5)", (BOB,))
+    db.close()
+    store = SqliteProfileStore.open(database_path, key)
+    entry = held("mine", BOB, HolderSource.BLOOM).entry
+    assert store.channel_state(GROUP) == ChannelState(lamport_timestamp=7, holders=(entry,))
+    known = held("other", BOB, HolderSource.BLOOM, 5, 0.25)
+    store.apply([channel(known)])
+    store.close()
+    store = SqliteProfileStore.open(database_path, key)
+    assert store.channel_state(GROUP).holders == (entry, known.entry)
+    store.close()
+    assert pragma(open_readonly(database_path, key), "user_version") == SCHEMA_VERSION
 
 
 # --- what is wrong with it ----------------------------------------------------------------------

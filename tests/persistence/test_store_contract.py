@@ -444,6 +444,28 @@ def test_what_everybody_holds_is_not_loaded_again(with_group: ProfileStore) -> N
 # --- the timeline -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("chance", [0.0, 5e-324, 1e-17, 0.001, 0.1 + 0.2, 1.0, None])
+def test_the_chance_that_a_maybe_is_wrong_comes_back_exactly(
+    with_group: ProfileStore, chance: float | None
+) -> None:
+    maybe = held("a", BOB, HolderSource.BLOOM, 3, chance)
+    with_group.apply(
+        [
+            row(1, "a", is_own=True),
+            channel(maybe, held("a", BOB, HolderSource.BLOOM, 4, 0.5)),
+        ]
+    )
+    assert with_group.holders(GROUP, MessageId("a")) == [maybe.entry]
+    assert with_group.channel_state(GROUP).holders == (maybe.entry,)
+    stored = with_group.message(GROUP, MessageId("a"))
+    assert stored is not None
+    assert stored.holders == (maybe.entry,)
+    certain = held("a", BOB, HolderSource.CAUSAL, 9)
+    with_group.apply([channel(certain)])
+    assert with_group.holders(GROUP, MessageId("a")) == [certain.entry]
+    assert certain.entry != held("a", BOB, HolderSource.CAUSAL, 9, 0.5).entry
+
+
 def test_a_row_comes_back_with_delivery_and_holders(with_group: ProfileStore) -> None:
     spans = (SpanRecord(kind="link", start=0, length=3, target='https://ä.example/?a="b"'),)
     record = replace(row(1, "a", is_own=True).message, spans=spans, late=True, text="é\0\n")

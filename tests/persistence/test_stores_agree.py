@@ -74,7 +74,14 @@ channel_writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(RemoveOutgoing, message_id=message_ids),
     st.builds(RemoveIncoming, message_id=message_ids),
     st.builds(RemoveMissing, message_id=message_ids),
-    st.builds(held, names, participants, st.sampled_from(HolderSource), st.integers(0, 9)),
+    st.builds(
+        held,
+        names,
+        participants,
+        st.sampled_from(HolderSource),
+        st.integers(0, 9),
+        st.none() | st.floats(0, 1),
+    ),
 )
 rows = st.builds(
     row,

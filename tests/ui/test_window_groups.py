@@ -291,18 +291,22 @@ def test_who_holds_it_counts_the_certain_and_names_the_uncertain() -> None:
                 certain=certain,
                 source=source,
                 since_ms=None if source is None else UnixMs(START_MS),
+                false_probability=chance,
             )
-            for name, certain, source in (
-                ("Maya", True, "causal"),
-                ("Jona", False, "bloom"),
-                ("Luca", False, None),
+            for name, certain, source, chance in (
+                ("Maya", True, "causal", None),
+                ("Jona", False, "bloom", 0.000976),
+                ("Nils", False, "bloom", None),
+                ("Luca", False, None, None),
             )
         )
         async with stage(engine) as it:
             it.window.open_conversation(group)
             it.window.pane.timeline.holdersRequested.emit(MessageId("m"))
             shown = words_of(await sheet_of(it, Holders))
-            assert "Held by 1 of 3 others, maybe 1 more." in shown
+            assert "Held by 1 of 4 others, maybe 2 more." in shown
+            assert "0.098 % chance it is wrong" in shown
+            assert "its filter says so, which can err" in shown
             for mark in ("holds it", "maybe", "no sign"):
                 assert mark in shown
 

@@ -14,6 +14,7 @@ from ui.notifications import notification_words
 from ui.window.beads import Bead, beads_of, health_words
 from ui.window.composer import bytes_over_limit
 from ui.words import (
+    chance_words,
     connection_line,
     count,
     list_time,
@@ -140,3 +141,20 @@ def test_notifications_hold_no_markup_and_no_text_that_was_not_wanted() -> None:
     )
     _, body = notification_words(engine.views[group], row, show_text=False)
     assert body == "New message from Maya"
+
+
+@pytest.mark.parametrize(
+    ("probability", "words"),
+    [
+        (1.0, "100 % chance"),
+        (0.5, "50 % chance"),
+        (0.000976, "0.098 % chance"),
+        (0.001, "0.1 % chance"),
+        (0.0000123, "0.0012 % chance"),
+        (1e-17, "under 0.0001 % chance"),
+        (0.0, "under 0.0001 % chance"),
+        (7.0, "100 % chance"),
+    ],
+)
+def test_a_chance_is_said_to_two_digits(probability: float, words: str) -> None:
+    assert chance_words(probability) == words

@@ -11,7 +11,7 @@ from ui.avatar import Avatar
 from ui.controls import ColourRole, ElidedText, Pill, Text
 from ui.dialogs.group import scrolling
 from ui.dialogs.sheet import Sheet
-from ui.words import one_line, spoken_time
+from ui.words import chance_words, one_line, spoken_time
 
 _SOURCES = {
     HolderSource.CAUSAL.value: "named it in a later message",
@@ -25,6 +25,8 @@ _SOURCES = {
 def source_words(holder: HolderView) -> str:
     if holder.source is None:
         return "no sign yet"
+    if not holder.certain and holder.false_probability is not None:
+        return f"{chance_words(holder.false_probability)} it is wrong"
     return _SOURCES.get(holder.source, one_line(holder.source, 60))
 
 

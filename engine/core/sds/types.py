@@ -7,7 +7,6 @@ that crosses the border of the core; nothing here knows how bytes are sealed, st
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -238,9 +237,8 @@ class HolderEntry:
     participant_id: ParticipantId
     source: HolderSource
     since_ms: UnixMs
-    false_probability: float | None = field(default=None, compare=False)
-    """P(a filter says so by chance), from its m, k and fill; None = not from a filter, or not
-    known any more."""
+    false_probability: float | None = None
+    """P(a filter says so by chance), from its m, k and fill; None = not from a filter."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -478,9 +476,9 @@ Event: TypeAlias = (
 class Transition:
     """``writes`` first, in one transaction; then ``sends``; then ``events``."""
 
-    writes: tuple[Write, ...] = ()
-    sends: tuple[Send, ...] = ()
-    events: tuple[Event, ...] = ()
+    writes: Sequence[Write] = ()
+    sends: Sequence[Send] = ()
+    events: Sequence[Event] = ()
 
 
 # --- what is injected ---------------------------------------------------------------------------

@@ -198,6 +198,8 @@ def test_maybe_comes_with_the_chance_that_the_filter_is_wrong(others: int) -> No
     (maybe,) = event.maybe
     ones = int.from_bytes(data, "big").bit_count()
     assert maybe.false_probability == pytest.approx((ones / (8 * len(data))) ** 10)
+    alice.restart(now_ms=after(1))
+    assert alice.channel.snapshot().holders == alice.store.state().holders == (maybe,)
     alice.handle(content(BOB, "r", lamport=NOW + 1, history=dep(mine)), now_ms=after(2))
     (event,) = said(alice, HeldByChanged)
     assert isinstance(event, HeldByChanged)
