@@ -113,9 +113,8 @@ def decode_message(data: bytes) -> Message:
     """
     if len(data) > MAX_MESSAGE_BYTES:
         raise RemoteProtocolError("sds_oversized")
-    wire = sds_pb2.MessageFrame()
     try:
-        wire.ParseFromString(data)
+        wire = sds_pb2.MessageFrame.FromString(data)
     except DecodeError as error:
         raise RemoteProtocolError("sds_undecodable") from error
     history, requests = wire.causal_history, wire.repair_request

@@ -367,8 +367,9 @@ class GroupSession:
 
     def _translate(self, transition: Transition, batch: Batch, *, now_ms: UnixMs) -> None:
         if transition.writes:
+            writes = tuple(transition.writes)
             batch.writes.append(
-                ApplyChannel(conversation_id=self._group.conversation_id, writes=transition.writes)
+                ApplyChannel(conversation_id=self._group.conversation_id, writes=writes)
             )
         self._narrator.hear_writes(transition.writes)
         for send in transition.sends:

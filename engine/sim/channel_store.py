@@ -4,6 +4,7 @@ What a crash leaves behind in a simulation, and the plainest statement of what e
 real stores are judged by the same writes.
 """
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from engine.core.sds.types import (
@@ -40,7 +41,7 @@ class ChannelStore:
         self._missing: dict[MessageId, MissingEntry] = {}
         self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
 
-    def apply(self, writes: tuple[Write, ...]) -> None:
+    def apply(self, writes: Iterable[Write]) -> None:
         """All of one transition, in order."""
         for write in writes:
             self._apply_one(write)

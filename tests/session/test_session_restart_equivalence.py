@@ -101,7 +101,9 @@ class Device:
         """Memory is what was written; own numbers are 1, 2, 3… and each is used once."""
         state = self.session.channel.snapshot()
         stored = self.store.channel_state(self.group.conversation_id)
-        assert replace(state, missing=()) == replace(stored, missing=())
+        newest = max((one.position.lamport_timestamp for one in stored.log), default=0)
+        clock = max(stored.lamport_timestamp, newest)
+        assert replace(state, missing=()) == replace(stored, missing=(), lamport_timestamp=clock)
         assert {m.entry for m in state.missing} == {m.entry for m in stored.missing}
         me = self.identity.participant_id
         own = [e.author.sequence for e in state.log if e.sender_id == me and e.author]

@@ -24,6 +24,8 @@ BITS_PER_ID: Final = 14.4
 _SMALLEST_CAPACITY: Final = 16
 _ROUNDS: Final = range(HASHES)
 _BIT: Final = tuple(1 << bit for bit in range(8))
+_PLACES: Final = tuple((at >> 3 ^ 7, 1 << (at & 7)) for at in range(4_096))
+"""Byte and bit of a position, ready made for the filters of sealed channels."""
 
 
 def bits_of(length: int) -> int:
@@ -131,14 +133,26 @@ class BloomFilter:
 
     def include(self, ids: Collection[MessageId]) -> None:
         """Include ids for which there is room."""
-        data, bits, bit = self._data, self._bits, _BIT
-        for first, second in map(base_hashes, ids):
-            at, step = first % bits, second % bits
-            for _ in _ROUNDS:  # As in ``positions``, without a tuple of them.
-                data[(at >> 3) ^ 7] |= bit[at & 7]
-                at += step
-                if at >= bits:
-                    at -= bits
+        data, bits = self._data, self._bits
+        # As in ``positions``, without a tuple of them.
+        if bits <= len(_PLACES):
+            places = _PLACES
+            for first, second in map(base_hashes, ids):
+                at, step = first % bits, second % bits
+                for _ in _ROUNDS:
+                    place, bit = places[at]
+                    data[place] |= bit
+                    at += step
+                    if at >= bits:
+                        at -= bits
+        else:
+            for first, second in map(base_hashes, ids):
+                at, step = first % bits, second % bits
+                for _ in _ROUNDS:
+                    data[(at >> 3) ^ 7] |= _BIT[at & 7]
+                    at += step
+                    if at >= bits:
+                        at -= bits
         self.count += len(ids)
 
     def __bytes__(self) -> bytes:

@@ -73,7 +73,11 @@ class LogIndex:
             self._authors[author.instance_id] = noted
             if noted.owner == entry.sender_id:
                 noted.note(author.sequence, row)
-        if newest is None or (table.lamports[newest], table.ids[newest]) < (lamport, message_id):
+        if (
+            newest is None
+            or table.lamports[newest] < lamport
+            or (table.lamports[newest] == lamport and table.ids[newest] < message_id)
+        ):
             order.append(row)
             if tail is not None:
                 tail.append(HistoryEntry(message_id, entry.retrieval_hint, entry.sender_id))

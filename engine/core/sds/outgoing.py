@@ -175,7 +175,7 @@ class OutgoingBuffer:
         config = self._config
         possibly = state is _POSSIBLY_ACKNOWLEDGED
         first, longest = config.resend_possibly_ms if possibly else config.resend_unacknowledged_ms
-        period = min(first << min(attempts - 1, 30) if attempts > 1 else first, longest)
+        period = min(first << min(attempts - 1, 30), longest) if attempts > 1 else first
         return int(period * (1 + config.resend_jitter * (2 * self._random() - 1)))
 
     def _put(self, entry: OutgoingEntry, step: Step) -> None:

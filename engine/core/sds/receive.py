@@ -117,15 +117,28 @@ class Receiver:
         parts, message_id = self._parts, entry.message.message_id
         if parts.held.due_ms(entry) <= parts.corrected.now(step.now_ms):
             return False
-        if parts.held.is_full:
+        leaving = parts.held.make_room(entry)
+        if leaving is None:
             parts.counters.add("sds.held_ahead_overflow")
             return True
+        for victim in leaving:
+            self._leave_held(victim, step)
         parts.counters.add("sds.held_ahead")
         parts.held.add(entry)
         step.writes.append(PutIncoming(entry=entry))
         parts.missing.remove(message_id, step)
         step.held_changed = True
         return True
+
+    def _leave_held(self, victim: IncomingEntry, step: Step) -> None:
+        """Its sender's share is full.  Who names it makes us ask for it when there is room."""
+        parts, message = self._parts, victim.message
+        parts.counters.add("sds.held_ahead_gave_way")
+        parts.held.remove(victim)
+        step.writes.append(RemoveIncoming(message_id=message.message_id))
+        if parts.incoming.is_waited_for(message.message_id):
+            wanted = HistoryEntry(message.message_id, victim.retrieval_hint, message.sender_id)
+            parts.missing.want(wanted, named_by=message.sender_id, step=step)
 
     def next_release(self, now_ms: UnixMs) -> UnixMs | None:
         return self._parts.held.next_deadline(self._parts.corrected.offset_ms(now_ms))
@@ -290,8 +303,8 @@ class Receiver:
         logged = LogEntry(position, sender_id, entry.retrieval_hint, author)
         late = parts.log.insert(logged)
         parts.missing.remove(message_id, step)
-        if lamport > parts.lamport_timestamp:
-            parts.lamport_timestamp = lamport  # The log tells it at the next start.
+        # The log tells it at the next start.
+        parts.lamport_timestamp = max(parts.lamport_timestamp, lamport)
         is_own = sender_id == parts.participant_id
         step.writes.append(AppendToLog(logged, entry.raw))
         step.events.append(MessageDelivered(message, position, author, is_own, late))

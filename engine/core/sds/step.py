@@ -32,4 +32,4 @@ class Step:
         self.held_changed = False
 
     def transition(self) -> Transition:
-        return Transition(tuple(self.writes), tuple(self.sends), tuple(self.events))
+        return Transition(self.writes, self.sends, self.events)
