@@ -35,6 +35,8 @@ class SdsConfig:
     holdings_max_ranges: int = 32
     max_ahead_ms: int = 5 * MINUTE_MS
     """A content message whose Lamport timestamp is further ahead of our clock is held aside."""
+    max_held_ahead_per_sender: int = 32
+    """So that one wrong clock does not take everybody's room."""
     max_held_ahead: int = 256
     held_event_entries: int = 64
     clock_senders_min: int = 3

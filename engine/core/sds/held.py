@@ -4,14 +4,18 @@ A Lamport timestamp far ahead of the corrected clock is never adopted: one wrong
 everybody's ahead for good.  The message is kept like one that waits for a dependency (and saved in
 the same place: that it is held follows from its timestamp), and received when it is no longer
 ahead, because time passed or the clock was corrected.
+
+The room is bounded per sender and per channel, so that one wrong clock leaves the others theirs.
+When a sender's share is full, its message furthest ahead gives way to one that is less far.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry
-from engine.core.types import MessageId, UnixMs
+from engine.core.types import MessageId, ParticipantId, UnixMs
 
 
 class HeldAside:
@@ -22,16 +26,14 @@ class HeldAside:
         self._entries: dict[MessageId, IncomingEntry] = {}
         self._due: list[tuple[int, MessageId]] = []
         """By the corrected clock."""
+        self._shares: dict[ParticipantId, list[tuple[int, MessageId]]] = {}
+        """Each sender's, ascending by when they are due."""
 
     def __contains__(self, message_id: MessageId) -> bool:
         return message_id in self._entries
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    @property
-    def is_full(self) -> bool:
-        return len(self._entries) >= self._config.max_held_ahead
 
     def entries(self) -> Iterator[IncomingEntry]:
         return iter(self._entries.values())
@@ -40,10 +42,40 @@ class HeldAside:
         """When a message is no longer ahead, by the corrected clock."""
         return UnixMs((entry.message.lamport_timestamp or 0) - self._config.max_ahead_ms)
 
+    def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
+        """Which held messages must give way to ``entry``; None = it is refused itself."""
+        config, place = self._config, self._place(entry)
+        share = self._shares.get(entry.message.sender_id, [])
+        excess = max(
+            len(share) + 1 - config.max_held_ahead_per_sender,
+            len(self._entries) + 1 - config.max_held_ahead,
+            0,
+        )
+        if excess > len(share) or (excess and share[-excess] <= place):
+            return None
+        return [self._entries[message_id] for _, message_id in share[len(share) - excess :]]
+
     def add(self, entry: IncomingEntry) -> None:
-        message_id = entry.message.message_id
+        message_id, place = entry.message.message_id, self._place(entry)
         self._entries[message_id] = entry
-        heappush(self._due, (self.due_ms(entry), message_id))
+        heappush(self._due, place)
+        insort(self._shares.setdefault(entry.message.sender_id, []), place)
+
+    def remove(self, entry: IncomingEntry) -> None:
+        """Take out one that gives way."""
+        self._due.remove(self._place(entry))
+        heapify(self._due)
+        self._leave(entry)
+
+    def _place(self, entry: IncomingEntry) -> tuple[int, MessageId]:
+        return self.due_ms(entry), entry.message.message_id
+
+    def _leave(self, entry: IncomingEntry) -> None:
+        del self._entries[entry.message.message_id]
+        share = self._shares[entry.message.sender_id]
+        del share[bisect_left(share, self._place(entry))]
+        if not share:
+            del self._shares[entry.message.sender_id]
 
     def next_deadline(self, offset_ms: int) -> UnixMs | None:
         """By our own clock, which is ``offset_ms`` behind."""
@@ -53,19 +85,20 @@ class HeldAside:
         """What is no longer ahead, oldest first."""
         due: list[IncomingEntry] = []
         while self._due and self._due[0][0] <= corrected_ms:
-            due.append(self._entries.pop(heappop(self._due)[1]))
+            entry = self._entries[heappop(self._due)[1]]
+            self._leave(entry)
+            due.append(entry)
         return due
 
-    def event(self, offset_ms: int, now_ms: UnixMs) -> HeldAsideChanged:
+    def event(self, offset_ms: int) -> HeldAsideChanged:
         """All that is held now, the soonest due first."""
         soonest = sorted(self._due)[: self._config.held_event_entries]
         entries = [self._entries[message_id] for _, message_id in soonest]
         return HeldAsideChanged(
             held=tuple(
                 HeldMessage(
-                    message_id=entry.message.message_id,
-                    sender_id=entry.message.sender_id,
-                    ahead_ms=(entry.message.lamport_timestamp or 0) - now_ms - offset_ms,
+                    message=entry.message,
+                    ahead_ms=(entry.message.lamport_timestamp or 0) - entry.received_ms - offset_ms,
                     due_ms=UnixMs(self.due_ms(entry) - offset_ms),
                 )
                 for entry in entries

@@ -167,7 +167,7 @@ class Parts:
     def _tell_of_gap(self, step: Step) -> None:
         if step.held_changed or self.news_of_start:
             offset_ms = self.corrected.offset_ms(step.now_ms)
-            step.events.append(self.held.event(offset_ms, step.now_ms))
+            step.events.append(self.held.event(offset_ms))
         if step.gap_changed or self.news_of_start:
             shown = islice(self.missing.wanted(), self.config.gap_event_entries)
             step.events.append(

@@ -411,12 +411,19 @@ class GapChanged:
 class HeldMessage:
     """A message whose Lamport timestamp is too far ahead: its sender's clock, or ours, is wrong."""
 
-    message_id: MessageId
-    sender_id: ParticipantId
+    message: Message
     ahead_ms: int
-    """Of our corrected clock."""
+    """Of our corrected clock when it came: how far its sender's clock is wrong, or ours."""
     due_ms: UnixMs
     """When it is looked at again, by our own clock as corrected now."""
+
+    @property
+    def message_id(self) -> MessageId:
+        return self.message.message_id
+
+    @property
+    def sender_id(self) -> ParticipantId:
+        return self.message.sender_id
 
 
 @value(frozen=True, slots=True, kw_only=True)

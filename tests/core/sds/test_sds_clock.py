@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.corrected_clock import CorrectedClock
-from engine.core.sds.types import GapChanged, HeldAsideChanged, MessageReceived
+from engine.core.sds.held import HeldAside
+from engine.core.sds.types import GapChanged, HeldAsideChanged, IncomingEntry, MessageReceived
 from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
@@ -31,6 +32,7 @@ from tests.core.sds.sds_bench import (
 DAVE = ParticipantId("dave")
 EVERYBODY = frozenset({ALICE, BOB, CAROL, DAVE})
 HOUR = 3_600_000
+CROWDED = replace(SMALL, max_held_ahead_per_sender=2, max_held_ahead=6)
 FUTURE = content(BOB, "future", lamport=NOW + HOUR)
 
 
@@ -48,6 +50,10 @@ def _held(alice: ChannelParticipant) -> list[MessageId]:
     assert isinstance(event, HeldAsideChanged)
     assert event.held_total == len(event.held)
     return [held.message_id for held in event.held]
+
+
+def _saved(alice: ChannelParticipant) -> set[MessageId]:
+    return {entry.message.message_id for entry in alice.store.state().incoming}
 
 
 def test_what_is_held_aside_is_told_and_saved_and_not_adopted() -> None:
@@ -136,6 +142,89 @@ def test_what_is_held_aside_is_not_asked_for() -> None:
     assert alice.store.state().missing == ()
     alice.advance(now_ms=after(HOUR))
     assert len(log_of(alice)) == 3
+
+
+def test_one_wrong_clock_leaves_the_others_their_room() -> None:
+    alice = member()
+    for number in range(300):
+        alice.handle(content(BOB, str(number), lamport=NOW + 10**9), now_ms=NOW)
+    held = _saved(alice)
+    assert len(held) == 32
+    gave_way = alice.counters["sds.held_ahead_gave_way"]
+    assert alice.counters["sds.held_ahead"] - gave_way == 32
+    assert alice.counters["sds.held_ahead"] + alice.counters["sds.held_ahead_overflow"] == 300
+    carols = content(CAROL, "hers", lamport=NOW + 10**9)
+    alice.handle(carols, now_ms=NOW)
+    assert _saved(alice) == {*held, id_of(carols)} == {*_held(alice)}
+
+
+def test_the_one_furthest_ahead_gives_way_and_nothing_to_it() -> None:
+    alice = member(config=CROWDED)
+    far, farther, near = (
+        content(BOB, name, lamport=NOW + ahead * HOUR)
+        for name, ahead in (("far", 5), ("farther", 9), ("near", 1))
+    )
+    for message in (far, farther, near, farther):
+        alice.handle(message, now_ms=NOW)
+    assert _saved(alice) == {id_of(near), id_of(far)}
+    assert alice.counters["sds.held_ahead_gave_way"] == 1
+    assert alice.counters["sds.held_ahead_overflow"] == 1
+    alice.advance(now_ms=after(9 * HOUR))
+    assert log_of(alice) == [id_of(near), id_of(far)]
+
+
+def test_what_gave_way_is_asked_for_if_somebody_waits_for_it() -> None:
+    alice = member(members=EVERYBODY, config=CROWDED)
+    named = content(BOB, "named", lamport=NOW + 9 * HOUR)
+    alice.handle(named, now_ms=NOW)
+    alice.handle(content(CAROL, "answer", lamport=NOW, history=dep(named)), now_ms=NOW)
+    assert alice.store.state().missing == ()
+    for number in range(2):
+        alice.handle(content(BOB, str(number), lamport=NOW + HOUR), now_ms=NOW)
+    (missing,) = alice.store.state().missing
+    assert missing.entry.message_id == id_of(named)
+    assert alice.channel.snapshot() == alice.store.state()
+
+
+ARRIVALS = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 30)), max_size=60, unique=True)
+
+
+@given(ARRIVALS, st.integers(0, 40 * HOUR))
+def test_the_room_is_a_bound_for_each_and_for_all_whoever_comes(
+    arrivals: list[tuple[int, int]], later_ms: int
+) -> None:
+    held, model = HeldAside(CROWDED), dict[MessageId, tuple[int, int]]()
+    for sender, ahead in arrivals:
+        entry = _entry(sender, ahead)
+        mine = sorted((theirs, name) for name, (who, theirs) in model.items() if who == sender)
+        leaving = held.make_room(entry)
+        full = len(mine) == 2 or len(model) == 6
+        victims = mine[-1:] if full else []
+        if full and not [place for place in victims if place > (ahead, _name(entry))]:
+            assert leaving is None
+            continue
+        assert leaving is not None
+        assert [_name(victim) for victim in leaving] == [name for _, name in victims]
+        for victim in leaving:
+            held.remove(victim)
+            del model[_name(victim)]
+        held.add(entry)
+        model[_name(entry)] = sender, ahead
+    assert {_name(entry) for entry in held.entries()} == model.keys()
+    in_time = [name for name, (_, ahead) in model.items() if ahead * HOUR <= later_ms + 300_000]
+    due = held.take_due(after(later_ms))
+    assert {_name(entry) for entry in due} == {*in_time}
+    assert len(held) == len(model) - len(in_time)
+    assert held.event(0).held_total == len(held)
+
+
+def _entry(sender: int, ahead: int) -> IncomingEntry:
+    received = content(ParticipantId(str(sender)), f"{ahead}", lamport=NOW + ahead * HOUR)
+    return IncomingEntry(received.message, received.raw, received.author, None, NOW)
+
+
+def _name(entry: IncomingEntry) -> MessageId:
+    return entry.message.message_id
 
 
 def test_what_is_released_may_still_have_to_wait() -> None:
