@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.core.contacts import ContactState
 from engine.core.types import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.events import (
     ConnectionView,
     ConversationView,
     EngineEvent,
     GapView,
+    HeldView,
     IdentityView,
     MessageView,
 )
@@ -45,6 +47,18 @@ class InvitePreview:
     admin_fingerprint: str
     node_addresses: tuple[str, ...]
     already_joined: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactPreview:
+    """What a contact link says, before anything touches the network."""
+
+    conversation_id: ConversationId
+    name: str
+    fingerprint: str
+    node_addresses: tuple[str, ...]
+    known: ContactState | None
+    """How far we have come with this person already; None = not at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +116,34 @@ class ChatEngine(Protocol):
 
     async def save_draft(self, conversation_id: ConversationId, text: str) -> None: ...
 
+    # people -----------------------------------------------------------------------------------
+
+    async def make_contact_link(self) -> str:
+        """A link with which others can ask to talk to us; expires after 90 days."""
+
+    def preview_contact(self, link: str) -> ContactPreview:
+        """Parse only: no network, no disk.  Raises InviteError with the reason."""
+
+    async def add_contact(self, link: str) -> ConversationId:
+        """Ask this person to talk; accepts if they asked already.  Raises InviteError."""
+
+    async def accept_contact(self, conversation_id: ConversationId) -> None: ...
+
+    async def decline_contact(self, conversation_id: ConversationId) -> None:
+        """They are told; they may be asked again by us."""
+
+    async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
+        """They are not told; nothing of theirs is taken in or answered."""
+
+    async def remove_contact(self, conversation_id: ConversationId) -> None:
+        """Forget the person and the conversation on this device."""
+
+    async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
+        """For this device only; "" = as they call themselves.  Raises ConfigError."""
+
+    async def set_profile(self, *, name: str, picture: bytes) -> IdentityView:
+        """Own name and picture, told to all contacts.  Raises ConfigError."""
+
     # messages ---------------------------------------------------------------------------------
 
     async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
@@ -138,6 +180,9 @@ class ChatEngine(Protocol):
         """Rows on both sides of ``position``, itself included where it exists."""
 
     async def gap(self, conversation_id: ConversationId) -> GapView | None: ...
+
+    async def held(self, conversation_id: ConversationId) -> HeldView | None:
+        """What is held aside because it claims a time too far ahead."""
 
     async def holders(
         self, conversation_id: ConversationId, message_id: MessageId

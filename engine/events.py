@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from engine.core.contacts import ContactState
 from engine.core.types import (
     ConversationId,
     DeliveryState,
@@ -72,6 +73,8 @@ class MessageView:
     waiting: bool = False
     """Received, but held back by SDS: earlier messages are missing."""
     late: bool = False
+    held: bool = False
+    """Held aside: it claims a time too far ahead, and has no place until that has come."""
 
     @property
     def message_id(self) -> MessageId:
@@ -92,6 +95,32 @@ class GapView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockView:
+    """Somebody whose clock was this far ahead of everybody's when it said what is held aside."""
+
+    participant_id: ParticipantId
+    name: str
+    is_self: bool
+    ahead_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldView:
+    """Messages held aside because they claim a time too far ahead, the soonest due first."""
+
+    conversation_id: ConversationId
+    messages: tuple[MessageView, ...]
+    """At most 64 of ``total``."""
+    total: int
+    next_due_ms: UnixMs
+    """When the first of them takes its place, by this device's clock."""
+    clocks: tuple[ClockView, ...]
+    """Of the senders of ``messages``, the furthest ahead first."""
+    own_behind_ms: int
+    """How far this device's clock is behind the others'; negative: ahead; 0: not, or unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberView:
     participant_id: ParticipantId
     name: str
@@ -102,8 +131,27 @@ class MemberView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContactView:
+    """The other side of a one-to-one conversation."""
+
+    participant_id: ParticipantId
+    name: str
+    """As they call themselves; the conversation's name is what the user sees."""
+    local_name: str
+    state: ContactState
+    fingerprint: str
+    safety_number: str
+    """60 digits over both identities: equal on both sides, or somebody is in between."""
+    picture: bytes
+    """PNG or JPEG, b"" if there is none.  From outside: decode with limits."""
+    last_seen_ms: UnixMs | None
+    is_online: bool
+    """Heard within the last two minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationView:
-    """One row of the conversation list."""
+    """One row of the conversation list: a group, or with ``contact`` a person."""
 
     conversation_id: ConversationId
     name: str
@@ -117,6 +165,7 @@ class ConversationView:
     failed: int
     created_ms: UnixMs
     draft: str
+    contact: ContactView | None = None
 
 
 class ConnectionLevel(StrEnum):
@@ -142,6 +191,7 @@ class IdentityView:
     fingerprint: str
     key_storage: str
     """Where the database key lives, in words: "system keyring" or "key file"."""
+    picture: bytes = b""
 
 
 # --- events -------------------------------------------------------------------------------------
@@ -197,6 +247,14 @@ class GapUpdated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldUpdated:
+    """``held`` is None once everything took its place."""
+
+    conversation_id: ConversationId
+    held: HeldView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypingChanged:
     conversation_id: ConversationId
     names: tuple[str, ...]
@@ -236,6 +294,7 @@ EngineEvent: TypeAlias = (
     | MessageChanged
     | MessageRemoved
     | GapUpdated
+    | HeldUpdated
     | TypingChanged
     | ConnectionChanged
     | NoticeRaised

@@ -6,9 +6,11 @@ contract suite runs on both.  Nothing here knows SQL.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+from engine.core.contacts import ContactState
+from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
 from engine.core.sds.types import ChannelState, HolderEntry, Write
 from engine.core.types import (
     ConversationId,
@@ -45,6 +47,49 @@ class GroupRecord:
     muted: bool = False
     draft: str = ""
     read_up_to: Position | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactRecord:
+    """A one-to-one conversation and whom it is with; its id is the pair's MVDS group id."""
+
+    conversation_id: ConversationId
+    participant_id: ParticipantId
+    public_key: bytes
+    encryption_key: bytes
+    name: str
+    """As they call themselves."""
+    state: ContactState
+    created_ms: UnixMs
+    local_name: str = ""
+    """As the user calls them, "" = as they call themselves."""
+    picture: bytes = b""
+    last_seen_ms: UnixMs | None = None
+    muted: bool = False
+    draft: str = ""
+    read_up_to: Position | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingContent:
+    """Received of a contact, and acknowledged, but an earlier message of the same author lacks."""
+
+    message_id: MessageId
+    sender_id: ParticipantId
+    content: bytes
+    received_ms: UnixMs
+    shown: bool = False
+    """The soft time-out is over: the window shows it below a gap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairState:
+    """What the order of a one-to-one conversation continues from."""
+
+    lamport_timestamp: int = 0
+    authors: Mapping[InstanceId, int] = field(default_factory=dict)
+    """Up to which sequence number each instance of the other side was delivered."""
+    waiting: tuple[WaitingContent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +198,62 @@ class PutGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveGroup:
-    """Forget the group and everything in it."""
+    """Forget the conversation, a group or a pair, and everything in it."""
 
     conversation_id: ConversationId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutContact:
+    """Insert, or replace everything but what belongs to the user: muted, draft, read_up_to."""
+
+    contact: ContactRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyMvds:
+    """What the pair's MVDS node wants written."""
+
+    conversation_id: ConversationId
+    writes: tuple[MvdsWrite, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavePairClock:
+    """Never moves backwards."""
+
+    conversation_id: ConversationId
+    lamport_timestamp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavePairAuthor:
+    """An instance of the other side was delivered up to ``sequence``."""
+
+    conversation_id: ConversationId
+    instance_id: InstanceId
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutWaiting:
+    """Insert or replace by message id."""
+
+    conversation_id: ConversationId
+    waiting: WaitingContent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveWaiting:
+    conversation_id: ConversationId
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavePicture:
+    """The profile's own picture, PNG or JPEG; b"" = none."""
+
+    picture: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +342,13 @@ StoreWrite: TypeAlias = (
     SaveProfile
     | PutGroup
     | RemoveGroup
+    | PutContact
+    | ApplyMvds
+    | SavePairClock
+    | SavePairAuthor
+    | PutWaiting
+    | RemoveWaiting
+    | SavePicture
     | PutMember
     | ApplyChannel
     | PutMessage
@@ -268,6 +373,33 @@ class ProfileStore(Protocol):
     def profile(self) -> ProfileRecord | None: ...
 
     def groups(self) -> list[GroupRecord]: ...
+
+    def contacts(self) -> list[ContactRecord]: ...
+
+    def picture(self) -> bytes:
+        """The profile's own, b"" if there is none."""
+
+    def pair_state(self, conversation_id: ConversationId, /) -> PairState: ...
+
+    def mvds_state(self, conversation_id: ConversationId, /, *, limit: int) -> MvdsState:
+        """With at most ``limit`` records, those due soonest; given up ones last."""
+
+    def mvds_records(
+        self, conversation_id: ConversationId, from_epoch: Epoch, /, *, limit: int
+    ) -> tuple[tuple[Record, ...], Epoch | None]:
+        """The next ones from this epoch on, and ``loaded_before`` as in ``MvdsState``.
+
+        Records of one epoch come together, also beyond ``limit``.
+        """
+
+    def mvds_record(
+        self, conversation_id: ConversationId, peer_id: ParticipantId, message_id: MvdsId, /
+    ) -> Record | None: ...
+
+    def mvds_message(
+        self, conversation_id: ConversationId, message_id: MvdsId, /
+    ) -> MvdsMessage | None:
+        """The body of an own message that somebody still needs."""
 
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]: ...
 

@@ -1,0 +1,293 @@
+"""The vocabulary of MVDS: payloads, records, inputs, writes, sends, events, saved state.
+
+Shapes follow 2/MVDS.  A node keeps *records* per (peer, message): what still has to be offered,
+requested or sent to whom, how often it was, and in which epoch it may be again.  Acknowledgements
+are never records; they only wait for the next payload.  A transition's ``writes`` become durable in
+one transaction, then ``sends`` are performed, then ``events`` shown.  Bodies are not in memory: who
+performs a send looks them up.  Nothing here knows bytes on the wire, seals or topics.
+"""
+
+from enum import StrEnum
+from typing import Final, NewType, TypeAlias
+
+from engine.core.sds.value import value
+from engine.core.types import ParticipantId, UnixMs
+
+MvdsId = NewType("MvdsId", bytes)
+"""sha256("MESSAGE_ID" ‖ group id ‖ timestamp ‖ body), 32 bytes."""
+
+GroupId = NewType("GroupId", bytes)
+"""A synchronisation context, exactly 32 bytes; for a pair derived from both identities."""
+
+Epoch = NewType("Epoch", int)
+"""Unix milliseconds // ``MvdsConfig.epoch_ms``: never set back by a restart."""
+
+NEVER: Final = Epoch(2**62)
+"""``send_epoch`` of a record that was given up: it is sent again only when the user asks."""
+
+
+@value(frozen=True, slots=True)
+class MvdsMessage:
+    """``timestamp`` is whole seconds, as the references have it; the body carries a nonce."""
+
+    group_id: GroupId
+    timestamp: int
+    body: bytes
+
+
+@value(frozen=True, slots=True)
+class Payload:
+    """What travels: everything for one peer in one epoch."""
+
+    acks: tuple[MvdsId, ...] = ()
+    offers: tuple[MvdsId, ...] = ()
+    requests: tuple[MvdsId, ...] = ()
+    messages: tuple[MvdsMessage, ...] = ()
+
+
+class WireGeneration(StrEnum):
+    """Two sets of field numbers with one meaning; we answer in the one that was used last."""
+
+    RFC = "rfc"
+    """5001 … 5004, 6001 … 6003: the specification and status-im's fork."""
+    DRAFT = "draft"
+    """1 … 4, 1 … 3: draft 0.6 and vacp2p's reference."""
+
+
+class RecordType(StrEnum):
+    OFFER = "offer"
+    REQUEST = "request"
+    MESSAGE = "message"
+
+
+@value(frozen=True, slots=True)
+class Record:
+    """One thing that this peer still has to be told."""
+
+    peer_id: ParticipantId
+    message_id: MvdsId
+    type: RecordType
+    send_count: int
+    send_epoch: Epoch
+    body_bytes: int
+    """0 of a REQUEST: we do not have it."""
+    created_ms: UnixMs
+
+    @property
+    def given_up(self) -> bool:
+        return self.send_epoch == NEVER
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class MvdsState:
+    """What a node starts from.
+
+    ``records`` are those due soonest; ``loaded_before`` is the first epoch of which some are not
+    among them (None = these are all).
+    """
+
+    records: tuple[Record, ...] = ()
+    loaded_before: Epoch | None = None
+    pending_acks: tuple[tuple[ParticipantId, MvdsId], ...] = ()
+    held: frozenset[MvdsId] = frozenset()
+    """Messages received, ever: a duplicate is acked again and delivered once."""
+
+
+# --- inputs -------------------------------------------------------------------------------------
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class AppendMessage:
+    """Something new for these peers, each of whom is in the message's group."""
+
+    message: MvdsMessage
+    peer_ids: tuple[ParticipantId, ...]
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class PayloadReceived:
+    """``peer_id`` is proved by signature."""
+
+    peer_id: ParticipantId
+    payload: Payload
+    generation: WireGeneration = WireGeneration.RFC
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class PeerSeen:
+    """The peer is online now: what waits for it is brought forward."""
+
+    peer_id: ParticipantId
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class ConnectivityChanged:
+    """Whether anybody can be reached at all: offline nothing is sent and no attempt counts."""
+
+    online: bool
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class ResendRequested:
+    """The user wants it sent again now, given up or not."""
+
+    peer_id: ParticipantId
+    message_id: MvdsId
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class RecordsLoaded:
+    """The answer to ``LoadRecords``; ``loaded_before`` as in ``MvdsState``."""
+
+    records: tuple[Record, ...]
+    loaded_before: Epoch | None
+    asked_ids: tuple[tuple[ParticipantId, MvdsId], ...] = ()
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class DeadlineReached:
+    """The time that ``next_deadline`` named has come (early and late calls are harmless)."""
+
+
+Input: TypeAlias = (
+    AppendMessage
+    | PayloadReceived
+    | PeerSeen
+    | ConnectivityChanged
+    | ResendRequested
+    | RecordsLoaded
+    | DeadlineReached
+)
+
+
+# --- writes -------------------------------------------------------------------------------------
+
+
+@value(frozen=True, slots=True)
+class KeepMessage:
+    """The body of one of our own messages, until nobody needs it any more."""
+
+    message_id: MvdsId
+    message: MvdsMessage
+
+
+@value(frozen=True, slots=True)
+class DropMessage:
+    """No record needs this body any more."""
+
+    message_id: MvdsId
+
+
+@value(frozen=True, slots=True)
+class PutRecord:
+    """Insert, or replace the record of this peer and message, whatever its type."""
+
+    record: Record
+
+
+@value(frozen=True, slots=True)
+class RemoveRecord:
+    peer_id: ParticipantId
+    message_id: MvdsId
+
+
+@value(frozen=True, slots=True)
+class NoteHeld:
+    """Received and given on: never again."""
+
+    message_id: MvdsId
+
+
+@value(frozen=True, slots=True)
+class PutPendingAck:
+    """To be said with the next payload to this peer."""
+
+    peer_id: ParticipantId
+    message_id: MvdsId
+
+
+@value(frozen=True, slots=True)
+class RemovePendingAck:
+    peer_id: ParticipantId
+    message_id: MvdsId
+
+
+MvdsWrite: TypeAlias = (
+    KeepMessage
+    | DropMessage
+    | PutRecord
+    | RemoveRecord
+    | NoteHeld
+    | PutPendingAck
+    | RemovePendingAck
+)
+
+
+# --- sends --------------------------------------------------------------------------------------
+
+
+@value(frozen=True, slots=True)
+class SendPayload:
+    """One payload for one peer, never empty; the messages' bodies are to be looked up by id."""
+
+    peer_id: ParticipantId
+    acks: tuple[MvdsId, ...]
+    offers: tuple[MvdsId, ...]
+    requests: tuple[MvdsId, ...]
+    message_ids: tuple[MvdsId, ...]
+    generation: WireGeneration
+
+
+@value(frozen=True, slots=True)
+class LoadRecords:
+    """Read more records from disk and hand them in as ``RecordsLoaded``.
+
+    Those from ``from_epoch`` on, and those named by id.
+    """
+
+    from_epoch: Epoch | None
+    limit: int
+    ids: tuple[tuple[ParticipantId, MvdsId], ...] = ()
+
+
+MvdsSend: TypeAlias = SendPayload | LoadRecords
+
+
+# --- events -------------------------------------------------------------------------------------
+
+
+@value(frozen=True, slots=True)
+class MvdsDelivered:
+    """A message that we did not have; in no order."""
+
+    peer_id: ParticipantId
+    message_id: MvdsId
+    message: MvdsMessage
+
+
+@value(frozen=True, slots=True)
+class Acknowledged:
+    """The peer holds this message of ours."""
+
+    peer_id: ParticipantId
+    message_id: MvdsId
+
+
+@value(frozen=True, slots=True)
+class GivenUp:
+    """Tried for too long: nothing more is sent until the user asks."""
+
+    peer_id: ParticipantId
+    message_id: MvdsId
+
+
+MvdsEvent: TypeAlias = MvdsDelivered | Acknowledged | GivenUp
+
+
+@value(frozen=True, slots=True)
+class MvdsTransition:
+    """``writes`` first, in one transaction; then ``sends``; then ``events``."""
+
+    writes: tuple[MvdsWrite, ...] = ()
+    sends: tuple[MvdsSend, ...] = ()
+    events: tuple[MvdsEvent, ...] = ()
