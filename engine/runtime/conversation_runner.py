@@ -33,6 +33,8 @@ from engine.events import (
     EngineEvent,
     GapUpdated,
     GapView,
+    HeldUpdated,
+    HeldView,
     MemberView,
     MessageAdded,
     MessageChanged,
@@ -40,12 +42,12 @@ from engine.events import (
 )
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
+from engine.runtime.held_views import clock_notice, held_view
 from engine.runtime.inbox import Inbox, Job, Work
 from engine.runtime.slice import Slice
 from engine.runtime.views import (
     Members,
     conversation_view,
-    held_aside_notice,
     member_views,
     message_view,
 )
@@ -195,6 +197,13 @@ class ConversationRunner:
     def gap(self) -> GapView | None:
         return self._session.gap() if self._session else None
 
+    def held(self) -> HeldView | None:
+        return self._held_view(self._session) if self._session else None
+
+    def _held_view(self, session: GroupSession) -> HeldView | None:
+        aside = session.held_aside()
+        return held_view(self.group.conversation_id, aside, self._members, self._around.own_id)
+
     # --- running ------------------------------------------------------------------------------
 
     async def load(self) -> None:
@@ -209,6 +218,7 @@ class ConversationRunner:
             self._ready.set()
         self._session = session
         self._note_members(session)
+        self.offer(lambda loaded, now_ms: loaded.advance(now_ms=now_ms))  # Tells what is held.
         if reloaded:
             self._tell_conversation()
 
@@ -377,15 +387,18 @@ class ConversationRunner:
         if any(isinstance(note, GapNoted) for note in notes):
             gap = GapUpdated(conversation_id=self.group.conversation_id, gap=session.gap())
             self._around.publish(gap)
-        for note in notes:
-            if isinstance(note, HeldAsideNoted):
-                self._around.publish(
-                    held_aside_notice(note, self.members, self.group.conversation_id)
-                )
+        if any(isinstance(note, HeldAsideNoted) for note in notes):
+            self._tell_held(session)
         if any(isinstance(note, TypingNoted) for note in notes):
             self._tell_typing(session)
         if any(not isinstance(note, TypingNoted) for note in notes):
             self._tell_conversation()
+
+    def _tell_held(self, session: GroupSession) -> None:
+        held, group = self._held_view(session), self.group
+        publish, aside = self._around.publish, session.held_aside()
+        publish(HeldUpdated(conversation_id=group.conversation_id, held=held))
+        publish(clock_notice(aside, self.members, group))
 
     def _note_members(self, session: GroupSession) -> None:
         self._members = session.members()

@@ -46,6 +46,7 @@ from engine.events import (
     ConversationView,
     EngineEvent,
     GapView,
+    HeldView,
     IdentityView,
     MessageRemoved,
 )
@@ -526,6 +527,9 @@ class Engine:
 
     async def gap(self, conversation_id: ConversationId) -> GapView | None:
         return self._runner(conversation_id).gap()
+
+    async def held(self, conversation_id: ConversationId) -> HeldView | None:
+        return self._runner(conversation_id).held()
 
     async def holders(
         self, conversation_id: ConversationId, message_id: MessageId

@@ -18,7 +18,6 @@ from engine.core.ports import (
 )
 from engine.core.sds.types import HolderEntry
 from engine.core.types import (
-    ConversationId,
     DeliveryState,
     HolderSource,
     ParticipantId,
@@ -31,15 +30,9 @@ from engine.events import (
     MemberView,
     MessageKind,
     MessageView,
-    NoticeCleared,
-    NoticeLevel,
-    NoticeRaised,
     SpanKind,
     TextSpan,
 )
-from engine.session.types import HeldAsideNoted
-
-NAMES_IN_A_NOTICE = 3
 
 Members = Mapping[ParticipantId, MemberRecord]
 
@@ -171,31 +164,3 @@ def holder_views(
         for who, member in members.items()
         if who != own_id and member.left_ms is None
     )
-
-
-def held_aside_notice(
-    note: HeldAsideNoted, members: Members, conversation_id: ConversationId
-) -> NoticeRaised | NoticeCleared:
-    """Whose clock is wrong, in words; cleared once nothing is held any more."""
-    key = f"clock/{conversation_id}"
-    if not note.held:
-        return NoticeCleared(key=key)
-    names = [members[who].name if who in members else who[:8] for who in note.sender_ids]
-    shown = ", ".join(names[:NAMES_IN_A_NOTICE]) + (
-        " and others" * (len(names) > NAMES_IN_A_NOTICE)
-    )
-    messages = "1 message is" if note.held == 1 else f"{note.held} messages are"
-    return NoticeRaised(
-        key=key,
-        level=NoticeLevel.WARNING,
-        text=f"{messages} held: the clock of {shown} is {_duration(note.ahead_ms)} ahead."
-        " They are shown when their time has come, or when that clock is set right.",
-    )
-
-
-def _duration(length_ms: int) -> str:
-    minutes = max(1, length_ms // 60_000)
-    if minutes < 2 * 60:
-        return f"{minutes} min"
-    hours = minutes // 60
-    return f"{hours} h" if hours < 2 * 24 else f"{hours // 24} days"

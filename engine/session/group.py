@@ -69,6 +69,7 @@ from engine.session.chance import Chance
 from engine.session.narration import Narrator
 from engine.session.parking import Parking
 from engine.session.types import (
+    HeldAside,
     LoadForRepair,
     MembersNoted,
     Publish,
@@ -244,6 +245,7 @@ class GroupSession:
         self._translate(
             self._channel.handle(DeadlineReached(), now_ms=now_ms), batch, now_ms=now_ms
         )
+        self._narrator.note_clock(self._channel.clock_offset_ms(now_ms), batch)
         return batch.finish()
 
     def repair(self, raw: bytes, *, now_ms: UnixMs) -> Publish:
@@ -277,6 +279,10 @@ class GroupSession:
     def gap(self) -> GapView | None:
         """What is known to exist and not here; None if nothing is."""
         return self._narrator.gap()
+
+    def held_aside(self) -> HeldAside:
+        """What has no place yet because it claims a time too far ahead."""
+        return self._narrator.held_aside()
 
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()

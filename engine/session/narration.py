@@ -41,8 +41,16 @@ from engine.core.types import (
 )
 from engine.events import GapView
 from engine.session.batch import Batch
+from engine.session.held_messages import HeldMessages
 from engine.session.rows import TEXT, row_of
-from engine.session.types import GapNoted, HeldAsideNoted, RowAdded, RowChanged, TypingNoted
+from engine.session.types import (
+    GapNoted,
+    HeldAside,
+    HeldAsideNoted,
+    RowAdded,
+    RowChanged,
+    TypingNoted,
+)
 from engine.session.typing import TypingBoard
 
 GIVEN_UP = "Nobody took it after many tries. It is safe on this device."
@@ -68,6 +76,7 @@ class Narrator:
         self._missing_total = len(self._missing)
         self._waiting = len(state.incoming)
         self._counters = counters
+        self._held_aside = HeldMessages(conversation_id)
 
     def tell(self, event: Event, batch: Batch, *, now_ms: UnixMs) -> Content | None:
         """Note one event; gives back what was said if it was a delivery."""
@@ -85,13 +94,8 @@ class Narrator:
             case DependencyLost() | RepairRequested():
                 batch.notes.append(GapNoted())
             case HeldAsideChanged():
-                batch.notes.append(
-                    HeldAsideNoted(
-                        held=event.held_total,
-                        sender_ids=tuple(dict.fromkeys(one.sender_id for one in event.held)),
-                        ahead_ms=max((one.ahead_ms for one in event.held), default=0),
-                    )
-                )
+                self._held_aside.tell(event, now_ms=now_ms)
+                batch.notes.append(HeldAsideNoted())
             case HeldByChanged():
                 self._held(event, batch)
                 batch.notes.append(RowChanged(message_id=event.message_id))
@@ -123,6 +127,15 @@ class Narrator:
             requests=max((m.requests for m in wanted), default=0),
             next_request_ms=min((m.request_at_ms for m in wanted), default=None),
         )
+
+    def held_aside(self) -> HeldAside:
+        return self._held_aside.aside
+
+    def note_clock(self, clock_offset_ms: int, batch: Batch) -> None:
+        """Tell that our own clock is wrong, or right again, also while nothing is held aside."""
+        if self._held_aside.is_news(clock_offset_ms):
+            self._held_aside.correct(clock_offset_ms)
+            batch.notes.append(HeldAsideNoted())
 
     def _delivered(self, event: MessageDelivered, batch: Batch, *, now_ms: UnixMs) -> Content:
         message = event.message

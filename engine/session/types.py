@@ -8,9 +8,9 @@ name.  Notes carry ids, not rows, so that what is shown is always what is on dis
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from engine.core.ports import StoreWrite
+from engine.core.ports import MessageRecord, StoreWrite
 from engine.core.sds.types import SendPurpose
-from engine.core.types import MessageId, ParticipantId
+from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.core.waku import WakuMessage
 
 
@@ -63,15 +63,24 @@ class TypingNoted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldAsideNoted:
-    """Messages from the future by our clock, corrected by the others': ``held`` of them now."""
-
-    held: int
-    sender_ids: tuple[ParticipantId, ...]
-    ahead_ms: int
-    """The farthest of those named."""
+    """Ask ``GroupSession.held_aside`` what is held aside now, and whose clock is wrong."""
 
 
 Note: TypeAlias = RowAdded | RowChanged | GapNoted | MembersNoted | TypingNoted | HeldAsideNoted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldAside:
+    """Messages from the future by our clock, corrected by the others'."""
+
+    rows: tuple[MessageRecord, ...] = ()
+    """Those due soonest, as they will be shown once they have a place; stored nowhere."""
+    total: int = 0
+    next_due_ms: UnixMs | None = None
+    ahead_ms: tuple[tuple[ParticipantId, int], ...] = ()
+    """Of the senders of ``rows``: how far ahead their clocks are, the furthest first."""
+    clock_offset_ms: int = 0
+    """What must be added to our own clock; 0 where that is nothing to speak of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

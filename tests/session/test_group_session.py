@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Leave, Text
-from engine.core.types import ConversationId, DeliveryState, UnixMs, WakuHash
+from engine.core.types import ConversationId, DeliveryState, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
-from engine.events import NoticeRaised
-from engine.runtime.views import held_aside_notice, message_view
-from engine.session.types import HeldAsideNoted, Publish
+from engine.events import NoticeCleared, NoticeRaised
+from engine.runtime.held_views import clock_notice, held_view
+from engine.runtime.views import message_view
+from engine.session.types import HeldAside, HeldAsideNoted, Publish
 from engine.session.wire import EPHEMERAL_MAX_AGE_MS
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
@@ -232,16 +233,63 @@ def test_somebody_whose_clock_is_far_ahead_is_held_named_and_shown_in_time() -> 
     message = decode_waku_message(said[0].payload)
     now_ms = UnixMs(NOW + 60_000)
     transition = alice.session.receive(message, WakuHash(os.urandom(32)), now_ms=now_ms)
-    (note,) = [n for n in transition.notes if isinstance(n, HeldAsideNoted)]
-    assert (note.held, note.sender_ids) == (1, (bob.participant_id,))
-    notice = held_aside_notice(note, alice.session.members(), conversation_of(alice))
-    assert isinstance(notice, NoticeRaised)
-    assert "Bob is 10 min ahead" in notice.text
+    assert HeldAsideNoted() in transition.notes
+    _assert_bobs_is_held(alice, bob.participant_id, ahead_ms)
     alice.store.apply(transition.writes)
     assert texts(alice) == []
+    alice.restart(now_ms=UnixMs(now_ms + 1))
+    assert alice.session.held_aside() == HeldAside()
+    alice.advance(now_ms=UnixMs(now_ms + 1))
+    _assert_bobs_is_held(alice, bob.participant_id, ahead_ms)
     while (deadline := alice.next_deadline()) is not None and deadline < ahead_ms:
         alice.advance(now_ms=deadline)
     assert texts(alice) == ["from the future"]
+    assert alice.session.held_aside() == HeldAside()
+    assert held_view(conversation_of(alice), HeldAside(), {}, alice.participant_id) is None
+    nothing = clock_notice(HeldAside(), {}, alice.store.groups()[0])
+    assert nothing == NoticeCleared(key=f"clock/{conversation_of(alice)}")
+
+
+def _assert_bobs_is_held(alice: SessionParticipant, bob: ParticipantId, ahead_ms: int) -> None:
+    aside, members = alice.session.held_aside(), alice.session.members()
+    held = held_view(conversation_of(alice), aside, members, alice.participant_id)
+    assert held is not None
+    (message,), (clock,) = held.messages, held.clocks
+    assert (message.text, message.sender_name, message.held) == ("from the future", "Bob", True)
+    assert message.sent_ms == message.position.lamport_timestamp == ahead_ms
+    assert (message.is_own, message.delivery, message.waiting) == (False, None, False)
+    assert (held.total, held.own_behind_ms, held.next_due_ms) == (1, 0, ahead_ms - 300_000)
+    assert (clock.participant_id, clock.is_self, clock.ahead_ms) == (bob, False, 600_000)
+    notice = clock_notice(aside, members, alice.store.groups()[0])
+    assert isinstance(notice, NoticeRaised)
+    assert "Bob is 10 min ahead" in notice.text
+
+
+def test_our_own_wrong_clock_is_told_while_it_is_wrong_and_holds_nothing() -> None:
+    alice, *others = (person(name) for name in ("Alice", "Bob", "Carol", "Dave"))
+    alice.create_group("Tide", now_ms=NOW)
+    for other in others:
+        give(alice, other.join_group(alice.invite_link(), now_ms=NOW))
+    theirs = UnixMs(NOW + 3 * 3_600_000)
+    for number, other in enumerate(others):
+        give(alice, other.say(Text(text=f"{number}"), now_ms=theirs), NOW)
+        alice.advance(now_ms=NOW)
+        assert (alice.session.held_aside().total > 0) == (number < 1), "most said otherwise"
+    assert sorted(texts(alice)) == ["0", "1", "2"]
+    group, members = alice.store.groups()[0], alice.session.members()
+    aside = alice.session.held_aside()
+    assert (aside.rows, aside.clock_offset_ms) == ((), 3 * 3_600_000)
+    notice = clock_notice(aside, members, group)
+    assert isinstance(notice, NoticeRaised)
+    assert notice.text == (
+        "Tide: The clock of this device is 3 h behind the others'. Please set it right."
+    )
+    assert "3 h ahead of the others'" in str(
+        clock_notice(replace(aside, clock_offset_ms=-aside.clock_offset_ms), members, group)
+    )
+    alice.advance(now_ms=theirs)  # Set right: what was heard before counts no more.
+    assert alice.session.held_aside() == HeldAside()
+    assert isinstance(clock_notice(HeldAside(), members, group), NoticeCleared)
 
 
 def test_a_shifted_waku_timestamp_tells_nothing_of_the_senders_clock() -> None:

@@ -139,6 +139,10 @@ class SdsChannel:
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._parts.log
 
+    def clock_offset_ms(self, now_ms: UnixMs) -> int:
+        """How far our own clock is behind the other members'; 0 while too few were heard."""
+        return self._parts.corrected.offset_ms(now_ms)
+
     def snapshot(self) -> ChannelState:
         """All that is durable, as it would be loaded: for audits and tests, costs O(log)."""
         parts = self._parts
