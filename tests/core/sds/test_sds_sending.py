@@ -1,5 +1,6 @@
 """Send Message: clock, history, filter, one transaction, and what goes out when."""
 
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -18,6 +19,7 @@ from engine.core.sds.types import (
     MessageReceived,
     OutgoingChanged,
     PutOutgoing,
+    SaveClock,
     SendContent,
 )
 from engine.core.types import ChannelId, MessageId, ParticipantId
@@ -181,7 +183,20 @@ def words_id(_sender: ParticipantId, _channel: ChannelId, _lamport: int, words: 
     return MessageId(sha256(words).hexdigest())
 
 
-def open_member(name: ParticipantId) -> SdsChannel:
+def test_after_a_restart_the_log_tells_the_lamport_timestamp() -> None:
+    alice = open_member(ALICE)
+    ahead = replace(content(BOB, "from a clock ahead", lamport=NOW + 200_000), verified=False)
+    alice.handle(ahead, now_ms=NOW)
+    saved = alice.snapshot()
+    assert saved.log[-1].position.lamport_timestamp == NOW + 200_000
+    # No write says so but the log's own.
+    again = open_member(ALICE, replace(saved, lamport_timestamp=0))
+    sent = again.handle(SendContent(content=b"on"), now_ms=NOW)
+    assert not [write for write in sent.writes if isinstance(write, SaveClock)]
+    assert again.snapshot().log[-1].position.lamport_timestamp == NOW + 200_001
+
+
+def open_member(name: ParticipantId, state: ChannelState | None = None) -> SdsChannel:
     return SdsChannel(
         CHANNEL,
         name,
@@ -190,7 +205,7 @@ def open_member(name: ParticipantId) -> SdsChannel:
         sign=lambda _message, _holdings, _now_ms: b"raw",
         random_unit=lambda: 0.5,
         hash64=lambda _text: 0,
-        state=ChannelState(lamport_timestamp=NOW),
+        state=state or ChannelState(lamport_timestamp=NOW),
         members=frozenset(),
         online=True,
         now_ms=NOW,
