@@ -16,6 +16,7 @@ from engine.events import (
     ConversationRemoved,
     EngineEvent,
     GapUpdated,
+    HeldUpdated,
     MessageAdded,
     MessageChanged,
     MessageRemoved,
@@ -33,6 +34,7 @@ class EngineBridge(QObject):
     message_changed = Signal(MessageChanged)
     message_removed = Signal(MessageRemoved)
     gap_updated = Signal(GapUpdated)
+    held_updated = Signal(HeldUpdated)
     typing_changed = Signal(TypingChanged)
     connection_changed = Signal(ConnectionChanged)
     notice_raised = Signal(NoticeRaised)
@@ -49,7 +51,7 @@ class EngineBridge(QObject):
             self._attached = False
             self._unsubscribe()
 
-    def publish(self, event: EngineEvent) -> None:  # noqa: C901 - one flat table of events.
+    def publish(self, event: EngineEvent) -> None:  # noqa: C901, PLR0912 - one flat table of events.
         match event:
             case ConversationAdded():
                 self.conversation_added.emit(event)
@@ -65,6 +67,8 @@ class EngineBridge(QObject):
                 self.message_removed.emit(event)
             case GapUpdated():
                 self.gap_updated.emit(event)
+            case HeldUpdated():
+                self.held_updated.emit(event)
             case TypingChanged():
                 self.typing_changed.emit(event)
             case ConnectionChanged():

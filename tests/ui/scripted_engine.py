@@ -31,6 +31,8 @@ from engine.events import (
     EngineEvent,
     GapUpdated,
     GapView,
+    HeldUpdated,
+    HeldView,
     IdentityView,
     MemberView,
     MessageAdded,
@@ -81,6 +83,7 @@ class ScriptedEngine(ChatEngine):
         self.views: dict[ConversationId, ConversationView] = {}
         self.rows: dict[ConversationId, dict[MessageId, MessageView]] = {}
         self.gaps: dict[ConversationId, GapView] = {}
+        self.held_views: dict[ConversationId, HeldView] = {}
         self.holder_views: tuple[HolderView, ...] = ()
         self.link_view: ConnectionView = OFFLINE
         self.failures: dict[str, list[Exception]] = {}
@@ -179,6 +182,12 @@ class ScriptedEngine(ChatEngine):
             self.gaps.pop(conversation_id, None)
         self.tell(GapUpdated(conversation_id=conversation_id, gap=gap if missing else None))
         self.change(conversation_id, missing=missing)
+
+    def set_held(self, conversation_id: ConversationId, held: HeldView | None) -> None:
+        self.held_views.pop(conversation_id, None)
+        if held is not None:
+            self.held_views[conversation_id] = held
+        self.tell(HeldUpdated(conversation_id=conversation_id, held=held))
 
     def deliver(
         self, conversation_id: ConversationId, message_id: MessageId, delivery: DeliveryView
@@ -322,6 +331,9 @@ class ScriptedEngine(ChatEngine):
 
     async def gap(self, conversation_id: ConversationId) -> GapView | None:
         return self.gaps.get(conversation_id)
+
+    async def held(self, conversation_id: ConversationId) -> HeldView | None:
+        return self.held_views.get(conversation_id)
 
     async def holders(
         self, conversation_id: ConversationId, message_id: MessageId

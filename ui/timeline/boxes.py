@@ -7,9 +7,6 @@ ask the same geometry that was painted.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
-from functools import lru_cache
-from math import ceil
 from typing import TypeAlias
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -18,16 +15,26 @@ from PySide6.QtGui import QFont, QFontMetricsF
 from engine.core.types import MessageId, UnixMs
 from engine.events import MessageView
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
-from ui.theme import Theme, Typeface
+from ui.theme import Theme
 from ui.timeline.bodies import Body, BodyLayouts
+from ui.timeline.cards import CardBox, Cards
 from ui.timeline.geometry import Geometry
-from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow, local_time
+from ui.timeline.parts import ICON, PART_WORDS, Part, advance, strong
+from ui.timeline.rows import (
+    DayRow,
+    GapRow,
+    HeldRow,
+    HeldTitleRow,
+    MessageRow,
+    Row,
+    SystemRow,
+    UnreadRow,
+    is_system,
+    local_time,
+)
 from ui.timeline.words import (
+    claimed_words,
     day_words,
-    gap_cause,
-    gap_details,
-    gap_since,
-    gap_title,
     sender_words,
     time_words,
 )
@@ -37,26 +44,6 @@ _RUN_GAP = 7
 _IN_RUN_GAP = 2
 _META_GAP = 4
 _TEXT_TO_META = 12
-_ICON = 14
-
-
-class Part(Enum):
-    """What can be pressed."""
-
-    RESEND = auto()
-    DISCARD = auto()
-    FETCH = auto()
-    GAP_DETAILS = auto()
-    UNFOLD = auto()
-
-
-PART_WORDS = {
-    Part.RESEND: "Resend",
-    Part.DISCARD: "Discard",
-    Part.FETCH: "Fetch again",
-    Part.GAP_DETAILS: "Details",
-    Part.UNFOLD: "Show all",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,31 +83,7 @@ class LineBox:
     rect: QRectF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapBox:
-    height: float
-    card: QRectF
-    title: str
-    since: str
-    details: str
-    title_at: QRectF
-    details_at: QRectF
-    cause: str
-    cause_at: QRectF
-    parts: tuple[tuple[Part, QRectF], ...]
-
-
-Box: TypeAlias = BubbleBox | LineBox | GapBox
-
-
-@lru_cache(maxsize=64)
-def strong(face: Typeface) -> QFont:
-    """One font object for each size: making them anew costs more than drawing with them."""
-    return face.strong()
-
-
-def advance(font: QFont, words: str) -> float:
-    return QFontMetricsF(font).horizontalAdvance(words)
+Box: TypeAlias = BubbleBox | LineBox | CardBox
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,16 +102,24 @@ class Measure:
         match row:
             case MessageRow():
                 return self._bubble(row)
-            case GapRow():
-                return self._gap(row)
+            case HeldRow(message=message) if not is_system(message):
+                return self._bubble(MessageRow(message=message, first=row.first, last=True))
+            case GapRow() | HeldTitleRow():
+                return self._card(row)
             case DayRow(day=day):
                 return self._pill(day_words(day, local_time(self.now_ms()).date()))
             case UnreadRow(since_ms=since_ms):
                 words = f"New since {time_words(since_ms)}"
                 return self._line(words, strong(self.theme.type.caption), above=5, below=4)
-            case SystemRow(message=message):
-                words = f"{kind_words(message)} · {time_words(message.sent_ms)}"
+            case SystemRow(message=message) | HeldRow(message=message):
+                words = f"{kind_words(message)} · {self._time(message)}"
                 return self._line(words, self.theme.type.caption.font, above=7, below=5)
+
+    def _card(self, row: GapRow | HeldTitleRow) -> CardBox:
+        cards = Cards(theme=self.theme, geometry=self.geometry, now_ms=self.now_ms())
+        if isinstance(row, HeldTitleRow):
+            return cards.held(row)
+        return cards.gap(row, explained=self.explained())
 
     # one text -----------------------------------------------------------------------------------
 
@@ -225,14 +196,19 @@ class Measure:
         delivery = message.delivery
         return Meta(
             rect=rect,
-            time=time_words(message.sent_ms),
+            time=self._time(message),
             count="" if delivery is None else count_of(delivery),
             glyph=None if delivery is None else glyph_of(delivery),
         )
 
+    def _time(self, message: MessageView) -> str:
+        if message.held:
+            return claimed_words(message, self.now_ms())
+        return time_words(message.sent_ms)
+
     def _meta_width(self, message: MessageView) -> float:
         micro = self.theme.type.micro
-        width = advance(micro.font, time_words(message.sent_ms))
+        width = advance(micro.font, self._time(message))
         if message.delivery is not None:
             width += _META_GAP + GLYPH_SIZE.width() * self.theme.metrics.factor
             count = count_of(message.delivery)
@@ -249,7 +225,7 @@ class Measure:
         font = strong(theme.type.caption)
         height = float(theme.metrics.scaled(26))
         top = bubble.bottom() + theme.metrics.gap(4)
-        icon = theme.metrics.scaled(_ICON) + 6
+        icon = theme.metrics.scaled(ICON) + 6
         resend = float(int(advance(font, PART_WORDS[Part.RESEND]) + icon + 20))
         discard = float(int(advance(font, PART_WORDS[Part.DISCARD]) + 20))
         resend_rect = QRectF(g.right - resend, top, resend, height)
@@ -265,69 +241,3 @@ class Measure:
             taken = metrics.boundingRect(QRectF(0, 0, g.right - left, 400), flags, words)
             reason = QRectF(left, top + height + 2, g.right - left, taken.height() + 2)
         return words, reason, ((Part.DISCARD, discard_rect), (Part.RESEND, resend_rect))
-
-    # gap ----------------------------------------------------------------------------------------
-
-    def _gap(self, row: GapRow) -> GapBox:
-        g, theme, now_ms = self.geometry, self.theme, self.now_ms()
-        metrics, label, small = theme.metrics, theme.type.label, theme.type.small
-        title, details = gap_title(row.gap), gap_details(row.gap, now_ms)
-        since = gap_since(row.gap, local_time(now_ms).date())
-        cause = gap_cause(row.gap) if self.explained() else ""
-        pad, edge, inner = metrics.gap(12), metrics.gap(6), metrics.gap(8)
-        button, fetch, ghost = self._gap_buttons()
-        title_width = advance(strong(label), title) + advance(label.font, f" {since}")
-        details_width = advance(small.font, details)
-        card = g.card(metrics.gap(8), max(metrics.scaled(42), button + 2 * edge))
-        left, width = card.left() + pad, card.width() - 2 * pad
-        room = width + pad - fetch - ghost - 2 * edge - 12
-        beside = max(title_width, details_width) <= room and not g.narrow
-        if title_width + 12 + details_width <= room and not g.narrow:
-            y = card.center().y() - label.line_height / 2
-            title_at = QRectF(left, y, title_width, label.line_height)
-            start = left + title_width + 12
-            details_at = QRectF(start, y, room - title_width - 12, label.line_height)
-        else:
-            title_at = QRectF(left, card.top() + inner, title_width, label.line_height)
-            taken = small.line_height if beside else self._wrapped(details, width)
-            details_at = QRectF(left, title_at.bottom(), room if beside else width, taken)
-            card.setBottom(max(card.bottom(), details_at.bottom() + inner))
-        y = float(int(card.center().y() - button / 2)) if beside else details_at.bottom() + edge
-        fetch_x = card.right() - edge - fetch if beside else left
-        ghost_x = fetch_x - edge - ghost if beside else left + fetch + edge
-        if not beside:
-            card.setBottom(y + button + inner)
-        cause_at = QRectF()
-        if cause:
-            cause_at = QRectF(left, card.bottom() - 2, width, self._wrapped(cause, width))
-            card.setBottom(cause_at.bottom() + inner)
-        card.setHeight(float(ceil(card.height())))
-        return GapBox(
-            height=card.bottom() + edge,
-            card=card,
-            title=title,
-            since=since,
-            details=details,
-            cause=cause,
-            title_at=title_at,
-            details_at=details_at,
-            cause_at=cause_at,
-            parts=(
-                (Part.GAP_DETAILS, QRectF(ghost_x, y, ghost, button)),
-                (Part.FETCH, QRectF(fetch_x, y, fetch, button)),
-            ),
-        )
-
-    def _wrapped(self, words: str, width: float) -> float:
-        small = self.theme.type.small
-        flags = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft
-        taken = QFontMetricsF(small.font).boundingRect(QRectF(0, 0, width, 1000), flags, words)
-        return max(small.line_height, taken.height())
-
-    def _gap_buttons(self) -> tuple[float, float, float]:
-        """Height of both, width of "Fetch again", width of "Details"."""
-        metrics, font = self.theme.metrics, strong(self.theme.type.small)
-        icon = metrics.scaled(_ICON) + 6
-        fetch = advance(font, PART_WORDS[Part.FETCH]) + icon + 24
-        ghost = advance(font, PART_WORDS[Part.GAP_DETAILS]) + 24
-        return float(metrics.scaled(30)), float(int(fetch)), float(int(ghost))

@@ -24,10 +24,10 @@ from engine.events import MessageView
 from ui.controls import plain_tip
 from ui.glyphs import delivery_words
 from ui.timeline.accessible import Announcer
-from ui.timeline.boxes import Part
 from ui.timeline.canvas import TimelineCanvas
 from ui.timeline.menu import MessageMenu, Wishes
-from ui.timeline.rows import GapRow, MessageRow, Row, RowKey, SystemRow, message_of, row_key
+from ui.timeline.parts import Part
+from ui.timeline.rows import DayRow, Row, RowKey, UnreadRow, message_in, row_key
 from ui.timeline.scene import Hit
 from ui.timeline.selection import quoted
 from ui.timeline.words import moment_words, spoken_row
@@ -82,6 +82,10 @@ class TimelineInteraction(TimelineCanvas):
             case Part.GAP_DETAILS:
                 self.scene.gap_explained = not self.scene.gap_explained
                 self.refresh()
+            case Part.HELD_ALL | Part.HELD_FEWER:
+                self.scene.loaded.fold_held()
+                self.announcer.rows_changed()
+                self.refresh()
             case Part.RESEND if message is not None:
                 self.resendRequested.emit(message.message_id)
             case Part.DISCARD if message is not None:
@@ -112,6 +116,8 @@ class TimelineInteraction(TimelineCanvas):
         parts = [moment_words(hit.message.sent_ms)]
         if hit.message.delivery is not None:
             parts.append(delivery_words(hit.message.delivery, self.others, self.names))
+        if hit.message.held:
+            parts.append("Held: its time has not come.")
         if hit.message.waiting:
             parts.append("Waiting for earlier messages.")
         if hit.message.late:
@@ -133,7 +139,7 @@ class TimelineInteraction(TimelineCanvas):
             self._focus_on(self._focusable_in_view(last=True))
         index = None if self.focus_key is None else self.scene.loaded.row_index(self.focus_key)
         rect = None if self.focus_key is None else self.scene.rect(self.focus_key)
-        message = None if index is None else message_of(self.scene.loaded.rows[index])
+        message = None if index is None else message_in(self.scene.loaded.rows[index])
         if message is not None and rect is not None:
             below = rect.bottomLeft().toPoint() + QPoint(12, 0)
             self.open_menu(message, self.viewport().mapToGlobal(below), link=None)
@@ -172,7 +178,7 @@ class TimelineInteraction(TimelineCanvas):
         text = self.selection.copied(self.scene.loaded.messages)
         if not text and self.focus_key is not None:
             index = self.scene.loaded.row_index(self.focus_key)
-            message = None if index is None else message_of(self.scene.loaded.rows[index])
+            message = None if index is None else message_in(self.scene.loaded.rows[index])
             text = "" if message is None else quoted(message)
         self._copy(text)
 
@@ -227,7 +233,7 @@ class TimelineInteraction(TimelineCanvas):
             return
         row = self.scene.loaded.rows[index]
         parts = [part for part, _rect in getattr(self.scene.box(row), "parts", ())]
-        message = message_of(row)
+        message = message_in(row)
         if parts:
             self._press(parts[-1], message)
         elif message is not None and len(message.spans) == 1:
@@ -241,7 +247,7 @@ class TimelineInteraction(TimelineCanvas):
             return
         index += step
         while 0 <= index < len(rows):
-            if isinstance(rows[index], MessageRow | SystemRow | GapRow):
+            if not isinstance(rows[index], DayRow | UnreadRow):
                 self._focus_on(rows[index])
                 return
             index += step
@@ -249,7 +255,7 @@ class TimelineInteraction(TimelineCanvas):
 
     def _focusable_in_view(self, *, last: bool) -> Row | None:
         rows = [p.row for p in self.scene.placed if p.y >= 0 and p.bottom <= self.scene.height]
-        rows = [r for r in rows if isinstance(r, MessageRow | SystemRow | GapRow)]
+        rows = [r for r in rows if not isinstance(r, DayRow | UnreadRow)]
         return None if not rows else rows[-1 if last else 0]
 
     def _focus_on(self, row: Row | None) -> None:

@@ -10,13 +10,15 @@ from enum import Enum, auto
 
 from engine.api import Page
 from engine.core.types import MessageId, Position
-from engine.events import GapView, MessageView
+from engine.events import GapView, HeldView, MessageView
 from ui.timeline.rows import (
+    HeldRow,
     MessageRow,
     Row,
     RowKey,
     SystemRow,
     derive_rows,
+    held_rows,
     message_id_of,
     order,
     row_key,
@@ -48,6 +50,8 @@ class LoadedMessages:
         self._keys: list[tuple[bool, int, str]] = []
         self._by_id: dict[MessageId, MessageView] = {}
         self._gap: GapView | None = None
+        self._held: HeldView | None = None
+        self._held_unfolded = False
         self._first_unread: Position | None = None
         self._rows: list[Row] | None = None
         self._row_of_message: dict[MessageId, int] = {}
@@ -99,6 +103,10 @@ class LoadedMessages:
                 first_unread=self._first_unread,
                 starts_at_beginning=not self.has_older,
             )
+            if not self.has_newer:
+                self._rows += held_rows(
+                    self._held, unfolded=self._held_unfolded, placed=self._by_id.keys()
+                )
             self._index_rows(self._rows)
         return self._rows
 
@@ -109,6 +117,8 @@ class LoadedMessages:
                 self._row_of_message[row.message.position.message_id] = index
             else:
                 self._row_of_key[row_key(row)] = index
+                if isinstance(row, HeldRow):  # The view may hold on to it, too.
+                    self._row_of_message[row.message.message_id] = index
 
     def row_index(self, key: RowKey) -> int | None:
         """Index in ``rows`` of the row with this key, if it is loaded."""
@@ -134,6 +144,21 @@ class LoadedMessages:
 
     def set_gap(self, gap: GapView | None) -> None:
         self._gap = gap
+        self._rows = None
+
+    @property
+    def held(self) -> HeldView | None:
+        return self._held
+
+    def set_held(self, held: HeldView | None) -> None:
+        """What is held aside; it stands after the newest message and is not counted."""
+        self._held = held
+        self._held_unfolded = self._held_unfolded and held is not None
+        self._rows = None
+
+    def fold_held(self) -> None:
+        """Show all that is held, or the first of it again."""
+        self._held_unfolded = not self._held_unfolded
         self._rows = None
 
     def set_first_unread(self, position: Position | None) -> None:

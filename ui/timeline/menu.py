@@ -39,7 +39,7 @@ class MessageMenu(QMenu):
             if glyph_of(delivery) is Glyph.FAILED:
                 self.addAction("Resend", wishes.resend)
                 self.addAction("Discard…", wishes.discard)
-        if not is_system(message):
+        if not is_system(message) and not message.held:
             self.addSeparator()
             self.addAction("Delete here…", wishes.delete)
 

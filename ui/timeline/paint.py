@@ -13,9 +13,20 @@ from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPen, QTextLayout
 from ui.glyphs import Glyph, draw_glyph, glyph_of
 from ui.icons import draw_icon
 from ui.theme import Theme
-from ui.timeline.boxes import PART_WORDS, Box, BubbleBox, GapBox, LineBox, Part, advance, strong
+from ui.timeline.boxes import Box, BubbleBox, LineBox
+from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry
-from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow
+from ui.timeline.parts import PART_WORDS, Part, advance, strong
+from ui.timeline.rows import (
+    DayRow,
+    GapRow,
+    HeldRow,
+    HeldTitleRow,
+    MessageRow,
+    Row,
+    SystemRow,
+    UnreadRow,
+)
 from ui.timeline.shapes import avatar_picture, rounded
 
 _MAX_GAP_BEADS = 3
@@ -63,13 +74,22 @@ class RowPainter:
         match row, box:
             case MessageRow(), BubbleBox():
                 self._message(row, box, look)
-            case GapRow(), GapBox():
+            case GapRow(), CardBox():
                 self._gap(row, box, look)
+            case HeldTitleRow(), CardBox():
+                self._dash_thread(box)
+                self._bead(box.card.center().y(), radius=self._g.bead, ring=self._theme.warnDot)
+                self._card(box, look)
+            case HeldRow(), BubbleBox():
+                self._dash_thread(box)
+                self._message(
+                    MessageRow(message=row.message, first=row.first, last=True), box, look
+                )
             case DayRow(), LineBox():
                 self.pill(box.rect, box.words)
             case UnreadRow(), LineBox():
                 self._unread(box)
-            case SystemRow(), LineBox():
+            case SystemRow() | HeldRow(), LineBox():
                 self._text(box.rect, box.words, self._theme.type.caption.font, self._theme.ink3)
                 self._bead(box.rect.center().y(), radius=3 * self._scale, fill=self._theme.thread)
             case _:
@@ -94,8 +114,10 @@ class RowPainter:
             fill, line, ink, meta = theme.own, theme.ownLine, theme.ownInk, theme.ownMeta
         else:
             fill, line, ink, meta = theme.surface, theme.line, theme.ink, theme.ink3
+        if message.held:
+            fill, ink, meta = theme.canvas, theme.ink2, theme.ink3
         self._bead_of(row, box, ringed=look.ringed)
-        if message.waiting:
+        if message.waiting or message.held:
             self._dashed_bubble(row, box.bubble, fill)
         else:
             self._bubble(row, box.bubble, fill, line)
@@ -131,7 +153,7 @@ class RowPainter:
         p.translate(-rect.left() - 1, -rect.top() - 1)
 
     def _dashed_bubble(self, row: MessageRow, rect: QRectF, fill: QColor) -> None:
-        """It waits for earlier messages: here, but without its place."""
+        """It waits for earlier messages, or for its time: here, but without its place."""
         p, inner = self._p, rect.adjusted(0.5, 0.5, -0.5, -0.5)
         pen = QPen(self._theme.warnLine, 1)
         pen.setDashPattern([4, 3])
@@ -184,7 +206,7 @@ class RowPainter:
         if message.late and ringed:
             self._bead(y, radius=g.bead, fill=theme.late)
             self._ring(y, g.bead + 2.75)
-        elif message.waiting:
+        elif message.waiting or message.held:
             self._bead(y, radius=g.bead, ring=theme.warnDot)
         elif glyph is Glyph.FAILED:
             self._bead(y, radius=g.bead, ring=theme.danger)
@@ -238,15 +260,9 @@ class RowPainter:
 
     # gap ----------------------------------------------------------------------------------------
 
-    def _gap(self, row: GapRow, box: GapBox, look: Look) -> None:
-        p, theme, g = self._p, self._theme, self._g
-        x = g.thread_x
-        p.fillRect(QRectF(x - 3, 0, 6, box.height), theme.canvas)
-        dashes = QPen(theme.warnLine, 2)
-        dashes.setDashPattern([2, 2])
-        dashes.setCapStyle(Qt.PenCapStyle.FlatCap)
-        p.setPen(dashes)
-        p.drawLine(QPointF(x, 0), QPointF(x, box.height))
+    def _gap(self, row: GapRow, box: CardBox, look: Look) -> None:
+        theme, g = self._theme, self._g
+        self._dash_thread(box)
         count = max(1, min(_MAX_GAP_BEADS, row.gap.missing))
         pitch = _BEAD_PITCH * self._scale
         top = box.card.top() + min(box.card.height(), 3 * pitch) / 2 - (count - 1) * pitch / 2
@@ -255,6 +271,19 @@ class RowPainter:
         hidden = row.gap.missing - _MAX_GAP_BEADS
         if hidden > 0:
             self._more_beads(top + (count - 1) * pitch, hidden)
+        self._card(box, look)
+
+    def _dash_thread(self, box: CardBox | BubbleBox) -> None:
+        p, x = self._p, self._g.thread_x
+        p.fillRect(QRectF(x - 3, 0, 6, box.height), self._theme.canvas)
+        dashes = QPen(self._theme.warnLine, 2)
+        dashes.setDashPattern([2, 2])
+        dashes.setCapStyle(Qt.PenCapStyle.FlatCap)
+        p.setPen(dashes)
+        p.drawLine(QPointF(x, 0), QPointF(x, box.height))
+
+    def _card(self, box: CardBox, look: Look) -> None:
+        p, theme = self._p, self._theme
         p.setPen(QPen(theme.warnLine, 1))
         p.setBrush(theme.warnBg)
         radius = theme.metrics.gap(12)
@@ -274,16 +303,19 @@ class RowPainter:
         self._p.drawRoundedRect(rect, height / 2, height / 2)
         self._text(rect, words, font, theme.warn)
 
-    def _gap_words(self, box: GapBox) -> None:
+    def _gap_words(self, box: CardBox) -> None:
         theme = self._theme
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         bold = strong(theme.type.label)
         rect = QRectF(box.title_at)
-        rect.setRight(box.card.right() - 8)
-        self._text(rect, box.title, bold, theme.warn, flags)
-        rect.setLeft(rect.left() + advance(bold, f"{box.title} "))
-        self._text(rect, box.since, theme.type.label.font, theme.warn, flags)
         wrapped = flags | Qt.TextFlag.TextWordWrap
+        if box.since:
+            rect.setRight(box.card.right() - 8)
+            self._text(rect, box.title, bold, theme.warn, flags)
+            rect.setLeft(rect.left() + advance(bold, f"{box.title} "))
+            self._text(rect, box.since, theme.type.label.font, theme.warn, flags)
+        else:
+            self._text(rect, box.title, bold, theme.warn, wrapped)
         if box.cause:
             self._text(box.cause_at, box.cause, theme.type.small.font, theme.ink2, wrapped)
         self._text(box.details_at, box.details, theme.type.small.font, theme.ink2, wrapped)
@@ -307,7 +339,8 @@ class RowPainter:
 
     def _part(self, part: Part, rect: QRectF, *, hovered: bool) -> None:
         p, theme = self._p, self._theme
-        warning = part in (Part.FETCH, Part.GAP_DETAILS)
+        ghost = part in (Part.GAP_DETAILS, Part.HELD_ALL, Part.HELD_FEWER)
+        warning = ghost or part is Part.FETCH
         colour = theme.warn if warning else theme.danger
         font = strong(theme.type.small) if warning else strong(theme.type.caption)
         if part is Part.UNFOLD:
@@ -316,7 +349,7 @@ class RowPainter:
             font.setUnderline(hovered)
             self._text(rect, PART_WORDS[part], font, theme.accentInk, flags)
             return
-        plain = part in (Part.DISCARD, Part.GAP_DETAILS)
+        plain = ghost or part is Part.DISCARD
         if part is Part.DISCARD:
             colour = theme.ink2
         p.setBrush(theme.hover if hovered else theme.surface)

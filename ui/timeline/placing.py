@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.core.types import MessageId
-from ui.timeline.rows import Row, message_of
+from ui.timeline.rows import Row, message_in, message_of
 
 _CLOSE_ENOUGH = 0.49
 """Less than half a pixel from the end is the end."""
@@ -120,7 +120,7 @@ class Placing:
             if index is not None:
                 return index, self._offset
         for placed in self.placed:
-            message = message_of(placed.row)
+            message = message_in(placed.row)
             if message is not None:
                 index = loaded.message_row_index(message.message_id)
                 if index is not None:
@@ -168,8 +168,9 @@ class Placing:
         self.placed = visible or self.placed[-1:]
 
     def _take_anchor(self) -> None:
-        for placed in self.placed:
-            message = message_of(placed.row)
-            if message is not None:
-                self._anchor, self._offset = message.message_id, placed.y
-                return
+        for message_in_row in (message_of, message_in):  # Better one that has its place.
+            for placed in self.placed:
+                message = message_in_row(placed.row)
+                if message is not None:
+                    self._anchor, self._offset = message.message_id, placed.y
+                    return

@@ -3,22 +3,25 @@
 Pure Python: ordered ``MessageView``s go in, rows come out; no widget, no font, no clock of its own.
 A *run* is what one sender wrote in one go; it breaks on a new sender, five minutes, a day, a gap or
 the unread line.  The gap marker stands where the missing messages belong:
-after everything that has its place and before the rows that wait behind it.
+after everything that has its place and before the rows that wait behind it.  What is held aside
+because it claims a time too far ahead has no place yet: it is a section of its own after the end.
 
 ``sent_ms`` is the author's clock, so it may be anything: it decides about days and pauses, never
 about order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
 from typing import TypeAlias
 
 from engine.core.types import MessageId, Position, UnixMs
-from engine.events import GapView, MessageKind, MessageView
+from engine.events import GapView, HeldView, MessageKind, MessageView
 
 RUN_PAUSE_MS = 5 * 60 * 1000
+HELD_SHOWN = 3
+"""So many held messages stand below the newest; the others are shown when asked for."""
 _SYSTEM_KINDS = frozenset({MessageKind.CREATED, MessageKind.JOINED, MessageKind.LEFT})
 _MESSAGE_KEY = "message "
 _QUARTER_MS = 15 * 60 * 1000
@@ -59,7 +62,28 @@ class MessageRow:
     last: bool
 
 
-Row: TypeAlias = DayRow | UnreadRow | GapRow | SystemRow | MessageRow
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTitleRow:
+    """Begins the section of what is held aside, of which ``shown`` messages follow."""
+
+    held: HeldView
+    shown: int
+    can_unfold: bool
+    """There are more than stand here unasked."""
+    can_fold: bool
+    """All that there are stand here, because somebody asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRow:
+    """A message without a place: it cannot be read up to, selected or deleted."""
+
+    message: MessageView
+    first: bool
+    """Its sender is not the one above it."""
+
+
+Row: TypeAlias = DayRow | UnreadRow | GapRow | SystemRow | MessageRow | HeldTitleRow | HeldRow
 RowKey = str
 """Equal for the same thing across rebuilds: what focus, anchor and accessibility hold on to."""
 
@@ -74,6 +98,10 @@ def row_key(row: Row) -> RowKey:
             return "unread"
         case GapRow():
             return "gap"
+        case HeldTitleRow():
+            return "held"
+        case HeldRow():
+            return f"held {row.message.message_id}"
 
 
 def message_key(message_id: MessageId) -> RowKey:
@@ -86,7 +114,13 @@ def message_id_of(key: RowKey) -> MessageId | None:
 
 
 def message_of(row: Row) -> MessageView | None:
+    """The message of a row that is part of the conversation's order."""
     return row.message if isinstance(row, MessageRow | SystemRow) else None
+
+
+def message_in(row: Row) -> MessageView | None:
+    """The message that a row shows, with a place or without."""
+    return row.message if isinstance(row, HeldRow) else message_of(row)
 
 
 def is_system(message: MessageView) -> bool:
@@ -156,6 +190,30 @@ def derive_rows(
         previous_day = day
     if gap is not None and gap_pending:
         rows.append(GapRow(gap=gap))
+    return rows
+
+
+def held_rows(held: HeldView | None, *, unfolded: bool, placed: Collection[MessageId]) -> list[Row]:
+    """The section after the end.  What has just taken its place is left out."""
+    if held is None:
+        return []
+    messages = [m for m in held.messages if m.message_id not in placed]
+    if not messages:
+        return []
+    shown = messages if unfolded else messages[:HELD_SHOWN]
+    many = len(messages) > HELD_SHOWN
+    title = HeldTitleRow(
+        held=held,
+        shown=len(shown),
+        can_unfold=many and not unfolded,
+        can_fold=many and unfolded,
+    )
+    rows: list[Row] = [title]
+    above: MessageView | None = None
+    for message in shown:
+        first = above is None or above.sender_id != message.sender_id or is_system(above)
+        rows.append(HeldRow(message=message, first=first))
+        above = message
     return rows
 
 

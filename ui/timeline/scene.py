@@ -15,11 +15,22 @@ from engine.core.types import MessageId, UnixMs
 from engine.events import MessageView
 from ui.theme import Theme, current_theme
 from ui.timeline.bodies import BodyLayouts
-from ui.timeline.boxes import Box, BubbleBox, GapBox, Measure, Part
+from ui.timeline.boxes import Box, BubbleBox, Measure
+from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry, geometry_for
 from ui.timeline.loaded import LoadedMessages
+from ui.timeline.parts import Part
 from ui.timeline.placing import Placed, Placing
-from ui.timeline.rows import MessageRow, Row, RowKey, message_key, message_of, row_key
+from ui.timeline.rows import (
+    HeldRow,
+    MessageRow,
+    Row,
+    RowKey,
+    message_in,
+    message_key,
+    message_of,
+    row_key,
+)
 from ui.timeline.selection import Caret
 
 _MAX_BOXES = 2000
@@ -152,7 +163,7 @@ class Scene:
         if isinstance(box, BubbleBox):
             inner = box.bubble
         else:
-            inner = box.card if isinstance(box, GapBox) else box.rect
+            inner = box.card if isinstance(box, CardBox) else box.rect
         return inner.translated(0, placed.y)
 
     def hit(self, point: QPointF) -> Hit | None:
@@ -160,8 +171,8 @@ class Scene:
         if placed is None:
             return None
         box, inside = self.box(placed.row), point - QPointF(0, placed.y)
-        key, message = row_key(placed.row), message_of(placed.row)
-        if isinstance(box, BubbleBox | GapBox):
+        key, message = row_key(placed.row), message_in(placed.row)
+        if isinstance(box, BubbleBox | CardBox):
             for part, rect in box.parts:
                 if rect.contains(inside):
                     return Hit(key, message, part=part)
@@ -172,7 +183,7 @@ class Scene:
             key,
             message,
             link=_link_at(message, box, inside) if text.contains(inside) else None,
-            over_text=text.contains(inside),
+            over_text=text.contains(inside) and not isinstance(placed.row, HeldRow),
             over_meta=box.meta.rect.adjusted(-6, -4, 8, 6).contains(inside),
         )
 

@@ -13,14 +13,14 @@ from PySide6.QtWidgets import QWidget
 
 from engine.api import Page
 from engine.core.types import MessageId, ParticipantId, Position, UnixMs
-from engine.events import ConversationView, GapView, MessageView
+from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.timeline.canvas import wall_clock_ms
 from ui.timeline.interaction import TimelineInteraction
 from ui.timeline.loaded import Placement
 from ui.timeline.paging import Load, Pager, PageSource
 from ui.timeline.reading import Reading
 from ui.timeline.rows import RowKey, message_key, message_of
-from ui.timeline.words import spoken_message
+from ui.timeline.words import held_title, spoken_message
 
 _PAGE_AHEAD = 50
 """Rows left on a side when the next page is fetched."""
@@ -110,7 +110,7 @@ class TimelineView(TimelineInteraction):
                 m.participant_id for m in conversation.members if not m.is_self and not m.has_left
             )
 
-    def _is_shown(self, thing: ConversationView | MessageView | GapView) -> bool:
+    def _is_shown(self, thing: ConversationView | MessageView | GapView | HeldView) -> bool:
         shown = self._conversation
         return shown is not None and shown.conversation_id == thing.conversation_id
 
@@ -158,6 +158,15 @@ class TimelineView(TimelineInteraction):
         if gap is None or self._is_shown(gap):
             self.scene.loaded.set_gap(gap)
             self._changed()
+
+    def set_held(self, held: HeldView | None) -> None:
+        """What is held aside in the open conversation; None once everything took its place."""
+        if held is None or self._is_shown(held):
+            is_news = held is not None and self.scene.loaded.held is None
+            self.scene.loaded.set_held(held)
+            self._changed()
+            if held is not None and is_news and self.is_watched():
+                self.announcer.arrived(held_title(held))
 
     def _later(self, replay: Callable[[], None]) -> bool:
         """While a page is read, events wait: the page may tell of a time before or after them."""

@@ -8,10 +8,22 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 
+from engine.core.duration import duration_words
 from engine.core.types import ParticipantId, UnixMs
-from engine.events import GapView, MessageKind, MessageView
+from engine.events import ClockView, GapView, HeldView, MessageKind, MessageView
 from ui.glyphs import delivery_words
-from ui.timeline.rows import DayRow, GapRow, MessageRow, Row, SystemRow, UnreadRow, local_time
+from ui.timeline.rows import (
+    DayRow,
+    GapRow,
+    HeldRow,
+    HeldTitleRow,
+    MessageRow,
+    Row,
+    SystemRow,
+    UnreadRow,
+    is_system,
+    local_time,
+)
 from ui.words import count, kind_words, one_line
 
 _MAX_NAME = 64
@@ -100,6 +112,64 @@ def _next_try(gap: GapView, now_ms: int) -> str:
     return f"next try in {seconds // 60} min"
 
 
+def held_title(held: HeldView) -> str:
+    """For example "Held: Bob's clock is 3 h ahead", and of our own where it is wrong."""
+    words = f"Held: {_clocks(held.clocks)}" if held.clocks else "Held: their time has not come"
+    if not held.own_behind_ms:
+        return words
+    where = "behind" if held.own_behind_ms > 0 else "ahead"
+    return f"{words}; your clock is {duration_words(abs(held.own_behind_ms))} {where}"
+
+
+def _clocks(clocks: Sequence[ClockView]) -> str:
+    furthest = duration_words(max(clock.ahead_ms for clock in clocks))
+    names = ["you" if clock.is_self else one_line(clock.name, _MAX_NAME) or "?" for clock in clocks]
+    match names:
+        case [_] if clocks[0].is_self:
+            return f"your clock was {furthest} ahead"
+        case [one]:
+            return f"{one}'s clock is {furthest} ahead"
+        case [one, other]:
+            return f"the clocks of {one} and {other} are up to {furthest} ahead"
+        case _:
+            return (
+                f"the clocks of {names[0]} and {len(names) - 1} others are up to {furthest} ahead"
+            )
+
+
+def held_details(held: HeldView, shown: int, now_ms: UnixMs) -> str:
+    """How many, and when they take their place."""
+    words = count(held.total, "message")
+    if shown < held.total:
+        words += f", {shown} shown"
+    today = local_time(now_ms).date()
+    due, is_today = _moment(held.next_due_ms, today), _is_on(held.next_due_ms, today)
+    if held.total == 1:
+        words += f". It takes its place {'at' if is_today else 'on'} {due}"
+    else:
+        words += f". They take their places from {due} on"
+    words += ", or when the clocks agree."
+    return words if held.own_behind_ms else f"{words} If yours is wrong, set it right."
+
+
+def claimed_words(message: MessageView, now_ms: UnixMs) -> str:
+    """The time that a held message says it is from."""
+    claimed_ms = UnixMs(message.position.lamport_timestamp)
+    return f"says {_moment(claimed_ms, local_time(now_ms).date())}"
+
+
+def _is_on(at_ms: UnixMs, day: date) -> bool:
+    return local_time(at_ms).date() == day
+
+
+def _moment(at_ms: UnixMs, today: date) -> str:
+    if _is_on(at_ms, today):
+        return time_words(at_ms)
+    at = local_time(at_ms)
+    year = "" if at.year == today.year else f" {at.year}"
+    return f"{at.day} {at:%B}{year}, {time_words(at_ms)}"
+
+
 def late_words(number: int) -> str:
     return f"{count(number, 'earlier message')} arrived"
 
@@ -140,3 +210,15 @@ def spoken_row(
         case GapRow(gap=gap):
             details = gap_details(gap, now_ms)
             return f"{gap_title(gap)} {gap_since(gap, today)}. {details}".rstrip(". ")
+        case HeldTitleRow() | HeldRow():
+            return _spoken_held(row, now_ms)
+
+
+def _spoken_held(row: HeldTitleRow | HeldRow, now_ms: UnixMs) -> str:
+    if isinstance(row, HeldTitleRow):
+        return f"{held_title(row.held)}. {held_details(row.held, row.shown, now_ms)}".rstrip(". ")
+    message = row.message
+    said = kind_words(message)
+    if not is_system(message):
+        said = f"{sender_words(message)}, {body_words(message)}"
+    return f"{said}, {claimed_words(message, now_ms)}, held"

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
 from engine.core.types import ConversationId, MessageId, ParticipantId, Position
-from engine.events import ConversationView, GapView, MessageView
+from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
 from ui.window.beads import MAX_BEADS
@@ -109,11 +109,13 @@ class ConversationPane(QWidget):
         async def fill() -> None:
             page = await self._engine.latest_page(conversation_id, limit=MAX_BEADS)
             gap = await self._engine.gap(conversation_id)
+            held = await self._engine.held(conversation_id)
             if self.is_open(conversation_id):
                 for message in page.messages:
                     self._recent.put(message)
                 self._show_header()
                 self.timeline.set_gap(gap)
+                self.timeline.set_held(held)
 
         self._tasks.spawn(fill, purpose="read the conversation")
 
@@ -162,6 +164,9 @@ class ConversationPane(QWidget):
 
     def set_gap(self, gap: GapView | None) -> None:
         self.timeline.set_gap(gap)
+
+    def set_held(self, held: HeldView | None) -> None:
+        self.timeline.set_held(held)
 
     # --- commands ---------------------------------------------------------------------------------
 

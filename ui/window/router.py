@@ -11,6 +11,7 @@ from engine.events import (
     ConversationRemoved,
     ConversationView,
     GapUpdated,
+    HeldUpdated,
     MessageAdded,
     MessageChanged,
     MessageRemoved,
@@ -55,6 +56,7 @@ class EventRouter(QObject):
         bridge.message_changed.connect(self._message_changed)
         bridge.message_removed.connect(self._message_removed)
         bridge.gap_updated.connect(self._gap_updated)
+        bridge.held_updated.connect(self._held_updated)
         bridge.typing_changed.connect(self._typing_changed)
         bridge.connection_changed.connect(self._connection_changed)
         bridge.notice_raised.connect(self._notice_raised)
@@ -113,6 +115,10 @@ class EventRouter(QObject):
     def _gap_updated(self, event: GapUpdated) -> None:
         if self._shown.pane.is_open(event.conversation_id):
             self._shown.pane.set_gap(event.gap)
+
+    def _held_updated(self, event: HeldUpdated) -> None:
+        if self._shown.pane.is_open(event.conversation_id):
+            self._shown.pane.set_held(event.held)
 
     def _typing_changed(self, event: TypingChanged) -> None:
         self._shown.model.set_typing(event.conversation_id, event.names)

@@ -24,7 +24,9 @@ from tests.ui.timeline.timeline_stage import (
     settled,
     shown_view,
 )
-from ui.timeline.boxes import BubbleBox, GapBox, Part
+from ui.timeline.boxes import BubbleBox
+from ui.timeline.cards import CardBox
+from ui.timeline.parts import Part
 from ui.timeline.rows import message_key, message_of, row_key
 from ui.timeline.view import TimelineView
 
@@ -97,7 +99,7 @@ def text_point(view: TimelineView, shown: MessageView, index: int) -> QPoint:
 def part_point(view: TimelineView, part: Part) -> QPoint:
     for placed in view.scene.placed:
         box = view.scene.box(placed.row)
-        for found, rect in box.parts if isinstance(box, BubbleBox | GapBox) else ():
+        for found, rect in box.parts if isinstance(box, BubbleBox | CardBox) else ():
             if found is part:
                 return rect.translated(0, placed.y).center().toPoint()
     raise AssertionError(part)
