@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
 
 from engine.api import MAX_TEXT_BYTES
 from engine.core.errors import StorageError
-from engine.core.types import DeliveryState
-from engine.events import DeliveryView, MessageKind, TypingChanged
+from engine.core.types import DeliveryState, UnixMs
+from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
 from tests.ui.driving import Key, heard, play, stage, turn, until
-from tests.ui.scripted_engine import ScriptedEngine, member
+from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from ui.list.preview import preview_of
 from ui.window.composer import MAX_PASTE_CHARACTERS
 
@@ -320,6 +320,41 @@ def test_missing_messages_can_be_fetched_and_a_failure_offers_to_try_again() -> 
             row.act.click()
             await until(lambda: engine.called("fetch_missing") == [group])
             await until(lambda: it.window.notices.notices() == ())
+
+    play(scenario)
+
+
+def test_what_is_held_aside_is_shown_and_leaves_also_when_opened_later() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Book Circle")
+        one = replace(engine.row(group, member("Maya"), "from the future"), held=True)
+        section = HeldView(
+            conversation_id=group,
+            messages=(one,),
+            total=1,
+            next_due_ms=UnixMs(START_MS),
+            clocks=(
+                ClockView(
+                    participant_id=one.sender_id, name="Maya", is_self=False, ahead_ms=10_800_000
+                ),
+            ),
+            own_behind_ms=0,
+        )
+        async with stage(engine) as it:
+
+            def shown() -> list[str]:
+                timeline = it.window.pane.timeline
+                return [timeline.spoken_words(row) for row in timeline.spoken_rows()]
+
+            it.window.open_conversation(other)
+            engine.set_held(group, section)
+            assert not any("Held" in words for words in shown())
+            it.window.open_conversation(group)
+            await until(lambda: any("Held: Maya's clock is 3 h ahead" in w for w in shown()))
+            assert any(words.startswith("Maya, from the future, says") for words in shown())
+            engine.set_held(group, None)
+            assert not any("Held" in words for words in shown())
 
     play(scenario)
 

@@ -10,6 +10,7 @@ from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     application,
     chatter,
+    colours,
     conversation,
     delivery,
     gap,
@@ -25,12 +26,6 @@ from ui.timeline.rows import message_key
 from ui.timeline.view import TimelineView
 
 pytestmark = pytest.mark.usefixtures("qapp")
-
-
-def colours(view: TimelineView) -> set[int]:
-    """The colours of all pixels, as Qt's RGB values."""
-    image = view.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
-    return set(memoryview(image.constBits()).cast("I"))
 
 
 def test_it_opens_at_the_newest_and_draws_ones_own_on_the_right() -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import qasync
 from PySide6.QtCore import QCoreApplication, QEvent, SignalInstance
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.api import Page
@@ -274,3 +275,9 @@ def places(view: TimelineView) -> dict[MessageId, float]:
         for placed in view.scene.placed
         if (shown := message_of(placed.row)) is not None
     }
+
+
+def colours(view: TimelineView) -> set[int]:
+    """The colours of all pixels, as Qt's RGB values."""
+    image = view.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    return set(memoryview(image.constBits()).cast("I"))
