@@ -24,6 +24,10 @@ class MessageKind(StrEnum):
     CREATED = "created"
     JOINED = "joined"
     LEFT = "left"
+    ASKED = "asked"
+    """Asked to talk one to one, the first row of a pair."""
+    ACCEPTED = "accepted"
+    DECLINED = "declined"
     UNSUPPORTED = "unsupported"
     """Content of a newer version: shown as such, never dropped."""
 

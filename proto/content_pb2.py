@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13proto/content.proto\x12\x10\x63\x61userie.content\"\xcf\x03\n\x07\x43ontent\x12\x13\n\x0binstance_id\x18\x01 \x01(\x0c\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x13\n\x0bprevious_id\x18\x03 \x01(\t\x12\r\n\x05nonce\x18\x04 \x01(\x0c\x12\x0f\n\x07sent_ms\x18\x05 \x01(\x04\x12&\n\x04text\x18\n \x01(\x0b\x32\x16.causerie.content.TextH\x00\x12,\n\x07\x63reated\x18\x0b \x01(\x0b\x32\x19.causerie.content.CreatedH\x00\x12&\n\x04join\x18\x0c \x01(\x0b\x32\x16.causerie.content.JoinH\x00\x12(\n\x05leave\x18\r \x01(\x0b\x32\x17.causerie.content.LeaveH\x00\x12.\n\x08reaction\x18\x0e \x01(\x0b\x32\x1a.causerie.content.ReactionH\x00\x12&\n\x04\x65\x64it\x18\x0f \x01(\x0b\x32\x16.causerie.content.EditH\x00\x12\x32\n\nretraction\x18\x10 \x01(\x0b\x32\x1c.causerie.content.RetractionH\x00\x12,\n\x07profile\x18\x11 \x01(\x0b\x32\x19.causerie.content.ProfileH\x00\x42\x06\n\x04\x62ody\"8\n\x04Text\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08reply_to\x18\x02 \x01(\t\x12\x10\n\x08mentions\x18\x03 \x03(\t\"\x17\n\x07\x43reated\x12\x0c\n\x04name\x18\x01 \x01(\t\"f\n\x04Join\x12\x12\n\npublic_key\x18\x01 \x01(\x0c\x12\x16\n\x0e\x65ncryption_key\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tjoined_ms\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"\x07\n\x05Leave\"=\n\x08Reaction\x12\x11\n\ttarget_id\x18\x01 \x01(\t\x12\r\n\x05\x65moji\x18\x02 \x01(\t\x12\x0f\n\x07removed\x18\x03 \x01(\x08\"?\n\x04\x45\x64it\x12\x11\n\ttarget_id\x18\x01 \x01(\t\x12$\n\x04text\x18\x02 \x01(\x0b\x32\x16.causerie.content.Text\"\x1f\n\nRetraction\x12\x11\n\ttarget_id\x18\x01 \x01(\t\"\x17\n\x07Profile\x12\x0c\n\x04name\x18\x01 \x01(\t\"?\n\tEphemeral\x12*\n\x06typing\x18\x01 \x01(\x0b\x32\x18.causerie.content.TypingH\x00\x42\x06\n\x04\x62ody\"\x18\n\x06Typing\x12\x0e\n\x06\x61\x63tive\x18\x01 \x01(\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13proto/content.proto\x12\x10\x63\x61userie.content\"\x9d\x05\n\x07\x43ontent\x12\x13\n\x0binstance_id\x18\x01 \x01(\x0c\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x13\n\x0bprevious_id\x18\x03 \x01(\t\x12\r\n\x05nonce\x18\x04 \x01(\x0c\x12\x0f\n\x07sent_ms\x18\x05 \x01(\x04\x12\x19\n\x11lamport_timestamp\x18\x06 \x01(\x04\x12&\n\x04text\x18\n \x01(\x0b\x32\x16.causerie.content.TextH\x00\x12,\n\x07\x63reated\x18\x0b \x01(\x0b\x32\x19.causerie.content.CreatedH\x00\x12&\n\x04join\x18\x0c \x01(\x0b\x32\x16.causerie.content.JoinH\x00\x12(\n\x05leave\x18\r \x01(\x0b\x32\x17.causerie.content.LeaveH\x00\x12.\n\x08reaction\x18\x0e \x01(\x0b\x32\x1a.causerie.content.ReactionH\x00\x12&\n\x04\x65\x64it\x18\x0f \x01(\x0b\x32\x16.causerie.content.EditH\x00\x12\x32\n\nretraction\x18\x10 \x01(\x0b\x32\x1c.causerie.content.RetractionH\x00\x12,\n\x07profile\x18\x11 \x01(\x0b\x32\x19.causerie.content.ProfileH\x00\x12;\n\x0f\x63ontact_request\x18\x12 \x01(\x0b\x32 .causerie.content.ContactRequestH\x00\x12\x39\n\x0e\x63ontact_answer\x18\x13 \x01(\x0b\x32\x1f.causerie.content.ContactAnswerH\x00\x12\x39\n\x0eprofile_update\x18\x14 \x01(\x0b\x32\x1f.causerie.content.ProfileUpdateH\x00\x42\x06\n\x04\x62ody\"8\n\x04Text\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08reply_to\x18\x02 \x01(\t\x12\x10\n\x08mentions\x18\x03 \x03(\t\"\x17\n\x07\x43reated\x12\x0c\n\x04name\x18\x01 \x01(\t\"f\n\x04Join\x12\x12\n\npublic_key\x18\x01 \x01(\x0c\x12\x16\n\x0e\x65ncryption_key\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tjoined_ms\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"\x07\n\x05Leave\"=\n\x08Reaction\x12\x11\n\ttarget_id\x18\x01 \x01(\t\x12\r\n\x05\x65moji\x18\x02 \x01(\t\x12\x0f\n\x07removed\x18\x03 \x01(\x08\"?\n\x04\x45\x64it\x12\x11\n\ttarget_id\x18\x01 \x01(\t\x12$\n\x04text\x18\x02 \x01(\x0b\x32\x16.causerie.content.Text\"\x1f\n\nRetraction\x12\x11\n\ttarget_id\x18\x01 \x01(\t\"\x17\n\x07Profile\x12\x0c\n\x04name\x18\x01 \x01(\t\"/\n\x0e\x43ontactRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07picture\x18\x02 \x01(\x0c\"@\n\rContactAnswer\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07picture\x18\x03 \x01(\x0c\".\n\rProfileUpdate\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07picture\x18\x02 \x01(\x0c\"o\n\tEphemeral\x12*\n\x06typing\x18\x01 \x01(\x0b\x32\x18.causerie.content.TypingH\x00\x12.\n\x08presence\x18\x02 \x01(\x0b\x32\x1a.causerie.content.PresenceH\x00\x42\x06\n\x04\x62ody\"\x18\n\x06Typing\x12\x0e\n\x06\x61\x63tive\x18\x01 \x01(\x08\"!\n\x08Presence\x12\x15\n\ranswer_wanted\x18\x01 \x01(\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,25 +32,33 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'proto.content_pb2', _global
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CONTENT']._serialized_start=42
-  _globals['_CONTENT']._serialized_end=505
-  _globals['_TEXT']._serialized_start=507
-  _globals['_TEXT']._serialized_end=563
-  _globals['_CREATED']._serialized_start=565
-  _globals['_CREATED']._serialized_end=588
-  _globals['_JOIN']._serialized_start=590
-  _globals['_JOIN']._serialized_end=692
-  _globals['_LEAVE']._serialized_start=694
-  _globals['_LEAVE']._serialized_end=701
-  _globals['_REACTION']._serialized_start=703
-  _globals['_REACTION']._serialized_end=764
-  _globals['_EDIT']._serialized_start=766
-  _globals['_EDIT']._serialized_end=829
-  _globals['_RETRACTION']._serialized_start=831
-  _globals['_RETRACTION']._serialized_end=862
-  _globals['_PROFILE']._serialized_start=864
-  _globals['_PROFILE']._serialized_end=887
-  _globals['_EPHEMERAL']._serialized_start=889
-  _globals['_EPHEMERAL']._serialized_end=952
-  _globals['_TYPING']._serialized_start=954
-  _globals['_TYPING']._serialized_end=978
+  _globals['_CONTENT']._serialized_end=711
+  _globals['_TEXT']._serialized_start=713
+  _globals['_TEXT']._serialized_end=769
+  _globals['_CREATED']._serialized_start=771
+  _globals['_CREATED']._serialized_end=794
+  _globals['_JOIN']._serialized_start=796
+  _globals['_JOIN']._serialized_end=898
+  _globals['_LEAVE']._serialized_start=900
+  _globals['_LEAVE']._serialized_end=907
+  _globals['_REACTION']._serialized_start=909
+  _globals['_REACTION']._serialized_end=970
+  _globals['_EDIT']._serialized_start=972
+  _globals['_EDIT']._serialized_end=1035
+  _globals['_RETRACTION']._serialized_start=1037
+  _globals['_RETRACTION']._serialized_end=1068
+  _globals['_PROFILE']._serialized_start=1070
+  _globals['_PROFILE']._serialized_end=1093
+  _globals['_CONTACTREQUEST']._serialized_start=1095
+  _globals['_CONTACTREQUEST']._serialized_end=1142
+  _globals['_CONTACTANSWER']._serialized_start=1144
+  _globals['_CONTACTANSWER']._serialized_end=1208
+  _globals['_PROFILEUPDATE']._serialized_start=1210
+  _globals['_PROFILEUPDATE']._serialized_end=1256
+  _globals['_EPHEMERAL']._serialized_start=1258
+  _globals['_EPHEMERAL']._serialized_end=1369
+  _globals['_TYPING']._serialized_start=1371
+  _globals['_TYPING']._serialized_end=1395
+  _globals['_PRESENCE']._serialized_start=1397
+  _globals['_PRESENCE']._serialized_end=1430
 # @@protoc_insertion_point(module_scope)

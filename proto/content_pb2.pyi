@@ -31,6 +31,7 @@ class Content(_message.Message):
     PREVIOUS_ID_FIELD_NUMBER: _builtins.int
     NONCE_FIELD_NUMBER: _builtins.int
     SENT_MS_FIELD_NUMBER: _builtins.int
+    LAMPORT_TIMESTAMP_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     JOIN_FIELD_NUMBER: _builtins.int
@@ -39,6 +40,9 @@ class Content(_message.Message):
     EDIT_FIELD_NUMBER: _builtins.int
     RETRACTION_FIELD_NUMBER: _builtins.int
     PROFILE_FIELD_NUMBER: _builtins.int
+    CONTACT_REQUEST_FIELD_NUMBER: _builtins.int
+    CONTACT_ANSWER_FIELD_NUMBER: _builtins.int
+    PROFILE_UPDATE_FIELD_NUMBER: _builtins.int
     instance_id: _builtins.bytes
     """16 random bytes per profile start from a backup"""
     sequence: _builtins.int
@@ -49,6 +53,8 @@ class Content(_message.Message):
     """16 random bytes"""
     sent_ms: _builtins.int
     """the author's clock, Unix milliseconds"""
+    lamport_timestamp: _builtins.int
+    """one to one only; in a group SDS carries it"""
     @_builtins.property
     def text(self) -> Global___Text: ...
     @_builtins.property
@@ -65,6 +71,14 @@ class Content(_message.Message):
     def retraction(self) -> Global___Retraction: ...
     @_builtins.property
     def profile(self) -> Global___Profile: ...
+    @_builtins.property
+    def contact_request(self) -> Global___ContactRequest:
+        """this and the next two: one to one only"""
+
+    @_builtins.property
+    def contact_answer(self) -> Global___ContactAnswer: ...
+    @_builtins.property
+    def profile_update(self) -> Global___ProfileUpdate: ...
     def __init__(
         self,
         *,
@@ -73,6 +87,7 @@ class Content(_message.Message):
         previous_id: _builtins.str = ...,
         nonce: _builtins.bytes = ...,
         sent_ms: _builtins.int = ...,
+        lamport_timestamp: _builtins.int = ...,
         text: Global___Text | None = ...,
         created: Global___Created | None = ...,
         join: Global___Join | None = ...,
@@ -81,12 +96,15 @@ class Content(_message.Message):
         edit: Global___Edit | None = ...,
         retraction: Global___Retraction | None = ...,
         profile: Global___Profile | None = ...,
+        contact_request: Global___ContactRequest | None = ...,
+        contact_answer: Global___ContactAnswer | None = ...,
+        profile_update: Global___ProfileUpdate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "created", b"created", "edit", b"edit", "join", b"join", "leave", b"leave", "profile", b"profile", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "created", b"created", "edit", b"edit", "instance_id", b"instance_id", "join", b"join", "leave", b"leave", "nonce", b"nonce", "previous_id", b"previous_id", "profile", b"profile", "reaction", b"reaction", "retraction", b"retraction", "sent_ms", b"sent_ms", "sequence", b"sequence", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "instance_id", b"instance_id", "join", b"join", "lamport_timestamp", b"lamport_timestamp", "leave", b"leave", "nonce", b"nonce", "previous_id", b"previous_id", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "sent_ms", b"sent_ms", "sequence", b"sequence", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 
@@ -278,24 +296,102 @@ class Profile(_message.Message):
 Global___Profile: _TypeAlias = Profile  # noqa: Y015
 
 @_typing.final
+class ContactRequest(_message.Message):
+    """A picture is PNG or JPEG of at most 24 KiB, or empty."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    picture: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        picture: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "picture", b"picture"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContactRequest: _TypeAlias = ContactRequest  # noqa: Y015
+
+@_typing.final
+class ContactAnswer(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCEPTED_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
+    accepted: _builtins.bool
+    name: _builtins.str
+    """who declines says nothing about themselves"""
+    picture: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        accepted: _builtins.bool = ...,
+        name: _builtins.str = ...,
+        picture: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "name", b"name", "picture", b"picture"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContactAnswer: _TypeAlias = ContactAnswer  # noqa: Y015
+
+@_typing.final
+class ProfileUpdate(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PICTURE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    picture: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        picture: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "picture", b"picture"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProfileUpdate: _TypeAlias = ProfileUpdate  # noqa: Y015
+
+@_typing.final
 class Ephemeral(_message.Message):
     """What an ephemeral message's `content` holds: never stored.  The signed time is the envelope's."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TYPING_FIELD_NUMBER: _builtins.int
+    PRESENCE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def typing(self) -> Global___Typing: ...
+    @_builtins.property
+    def presence(self) -> Global___Presence:
+        """one to one only"""
+
     def __init__(
         self,
         *,
         typing: Global___Typing | None = ...,
+        presence: Global___Presence | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "typing", b"typing"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "presence", b"presence", "typing", b"typing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "typing", b"typing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "presence", b"presence", "typing", b"typing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["typing"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["typing", "presence"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 
@@ -319,3 +415,22 @@ class Typing(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Typing: _TypeAlias = Typing  # noqa: Y015
+
+@_typing.final
+class Presence(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ANSWER_WANTED_FIELD_NUMBER: _builtins.int
+    answer_wanted: _builtins.bool
+    def __init__(
+        self,
+        *,
+        answer_wanted: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_wanted", b"answer_wanted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Presence: _TypeAlias = Presence  # noqa: Y015

@@ -72,9 +72,7 @@ def present_members(conversation: ConversationView) -> tuple[MemberView, ...]:
 
 
 def is_group(conversation: ConversationView) -> bool:
-    """Every conversation is a group so far; pairs will say so themselves."""
-    del conversation
-    return True
+    return conversation.contact is None
 
 
 def members_line(conversation: ConversationView, *, short: bool = False) -> str:
@@ -94,17 +92,24 @@ def kind_words(message: MessageView) -> str:
     who = "You" if message.is_own else one_line(message.sender_name, 40)
     match message.kind:
         case MessageKind.TEXT:
-            return one_line(message.text)
+            words = one_line(message.text)
         case MessageKind.CREATED:
-            return f"{who} started this group"
+            words = f"{who} started this group"
         case MessageKind.JOINED:
-            return f"{who} joined"
+            words = f"{who} joined"
         case MessageKind.LEFT:
-            return f"{who} left"
+            words = f"{who} left"
+        case MessageKind.ASKED:
+            words = f"{who} asked to talk"
+        case MessageKind.ACCEPTED:
+            words = f"{who} accepted"
+        case MessageKind.DECLINED:
+            words = f"{who} declined"
         case MessageKind.UNSUPPORTED:
-            return "A message that needs a newer version"
+            words = "A message that needs a newer version"
         case _:
             assert_never(message.kind)
+    return words
 
 
 def shown_level(connection: ConnectionView) -> ConnectionLevel:

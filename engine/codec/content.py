@@ -2,7 +2,10 @@
 
 Decoding raises ``RemoteProtocolError`` with the reason for anything out of bounds.  A kind of body
 that this version does not know decodes to ``Unsupported``, so that it is shown and never dropped.
-It refuses to know channels, members and signatures; a decoded ``Join`` has not been verified.
+Groups and pairs share the form, not the kinds: what belongs to the other of the two is not even
+looked into and ``Unsupported``, too, so that all members, whatever their version, judge the same
+bytes alike.  It refuses to know channels, members and signatures; a decoded ``Join`` has not been
+verified.
 """
 
 from typing import assert_never
@@ -18,14 +21,19 @@ from engine.core.content import (
     MAX_TEXT_BYTES,
     NONCE_BYTES,
     Body,
+    ContactAnswer,
+    ContactRequest,
     Content,
     Created,
     EphemeralContent,
     Join,
     Leave,
+    Presence,
+    ProfileUpdate,
     Text,
     Typing,
     Unsupported,
+    check_picture,
     clean_name,
 )
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
@@ -39,7 +47,10 @@ _HEX = frozenset("0123456789abcdef")
 
 
 def encode_content(content: Content) -> bytes:
-    """Raises LocalProtocolError for what no receiver would accept."""
+    """Of a group (``lamport_timestamp`` 0) or of a pair.
+
+    Raises LocalProtocolError for what no receiver there would accept or understand.
+    """
     try:
         wire = content_pb2.Content(
             instance_id=content.author.instance_id,
@@ -47,60 +58,72 @@ def encode_content(content: Content) -> bytes:
             previous_id=content.previous_id or "",
             nonce=content.nonce,
             sent_ms=content.sent_ms,
+            lamport_timestamp=content.lamport_timestamp,
         )
         _encode_body(wire, content.body)
         encoded = wire.SerializeToString(deterministic=True)
-        decode_content(encoded)
+        is_of_pair = content.lamport_timestamp or isinstance(
+            content.body, ContactRequest | ContactAnswer | ProfileUpdate
+        )
+        read = decode_pair_content(encoded) if is_of_pair else decode_content(encoded)
     except (DecodeError, RemoteProtocolError, ValueError) as error:
         raise LocalProtocolError(f"content that nobody would accept: {error}") from error
+    if isinstance(read.body, Unsupported):
+        raise LocalProtocolError("content of a group in a pair")
     return encoded
 
 
 def decode_content(content: bytes) -> Content:
-    """Raises RemoteProtocolError."""
-    if len(content) > MAX_CONTENT_BYTES:
-        raise RemoteProtocolError("content_oversized")
-    try:
-        wire = content_pb2.Content.FromString(content)
-    except DecodeError as error:
-        raise RemoteProtocolError("content_malformed") from error
-    if len(wire.instance_id) != INSTANCE_ID_BYTES:
-        raise RemoteProtocolError("content_bad_instance_id")
-    if len(wire.nonce) != NONCE_BYTES:
-        raise RemoteProtocolError("content_bad_nonce")
-    if not 1 <= wire.sequence <= MAX_SAFE_INTEGER:
-        raise RemoteProtocolError("content_bad_sequence")
-    if wire.sent_ms > MAX_SAFE_INTEGER:
-        raise RemoteProtocolError("content_bad_time")
-    return Content(
-        author=AuthorSequence(
-            instance_id=InstanceId(wire.instance_id),
-            sequence=wire.sequence,
-        ),
-        previous_id=_message_id(wire.previous_id),
-        nonce=wire.nonce,
-        sent_ms=UnixMs(wire.sent_ms),
-        body=_decode_body(wire),
-    )
+    """Of a group.  Raises RemoteProtocolError."""
+    wire = _parse(content)
+    return _content(wire, _decode_group_body(wire), lamport_timestamp=0)
+
+
+def decode_pair_content(content: bytes) -> Content:
+    """Of a pair.  Raises RemoteProtocolError."""
+    wire = _parse(content)
+    if wire.lamport_timestamp > MAX_SAFE_INTEGER:
+        raise RemoteProtocolError("content_bad_lamport_timestamp")
+    return _content(wire, _decode_pair_body(wire), lamport_timestamp=wire.lamport_timestamp)
 
 
 def encode_ephemeral(content: EphemeralContent) -> bytes:
-    return content_pb2.Ephemeral(
-        typing=content_pb2.Typing(active=content.active)
-    ).SerializeToString(deterministic=True)
+    wire = content_pb2.Ephemeral()
+    match content:
+        case Typing():
+            wire.typing.active = content.active
+            wire.typing.SetInParent()
+        case Presence():
+            wire.presence.answer_wanted = content.answer_wanted
+            wire.presence.SetInParent()
+        case _:
+            assert_never(content)
+    return wire.SerializeToString(deterministic=True)
 
 
-def decode_ephemeral(content: bytes) -> EphemeralContent:
-    """Raises RemoteProtocolError, also for kinds of a newer version: they may be dropped."""
+def decode_ephemeral(content: bytes) -> Typing:
+    """Of a group.  Raises RemoteProtocolError, also for other kinds: they may be dropped."""
+    said = decode_pair_ephemeral(content)
+    if not isinstance(said, Typing):
+        raise RemoteProtocolError("ephemeral_unsupported")
+    return said
+
+
+def decode_pair_ephemeral(content: bytes) -> EphemeralContent:
+    """Of a pair.  Raises RemoteProtocolError, also for kinds of a newer version."""
     if len(content) > MAX_EPHEMERAL_BYTES:
         raise RemoteProtocolError("ephemeral_oversized")
     try:
         wire = content_pb2.Ephemeral.FromString(content)
     except DecodeError as error:
         raise RemoteProtocolError("ephemeral_malformed") from error
-    if wire.WhichOneof("body") != "typing":
-        raise RemoteProtocolError("ephemeral_unsupported")
-    return Typing(active=wire.typing.active)
+    match wire.WhichOneof("body"):
+        case "typing":
+            return Typing(active=wire.typing.active)
+        case "presence":
+            return Presence(answer_wanted=wire.presence.answer_wanted)
+        case _:
+            raise RemoteProtocolError("ephemeral_unsupported")
 
 
 def _encode_body(wire: content_pb2.Content, body: Body) -> None:
@@ -115,29 +138,100 @@ def _encode_body(wire: content_pb2.Content, body: Body) -> None:
             wire.join.ParseFromString(body.statement)
         case Leave():
             wire.leave.SetInParent()
+        case ContactRequest():
+            wire.contact_request.name = clean_name(body.name)
+            wire.contact_request.picture = body.picture
+        case ContactAnswer():
+            _encode_answer(wire.contact_answer, body)
+        case ProfileUpdate():
+            wire.profile_update.name = clean_name(body.name)
+            wire.profile_update.picture = body.picture
         case Unsupported():
             raise LocalProtocolError("what we do not understand we cannot say")
         case _:
             assert_never(body)
 
 
-def _decode_body(wire: content_pb2.Content) -> Body:
+def _encode_answer(wire: content_pb2.ContactAnswer, answer: ContactAnswer) -> None:
+    wire.SetInParent()
+    if answer.accepted:
+        wire.accepted = True
+        wire.name = clean_name(answer.name)
+        wire.picture = answer.picture
+    elif answer.name or answer.picture:
+        raise LocalProtocolError("who declines says nothing about themselves")
+
+
+def _parse(content: bytes) -> content_pb2.Content:
+    """What groups and pairs have in common: size and shape, and who the author is."""
+    if len(content) > MAX_CONTENT_BYTES:
+        raise RemoteProtocolError("content_oversized")
+    try:
+        wire = content_pb2.Content.FromString(content)
+    except DecodeError as error:
+        raise RemoteProtocolError("content_malformed") from error
+    if len(wire.instance_id) != INSTANCE_ID_BYTES:
+        raise RemoteProtocolError("content_bad_instance_id")
+    if len(wire.nonce) != NONCE_BYTES:
+        raise RemoteProtocolError("content_bad_nonce")
+    if not 1 <= wire.sequence <= MAX_SAFE_INTEGER:
+        raise RemoteProtocolError("content_bad_sequence")
+    if wire.sent_ms > MAX_SAFE_INTEGER:
+        raise RemoteProtocolError("content_bad_time")
+    return wire
+
+
+def _content(wire: content_pb2.Content, body: Body, *, lamport_timestamp: int) -> Content:
+    return Content(
+        author=AuthorSequence(
+            instance_id=InstanceId(wire.instance_id),
+            sequence=wire.sequence,
+        ),
+        previous_id=_message_id(wire.previous_id),
+        nonce=wire.nonce,
+        sent_ms=UnixMs(wire.sent_ms),
+        body=body,
+        lamport_timestamp=lamport_timestamp,
+    )
+
+
+def _decode_group_body(wire: content_pb2.Content) -> Body:
     match wire.WhichOneof("body"):
         case "text":
             return _decode_text(wire.text)
         case "created":
-            try:
-                return Created(name=clean_name(wire.created.name))
-            except ValueError as error:
-                raise RemoteProtocolError("content_bad_name") from error
+            return Created(name=_name(wire.created.name))
         case "join":
             return decode_join(wire.join.SerializeToString(deterministic=True))
         case "leave":
             return Leave()
-        case None:
-            return Unsupported()
-        case known:
-            return Unsupported(kind=known)
+        case other:
+            return _unsupported(other)
+
+
+def _decode_pair_body(wire: content_pb2.Content) -> Body:
+    match wire.WhichOneof("body"):
+        case "text":
+            return _decode_text(wire.text)
+        case "contact_request":
+            request = wire.contact_request
+            return ContactRequest(name=_name(request.name), picture=_picture(request.picture))
+        case "contact_answer":
+            answer = wire.contact_answer
+            if not answer.accepted:
+                return ContactAnswer(accepted=False)
+            return ContactAnswer(
+                accepted=True, name=_name(answer.name), picture=_picture(answer.picture)
+            )
+        case "profile_update":
+            update = wire.profile_update
+            return ProfileUpdate(name=_name(update.name), picture=_picture(update.picture))
+        case other:
+            return _unsupported(other)
+
+
+def _unsupported(kind: str | None) -> Unsupported:
+    return Unsupported() if kind is None else Unsupported(kind=kind)
 
 
 def _decode_text(wire: content_pb2.Text) -> Text:
@@ -154,6 +248,21 @@ def _decode_text(wire: content_pb2.Text) -> Text:
         reply_to=_message_id(wire.reply_to),
         mentions=tuple(ParticipantId(mention) for mention in wire.mentions),
     )
+
+
+def _name(name: str) -> str:
+    try:
+        return clean_name(name)
+    except ValueError as error:
+        raise RemoteProtocolError("content_bad_name") from error
+
+
+def _picture(picture: bytes) -> bytes:
+    try:
+        check_picture(picture)
+    except ValueError as error:
+        raise RemoteProtocolError("content_bad_picture") from error
+    return picture
 
 
 def _message_id(text: str) -> MessageId | None:

@@ -1,14 +1,16 @@
-"""What an SDS message's content says in our own channels: one thing that a person said or did.
+"""What a message's content says, in a group or one to one: one thing that a person said or did.
 
-SDS treats content as opaque bytes; these are the types behind them (``proto/content.proto``), with
-the bounds that both the author and every receiver hold them to.  Author sequence, previous id and
-nonce are part of every content: they make message ids unique, show what somebody left out, and let
-holdings speak of ranges.  Nothing here knows bytes, signatures or who may say what.
+SDS and MVDS treat content as opaque bytes; these are the types behind them
+(``proto/content.proto``), with the bounds that both the author and every receiver hold them to.
+Author sequence, previous id and nonce are part of every content: they make message ids unique, show
+what somebody left out, and let holdings speak of ranges.  Nothing here knows bytes, signatures or
+who may say what.
 """
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
 
 MAX_TEXT_BYTES = 64 * 1024
@@ -17,6 +19,8 @@ MAX_MENTIONS = 64
 MAX_MESSAGE_ID_BYTES = 128
 NONCE_BYTES = 16
 INSTANCE_ID_BYTES = 16
+_PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
+_JPEG_MAGIC = b"\xff\xd8\xff"
 MAX_SAFE_INTEGER = 2**53 - 1
 """Largest number of milliseconds or sequence that every peer can hold exactly."""
 
@@ -90,7 +94,35 @@ class Unsupported:
     kind: str = "unknown"
 
 
-Body: TypeAlias = Text | Created | Join | Leave | Unsupported
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactRequest:
+    """The author asks to talk one to one.  ``picture`` is PNG or JPEG, b"" if there is none."""
+
+    name: str
+    picture: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactAnswer:
+    """What somebody who was asked says.  Who declines says nothing about themselves: no name."""
+
+    accepted: bool
+    name: str = ""
+    picture: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileUpdate:
+    """The author's name and picture from now on, told to somebody whom they talk to one to one."""
+
+    name: str
+    picture: bytes = field(default=b"", repr=False)
+
+
+Body: TypeAlias = (
+    Text | Created | Join | Leave | ContactRequest | ContactAnswer | ProfileUpdate | Unsupported
+)
+"""Of a group: the first four.  Of a pair: Text and the three about contacts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +133,8 @@ class Content:
     nonce: bytes
     sent_ms: UnixMs
     body: Body
+    lamport_timestamp: int = 0
+    """Of one-to-one content; 0 in a group, where SDS carries it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +142,15 @@ class Typing:
     active: bool
 
 
-EphemeralContent: TypeAlias = Typing
-"""What an ephemeral message says; a union once there is a second kind."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presence:
+    """The author is there now; ``answer_wanted`` asks whether the other is, too."""
+
+    answer_wanted: bool
+
+
+EphemeralContent: TypeAlias = Typing | Presence
+"""What an ephemeral message says; a presence only one to one."""
 
 
 def clean_name(name: str) -> str:
@@ -125,3 +166,14 @@ def clean_name(name: str) -> str:
     if len(cleaned) > MAX_NAME_CHARACTERS:
         raise ValueError(f"the name is longer than {MAX_NAME_CHARACTERS} characters")
     return cleaned
+
+
+def check_picture(picture: bytes) -> None:
+    """Raises ValueError unless it is empty, or PNG or JPEG by its first bytes and small enough.
+
+    What is behind the first bytes is for whoever decodes it, with limits of its own.
+    """
+    if len(picture) > MAX_PICTURE_BYTES:
+        raise ValueError(f"the picture is larger than {MAX_PICTURE_BYTES} bytes")
+    if picture and not picture.startswith((_PNG_MAGIC, _JPEG_MAGIC)):
+        raise ValueError("the picture is neither PNG nor JPEG")

@@ -1,16 +1,34 @@
-"""An SDS message and its content → the row that a timeline shows.
+"""A message's content → the row that a timeline shows.
 
 Spans are found once, here, when a row is stored, never while painting.
 """
 
 from typing import assert_never
 
-from engine.core.content import Content, Created, Join, Leave, Text, Unsupported
+from engine.core.content import (
+    Body,
+    ContactAnswer,
+    ContactRequest,
+    Content,
+    Created,
+    Join,
+    Leave,
+    ProfileUpdate,
+    Text,
+    Unsupported,
+)
+from engine.core.errors import LocalProtocolError
 from engine.core.ports import MessageRecord, SpanRecord
 from engine.core.text_spans import find_spans
 from engine.core.types import ConversationId, ParticipantId, Position, UnixMs
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
+ASKED, ACCEPTED, DECLINED = "asked", "accepted", "declined"
+
+
+def makes_row(body: Body) -> bool:
+    """Whether a timeline shows it; ``row_of`` takes nothing else."""
+    return not isinstance(body, ProfileUpdate)
 
 
 def row_of(  # noqa: PLR0913 - one keyword per fact of the row
@@ -24,6 +42,7 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     waiting: bool = False,
     late: bool = False,
 ) -> MessageRecord:
+    """Raises LocalProtocolError for content that makes no row."""
     kind, text = _kind_and_text(content)
     spans: tuple[SpanRecord, ...] = find_spans(text) if kind == TEXT else ()
     return MessageRecord(
@@ -52,7 +71,17 @@ def _kind_and_text(content: Content) -> tuple[str, str]:
             return JOINED, body.name
         case Leave():
             return LEFT, ""
+        case ContactRequest() | ContactAnswer():
+            return _kind_of_contact(body), body.name
         case Unsupported():
             return UNSUPPORTED, body.kind
+        case ProfileUpdate():
+            raise LocalProtocolError("a profile update makes no row")
         case _:
             assert_never(body)
+
+
+def _kind_of_contact(body: ContactRequest | ContactAnswer) -> str:
+    if isinstance(body, ContactRequest):
+        return ASKED
+    return ACCEPTED if body.accepted else DECLINED

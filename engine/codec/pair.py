@@ -1,0 +1,118 @@
+"""``proto/pair.proto`` as bytes: the envelope of a pair, and what is under its seal.
+
+What one person sends another is one of two things: an MVDS payload, or an ephemeral content that
+MVDS never sees.  Which of them it is, is part of what was signed.  Every length is fixed or bounded
+here; unknown fields are skipped, as protobuf does.  It refuses to know keys: what a seal or a
+signature is worth is decided in ``engine.crypto.pair``.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from google.protobuf.message import DecodeError
+
+from engine.codec.content import MAX_EPHEMERAL_BYTES
+from engine.core.content import MAX_SAFE_INTEGER
+from engine.core.errors import RemoteProtocolError
+from engine.core.types import UnixMs
+from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
+from proto import pair_pb2
+
+VERSION = 1
+_KEY_BYTES = 32
+_SIGNATURE_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MvdsPart:
+    """An encoded MVDS payload, never empty."""
+
+    payload: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EphemeralPart:
+    """An encoded ephemeral content of 1 to MAX_EPHEMERAL_BYTES bytes."""
+
+    content: bytes = field(repr=False)
+
+
+PairBody: TypeAlias = MvdsPart | EphemeralPart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairPlaintext:
+    sender_public_key: bytes
+    sender_encryption_key: bytes
+    signed_ms: UnixMs
+    signature: bytes = field(repr=False)
+    body: PairBody
+
+
+def encode_pair_envelope(sealed: bytes) -> bytes:
+    return pair_pb2.PairEnvelope(version=VERSION, sealed=sealed).SerializeToString(
+        deterministic=True
+    )
+
+
+def decode_pair_envelope(payload: bytes) -> bytes:
+    """What is sealed, as received.
+
+    Raises RemoteProtocolError ``oversized``, ``malformed`` or ``unsupported_version``.
+    """
+    if len(payload) > MAX_WAKU_MESSAGE_BYTES:
+        raise RemoteProtocolError("oversized")
+    try:
+        wire = pair_pb2.PairEnvelope.FromString(payload)
+    except DecodeError as error:
+        raise RemoteProtocolError("malformed", "pair envelope") from error
+    if wire.version != VERSION:
+        raise RemoteProtocolError("unsupported_version")
+    if not wire.sealed:
+        raise RemoteProtocolError("malformed", "pair envelope")
+    return wire.sealed
+
+
+def encode_pair_plaintext(plaintext: PairPlaintext) -> bytes:
+    wire = pair_pb2.PairPlaintext(
+        sender_public_key=plaintext.sender_public_key,
+        sender_encryption_key=plaintext.sender_encryption_key,
+        signed_ms=plaintext.signed_ms,
+        signature=plaintext.signature,
+    )
+    if isinstance(plaintext.body, MvdsPart):
+        wire.mvds_payload = plaintext.body.payload
+    else:
+        wire.ephemeral = plaintext.body.content
+    return wire.SerializeToString(deterministic=True)
+
+
+def decode_pair_plaintext(plaintext: bytes) -> PairPlaintext:
+    """Shape only, no signature.
+
+    Raises RemoteProtocolError ``malformed``, ``empty`` or ``ephemeral_oversized``.
+    """
+    try:
+        wire = pair_pb2.PairPlaintext.FromString(plaintext)
+    except DecodeError as error:
+        raise RemoteProtocolError("malformed", "pair plaintext") from error
+    lengths = (len(wire.sender_public_key), len(wire.sender_encryption_key), len(wire.signature))
+    if lengths != (_KEY_BYTES, _KEY_BYTES, _SIGNATURE_BYTES) or wire.signed_ms > MAX_SAFE_INTEGER:
+        raise RemoteProtocolError("malformed", "pair plaintext")
+    return PairPlaintext(
+        sender_public_key=wire.sender_public_key,
+        sender_encryption_key=wire.sender_encryption_key,
+        signed_ms=UnixMs(wire.signed_ms),
+        signature=wire.signature,
+        body=_decode_body(wire),
+    )
+
+
+def _decode_body(wire: pair_pb2.PairPlaintext) -> PairBody:
+    if not wire.mvds_payload and not wire.ephemeral:
+        raise RemoteProtocolError("empty", "nothing in it, or of a kind that we do not know")
+    if wire.mvds_payload:
+        return MvdsPart(payload=wire.mvds_payload)
+    if len(wire.ephemeral) > MAX_EPHEMERAL_BYTES:
+        raise RemoteProtocolError("ephemeral_oversized")
+    return EphemeralPart(content=wire.ephemeral)

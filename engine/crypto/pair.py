@@ -1,0 +1,267 @@
+"""The sealed envelope of a pair: only one person can read it, and it proves who wrote it.
+
+HPKE (RFC 9180, base mode: X25519, HKDF-SHA256, AES-256-GCM) seals to the recipient, for whom the
+application-supplied ``info`` is made, too.  HPKE alone is anonymous: anybody could forge an
+acknowledgement.  So under the seal is an Ed25519 signature over (domain, sender's identity and
+encryption key, recipient's identity key, group id, time, kind, payload).  It fits one recipient,
+one pair, one direction and one kind only; whoever opens it can seal it again for nobody else.
+
+Checked in this order: size, version, seal, shape, who claims to have sent it, keys, signature.
+Nothing is parsed as MVDS or content before.  There is no forward secrecy here, and nothing against
+replay: MVDS delivers a message once, and who takes an ephemeral content looks at ``signed_ms``.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256, sha512
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from engine.codec.content import MAX_EPHEMERAL_BYTES
+from engine.codec.pair import (
+    VERSION,
+    EphemeralPart,
+    MvdsPart,
+    PairBody,
+    PairPlaintext,
+    decode_pair_envelope,
+    decode_pair_plaintext,
+    encode_pair_envelope,
+    encode_pair_plaintext,
+)
+from engine.codec.tuples import tuple_bytes
+from engine.core.errors import CryptoError, LocalProtocolError
+from engine.core.invite import conversation_id_of
+from engine.core.mvds.types import GroupId
+from engine.core.types import ContentTopic, ConversationId, ParticipantId, UnixMs
+from engine.crypto.identity import Identity, participant_id_of, verify
+from engine.crypto.keys import require_encryption_key, require_public_key
+from engine.crypto.sealed import MAX_ENVELOPE_BYTES
+
+__all__ = [
+    "EphemeralPart",
+    "MvdsPart",
+    "OpenedPair",
+    "PairBody",
+    "PairSeal",
+    "inbox_topic_of",
+    "open_from_anybody",
+    "pair_group_id",
+    "safety_number",
+]
+
+_PAIR_DOMAIN = "causerie/1/pair"
+_SEAL_DOMAIN = "causerie/1/pair-seal"
+_GROUP_DOMAIN = "causerie/1/pair-group"
+_TOPIC_DOMAIN = "causerie/1/pair-topic"
+_INBOX_DOMAIN = "causerie/1/inbox"
+_SAFETY_DOMAIN = "causerie/1/safety-number"
+_MVDS_KIND = "mvds"
+_EPHEMERAL_KIND = "ephemeral"
+_TOPIC_NAME_BYTES = 16
+_SAFETY_GROUPS = 12
+_BYTES_PER_GROUP = 5
+_DIGITS_PER_GROUP = 5
+_SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedPair:
+    """Proved to be written by ``sender_public_key`` for us; ``signed_ms`` is the sender's clock."""
+
+    sender_public_key: bytes
+    sender_encryption_key: bytes
+    """X25519, vouched for by the same signature."""
+    signed_ms: UnixMs
+    body: PairBody
+
+    @property
+    def sender_id(self) -> ParticipantId:
+        return participant_id_of(self.sender_public_key)
+
+
+class PairSeal:
+    """Our side of one pair.
+
+    Raises CryptoError if a key of the peer cannot be genuine, LocalProtocolError if it is our own.
+    """
+
+    def __init__(
+        self, identity: Identity, *, peer_public_key: bytes, peer_encryption_key: bytes
+    ) -> None:
+        require_public_key(peer_public_key)
+        require_encryption_key(peer_encryption_key)
+        self._identity = identity
+        self._peer_public_key = peer_public_key
+        self._peer_encryption_key = peer_encryption_key
+        self._seal_to = X25519PublicKey.from_public_bytes(peer_encryption_key)
+        self.group_id: GroupId = pair_group_id(identity.public_key, peer_public_key)
+        self.conversation_id: ConversationId = conversation_id_of(self.group_id)
+
+    @cached_property
+    def content_topic(self) -> ContentTopic:
+        """Where the pair meets: only the two can tell."""
+        own = X25519PrivateKey.from_private_bytes(self._identity.encryption_key)
+        name = HKDF(
+            algorithm=SHA256(),
+            length=_TOPIC_NAME_BYTES,
+            salt=None,
+            info=tuple_bytes(_TOPIC_DOMAIN, self.group_id),
+        ).derive(own.exchange(self._seal_to))
+        return _topic_named(name)
+
+    def seal(self, body: PairBody, *, signed_ms: UnixMs) -> bytes:
+        """A Waku payload, different at every call.
+
+        Raises LocalProtocolError for an empty or too large body and a time that no tuple holds.
+        """
+        _check_body(body)
+        to_sign = _signed_bytes(
+            self._identity.public_key,
+            self._identity.encryption_public_key,
+            self._peer_public_key,
+            signed_ms,
+            body,
+        )
+        plaintext = encode_pair_plaintext(
+            PairPlaintext(
+                sender_public_key=self._identity.public_key,
+                sender_encryption_key=self._identity.encryption_public_key,
+                signed_ms=signed_ms,
+                signature=self._identity.sign(to_sign),
+                body=body,
+            )
+        )
+        sealed = _SUITE.encrypt(plaintext, self._seal_to, _info_for(self._peer_public_key))
+        payload = encode_pair_envelope(sealed)
+        if len(payload) > MAX_ENVELOPE_BYTES:
+            raise LocalProtocolError(f"an envelope of {len(payload)} bytes is too large")
+        return payload
+
+    def open(self, payload: bytes) -> OpenedPair:
+        """As ``open_from_anybody``; also raises CryptoError ``forged_sender``.
+
+        So is called whatever is not the peer's, or names another encryption key than the peer's.
+        """
+        plaintext = _unseal(self._identity, payload)
+        claimed = (plaintext.sender_public_key, plaintext.sender_encryption_key)
+        if claimed != (self._peer_public_key, self._peer_encryption_key):
+            raise CryptoError("forged_sender")
+        return _verified(self._identity, plaintext)
+
+
+def open_from_anybody(identity: Identity, payload: bytes) -> OpenedPair:
+    """What came to our inbox: the sender is proved, but perhaps a stranger.
+
+    Raises RemoteProtocolError ``oversized``, ``malformed``, ``unsupported_version``, ``empty``,
+    ``ephemeral_oversized``; CryptoError ``bad_seal``, ``bad_public_key``, ``bad_encryption_key``,
+    ``small_order_key``, ``bad_signature``, and ``forged_sender`` if it claims to be from ourselves.
+    """
+    return _verified(identity, _unseal(identity, payload))
+
+
+def pair_group_id(a: bytes, b: bytes) -> GroupId:
+    """The MVDS group of two people, from their Ed25519 identity keys in any order, 32 bytes.
+
+    Raises LocalProtocolError if it is one and the same person.
+    """
+    return GroupId(sha256(tuple_bytes(_GROUP_DOMAIN, *_in_order(a, b))).digest())
+
+
+def inbox_topic_of(public_key: bytes) -> ContentTopic:
+    """Where somebody can be asked to talk: whoever has their identity key can tell."""
+    digest = sha256(tuple_bytes(_INBOX_DOMAIN, public_key)).digest()
+    return _topic_named(digest[:_TOPIC_NAME_BYTES])
+
+
+def safety_number(a: bytes, b: bytes) -> str:
+    """60 digits in 12 groups of 5 over both Ed25519 identity keys, in any order.
+
+    About 199 bits.  Raises LocalProtocolError if it is one and the same person.
+    """
+    digest = sha512(tuple_bytes(_SAFETY_DOMAIN, *_in_order(a, b))).digest()
+    groups = (
+        int.from_bytes(digest[start : start + _BYTES_PER_GROUP], "big") % 10**_DIGITS_PER_GROUP
+        for start in range(0, _SAFETY_GROUPS * _BYTES_PER_GROUP, _BYTES_PER_GROUP)
+    )
+    return " ".join(f"{group:0{_DIGITS_PER_GROUP}}" for group in groups)
+
+
+def _in_order(a: bytes, b: bytes) -> tuple[bytes, bytes]:
+    if a == b:
+        raise LocalProtocolError("a pair is two people")
+    return (a, b) if a < b else (b, a)
+
+
+def _check_body(body: PairBody) -> None:
+    carried = body.payload if isinstance(body, MvdsPart) else body.content
+    if not carried:
+        raise LocalProtocolError("an empty body")
+    if isinstance(body, EphemeralPart) and len(carried) > MAX_EPHEMERAL_BYTES:
+        raise LocalProtocolError(f"an ephemeral content of {len(carried)} bytes is too large")
+
+
+def _unseal(identity: Identity, payload: bytes) -> PairPlaintext:
+    sealed = decode_pair_envelope(payload)
+    own = X25519PrivateKey.from_private_bytes(identity.encryption_key)
+    try:
+        plaintext = _SUITE.decrypt(sealed, own, _info_for(identity.public_key))
+    except InvalidTag as error:
+        raise CryptoError("bad_seal") from error
+    return decode_pair_plaintext(plaintext)
+
+
+def _verified(identity: Identity, plaintext: PairPlaintext) -> OpenedPair:
+    if plaintext.sender_public_key == identity.public_key:
+        raise CryptoError("forged_sender")
+    require_encryption_key(plaintext.sender_encryption_key)
+    to_check = _signed_bytes(
+        plaintext.sender_public_key,
+        plaintext.sender_encryption_key,
+        identity.public_key,
+        plaintext.signed_ms,
+        plaintext.body,
+    )
+    verify(plaintext.sender_public_key, plaintext.signature, to_check)
+    return OpenedPair(
+        sender_public_key=plaintext.sender_public_key,
+        sender_encryption_key=plaintext.sender_encryption_key,
+        signed_ms=plaintext.signed_ms,
+        body=plaintext.body,
+    )
+
+
+def _signed_bytes(
+    sender_public_key: bytes,
+    sender_encryption_key: bytes,
+    recipient_public_key: bytes,
+    signed_ms: UnixMs,
+    body: PairBody,
+) -> bytes:
+    if isinstance(body, MvdsPart):
+        kind, carried = _MVDS_KIND, body.payload
+    else:
+        kind, carried = _EPHEMERAL_KIND, body.content
+    return tuple_bytes(
+        _PAIR_DOMAIN,
+        sender_public_key,
+        sender_encryption_key,
+        recipient_public_key,
+        pair_group_id(sender_public_key, recipient_public_key),
+        signed_ms,
+        kind,
+        carried,
+    )
+
+
+def _info_for(recipient_public_key: bytes) -> bytes:
+    """Whom it is for, by identity: an encryption key may have been copied into another's link."""
+    return tuple_bytes(_SEAL_DOMAIN, VERSION, recipient_public_key)
+
+
+def _topic_named(name: bytes) -> ContentTopic:
+    return ContentTopic(f"/causerie/1/{name.hex()}/proto")
