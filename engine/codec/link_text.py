@@ -1,0 +1,93 @@
+"""The text of a ``causerie:`` link: a prefix, and base64url of four bytes of checksum and the rest.
+
+The checksum tells a link that was cut off or changed on its way from one that was never ours, and
+from one of a newer version; it protects against accidents only, since whoever can change a link can
+make another.  Reading is strict about content and lenient about what mail programs do to it:
+spaces, line breaks, angle brackets.  Every refusal is a sentence for the user.  What the bytes mean
+is known to ``engine.codec.invite`` and ``engine.codec.contact_link``.
+"""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+
+from engine.codec.tuples import tuple_bytes
+from engine.core.errors import InviteError
+from engine.core.invite import MAX_LINK_CHARACTERS, MAX_NODE_ADDRESS_CHARACTERS
+
+MAX_PASTED_CHARACTERS = 16 * 1024
+_CHECKSUM_BYTES = 4
+_ADDRESS = re.compile(r"/[A-Za-z0-9./:_%+=-]+", re.ASCII)
+_BASE64URL = re.compile(r"[A-Za-z0-9_-]*", re.ASCII)
+_AROUND = "<>()[]\"'`.,;:!?="
+_INVISIBLE = str.maketrans(dict.fromkeys("\u200b\u00ad\u2060\ufeff"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkForm:
+    """One kind of link, and how to speak of it."""
+
+    prefix: str
+    domain: str
+    """Of the checksum."""
+    noun: str
+    """``contact link``, for instance; ``article`` is what goes before it."""
+    article: str
+    of_the_other_kind: tuple[str, str]
+    """The prefix of a link that people mistake for this one, and what to tell them."""
+
+    def write(self, encoded: bytes) -> str:
+        """However long it becomes."""
+        packed = urlsafe_b64encode(self._checksum(encoded) + encoded).decode().rstrip("=")
+        return f"{self.prefix}{packed}"
+
+    def read(self, text: str) -> bytes:
+        """What was written, never empty.  Raises InviteError."""
+        return self._unpack(self._packed_in(text))
+
+    def _packed_in(self, text: str) -> str:
+        """The base64url text after the prefix, without what a mail program added."""
+        named = f"{self.article} {self.noun}"
+        if len(text) > MAX_PASTED_CHARACTERS:
+            raise InviteError(f"This is far too long to be {named}.")
+        compact = "".join(text.translate(_INVISIBLE).split()).strip(_AROUND)
+        if not compact:
+            raise InviteError(f"Paste {named}: it starts with {self.prefix}")
+        lowered = compact[: len(self.prefix)].lower()
+        if lowered != self.prefix:
+            raise InviteError(self._about_foreign(compact.lower()))
+        if len(compact) > MAX_LINK_CHARACTERS:
+            raise InviteError(
+                f"This link is too long: {named} has at most {MAX_LINK_CHARACTERS} characters."
+            )
+        return compact[len(self.prefix) :]
+
+    def _about_foreign(self, compact: str) -> str:
+        if self.prefix.startswith(compact):
+            return "This link is cut off. Copy the whole link."
+        other_prefix, words = self.of_the_other_kind
+        if compact.startswith(other_prefix):
+            return words
+        return f"This is not a Causerie {self.noun}: those start with {self.prefix}"
+
+    def _unpack(self, packed: str) -> bytes:
+        changed = InviteError("This link was cut off or changed on its way. Copy the whole link.")
+        if not _BASE64URL.fullmatch(packed):
+            raise changed
+        try:
+            unpacked = urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+        except ValueError as error:
+            raise changed from error
+        checksum, encoded = unpacked[:_CHECKSUM_BYTES], unpacked[_CHECKSUM_BYTES:]
+        if not encoded or checksum != self._checksum(encoded):
+            raise changed
+        return encoded
+
+    def _checksum(self, encoded: bytes) -> bytes:
+        return sha256(tuple_bytes(self.domain, encoded)).digest()[:_CHECKSUM_BYTES]
+
+
+def is_address(text: str) -> bool:
+    """Whether it could be a multiaddr: length and characters only."""
+    return len(text) <= MAX_NODE_ADDRESS_CHARACTERS and _ADDRESS.fullmatch(text) is not None
