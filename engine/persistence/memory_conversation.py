@@ -1,5 +1,7 @@
 """One conversation of the memory store: the channel's state and the timeline, as plain dicts.
 
+A pair has a ``MemoryPair`` in place of the channel and the members, which then stay empty.
+
 Dicts keep the order of first insertion, which is the order that the port promises for buffers and
 holders.  ``MemoryProfileStore`` checks a batch before it lets it in, so nothing here can fail.
 """
@@ -9,6 +11,7 @@ from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from engine.core.ports import (
+    ContactRecord,
     ConversationSummary,
     DeliveryRecord,
     GroupRecord,
@@ -45,6 +48,7 @@ from engine.core.types import (
     ParticipantId,
     Position,
 )
+from engine.persistence.memory_pair import MemoryPair
 from engine.persistence.rules import TEXT_KIND, page, page_limit
 
 _Place: TypeAlias = tuple[bool, int, MessageId]
@@ -148,11 +152,12 @@ class MemoryChannel:
 
 
 class MemoryConversation:
-    def __init__(self, group: GroupRecord, lamport_timestamp: int) -> None:
-        self.group = group
+    def __init__(self, about: GroupRecord | ContactRecord, lamport_timestamp: int = 0) -> None:
+        self.about = about
         self.members: dict[ParticipantId, MemberRecord] = {}
         self.own_sequences: dict[InstanceId, OwnSequence] = {}
         self.channel = MemoryChannel(lamport_timestamp)
+        self.pair = MemoryPair()
         self._messages: dict[MessageId, MessageRecord] = {}
         self._hidden: set[MessageId] = set()
         self._deliveries: dict[MessageId, DeliveryRecord] = {}
@@ -167,9 +172,10 @@ class MemoryConversation:
 
     # --- writes ---------------------------------------------------------------------------------
 
-    def replace_group(self, group: GroupRecord) -> None:
-        old = self.group
-        self.group = replace(group, muted=old.muted, draft=old.draft, read_up_to=old.read_up_to)
+    def replace(self, about: GroupRecord | ContactRecord) -> None:
+        """All but what belongs to the user."""
+        old = self.about
+        self.about = replace(about, muted=old.muted, draft=old.draft, read_up_to=old.read_up_to)
 
     def put_message(self, record: MessageRecord) -> None:
         message_id = record.position.message_id
@@ -195,9 +201,9 @@ class MemoryConversation:
             self._unsettled.discard(message_id)
 
     def save_read_mark(self, up_to: Position) -> None:
-        mark = self.group.read_up_to
+        mark = self.about.read_up_to
         if mark is None or mark < up_to:
-            self.group = replace(self.group, read_up_to=up_to)
+            self.about = replace(self.about, read_up_to=up_to)
 
     # --- reads ----------------------------------------------------------------------------------
 
@@ -241,7 +247,7 @@ class MemoryConversation:
         )
 
     def _unread(self) -> list[Position]:
-        mark = self.group.read_up_to
+        mark = self.about.read_up_to
         start = 0
         if mark is not None:
             place = (False, mark.lamport_timestamp, mark.message_id)

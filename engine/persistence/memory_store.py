@@ -9,15 +9,19 @@ from dataclasses import replace
 from typing import assert_never
 
 from engine.core.errors import StorageError
+from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
+    ContactRecord,
     ConversationSummary,
     GroupRecord,
     HideMessage,
     MemberRecord,
     OwnSequence,
+    PairState,
     ProfileRecord,
+    PutContact,
     PutDelivery,
     PutGroup,
     PutMember,
@@ -27,6 +31,7 @@ from engine.core.ports import (
     SaveDraft,
     SaveMuted,
     SaveOwnSequence,
+    SavePicture,
     SaveProfile,
     SaveReadMark,
     SaveValue,
@@ -35,15 +40,22 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.types import AppendToLog, ChannelState, HolderEntry
-from engine.core.types import ConversationId, InstanceId, MessageId, Position
+from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.persistence.memory_conversation import MemoryConversation
 from engine.persistence.rules import (
     EMPTY_PAGE,
     EMPTY_SUMMARY,
     MAX_NODE_ADDRESSES,
+    ConversationKind,
     DataWrite,
+    ProfileWrite,
+    check_kind,
+    check_picture,
     conversation_of,
     initial_clock,
+    kind_of,
+    record_limit,
+    require_kind,
 )
 
 
@@ -52,6 +64,7 @@ class MemoryProfileStore:
         self._profile: ProfileRecord | None = None
         self._conversations: dict[ConversationId, MemoryConversation] = {}
         self._node_addresses: dict[str, int] = {}
+        self._picture = b""
         self._values: dict[str, str] = {}
         self._counters: dict[str, int] = {}
 
@@ -66,29 +79,34 @@ class MemoryProfileStore:
     # --- what SQLite's constraints refuse -------------------------------------------------------
 
     def _check(self, writes: Sequence[StoreWrite]) -> None:
-        known = set(self._conversations)
+        known = {
+            conversation_id: kind_of(conversation.about)
+            for conversation_id, conversation in self._conversations.items()
+        }
         fresh: set[ConversationId] = set()
         appended: set[tuple[ConversationId, MessageId]] = set()
         for write in writes:
             match write:
-                case PutGroup(group=group):
-                    if group.conversation_id not in known:
-                        initial_clock(write)
-                    known.add(group.conversation_id)
+                case PutGroup() | PutContact():
+                    _check_conversation(write, known)
+                case SavePicture(picture=picture):
+                    check_picture(picture)
                 case RemoveGroup(conversation_id=gone):
-                    known.discard(gone)
+                    known.pop(gone, None)
                     fresh.add(gone)
                     appended = {entry for entry in appended if entry[0] != gone}
                 case (
-                    PutMember() | ApplyChannel() | PutMessage() | PutDelivery() | SaveOwnSequence()
-                ):
+                    SaveProfile() | PutNodeAddress() | SaveValue() | AddCounters()
+                    | SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage()
+                ):  # fmt: skip
+                    pass
+                case _:
                     conversation_id = conversation_of(write)
                     if conversation_id not in known:
                         raise StorageError("This conversation is not in the profile.")
+                    check_kind(write, known[conversation_id])
                     if isinstance(write, ApplyChannel):
                         self._check_appends(write, appended, is_fresh=conversation_id in fresh)
-                case _:
-                    pass
 
     def _check_appends(
         self,
@@ -112,12 +130,23 @@ class MemoryProfileStore:
 
     def _apply_one(self, write: StoreWrite) -> None:
         match write:
-            case SaveProfile(profile=profile):
-                self._profile = profile
-            case PutGroup():
-                self._put_group(write)
+            case PutGroup() | PutContact():
+                self._put_conversation(write)
             case RemoveGroup(conversation_id=conversation_id):
                 self._conversations.pop(conversation_id, None)
+            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage():
+                self._apply_of_user(write)
+            case SaveProfile() | SavePicture() | PutNodeAddress() | SaveValue() | AddCounters():
+                self._apply_to_profile(write)
+            case _:
+                self._apply_data(write)
+
+    def _apply_to_profile(self, write: ProfileWrite) -> None:
+        match write:
+            case SaveProfile(profile=profile):
+                self._profile = profile
+            case SavePicture(picture=picture):
+                self._picture = picture
             case PutNodeAddress():
                 self._put_node_address(write)
             case SaveValue(key=key, value=value):
@@ -125,10 +154,6 @@ class MemoryProfileStore:
             case AddCounters(amounts=amounts):
                 for name, amount in amounts.items():
                     self._counters[name] = self._counters.get(name, 0) + amount
-            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage():
-                self._apply_of_user(write)
-            case PutMember() | ApplyChannel() | PutMessage() | PutDelivery() | SaveOwnSequence():
-                self._apply_data(write)
             case _:
                 assert_never(write)
 
@@ -140,9 +165,9 @@ class MemoryProfileStore:
             case SaveReadMark(up_to=up_to):
                 conversation.save_read_mark(up_to)
             case SaveDraft(text=text):
-                conversation.group = replace(conversation.group, draft=text)
+                conversation.about = replace(conversation.about, draft=text)
             case SaveMuted(muted=muted):
-                conversation.group = replace(conversation.group, muted=muted)
+                conversation.about = replace(conversation.about, muted=muted)
             case HideMessage(message_id=message_id):
                 conversation.hide_message(message_id)
             case _:
@@ -163,16 +188,16 @@ class MemoryProfileStore:
             case PutMember(member=member):
                 conversation.members[member.participant_id] = member
             case _:
-                assert_never(write)
+                conversation.pair.apply(write)
 
-    def _put_group(self, write: PutGroup) -> None:
-        group = write.group
-        known = self._conversations.get(group.conversation_id)
-        if known is None:
-            new = MemoryConversation(group, initial_clock(write))
-            self._conversations[group.conversation_id] = new
-        else:
-            known.replace_group(group)
+    def _put_conversation(self, write: PutGroup | PutContact) -> None:
+        about = _about(write)
+        known = self._conversations.get(about.conversation_id)
+        if known is not None:
+            known.replace(about)
+            return
+        clock = initial_clock(write) if isinstance(write, PutGroup) else 0
+        self._conversations[about.conversation_id] = MemoryConversation(about, clock)
 
     def _put_node_address(self, write: PutNodeAddress) -> None:
         seen = self._node_addresses
@@ -186,7 +211,43 @@ class MemoryProfileStore:
         return self._profile
 
     def groups(self) -> list[GroupRecord]:
-        return [conversation.group for conversation in self._conversations.values()]
+        every = (conversation.about for conversation in self._conversations.values())
+        return [about for about in every if isinstance(about, GroupRecord)]
+
+    def contacts(self) -> list[ContactRecord]:
+        every = (conversation.about for conversation in self._conversations.values())
+        return [about for about in every if isinstance(about, ContactRecord)]
+
+    def picture(self) -> bytes:
+        return self._picture
+
+    def pair_state(self, conversation_id: ConversationId, /) -> PairState:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.pair.state() if conversation else PairState()
+
+    def mvds_state(self, conversation_id: ConversationId, /, *, limit: int) -> MvdsState:
+        bounded = record_limit(limit)
+        conversation = self._conversations.get(conversation_id)
+        return conversation.pair.mvds_state(bounded) if conversation else MvdsState()
+
+    def mvds_records(
+        self, conversation_id: ConversationId, from_epoch: Epoch, /, *, limit: int
+    ) -> tuple[tuple[Record, ...], Epoch | None]:
+        bounded = record_limit(limit)
+        conversation = self._conversations.get(conversation_id)
+        return conversation.pair.mvds_records(from_epoch, bounded) if conversation else ((), None)
+
+    def mvds_record(
+        self, conversation_id: ConversationId, peer_id: ParticipantId, message_id: MvdsId, /
+    ) -> Record | None:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.pair.mvds_record(peer_id, message_id) if conversation else None
+
+    def mvds_message(
+        self, conversation_id: ConversationId, message_id: MvdsId, /
+    ) -> MvdsMessage | None:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.pair.mvds_message(message_id) if conversation else None
 
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
         conversation = self._conversations.get(conversation_id)
@@ -196,6 +257,7 @@ class MemoryProfileStore:
         conversation = self._conversations.get(conversation_id)
         if conversation is None:
             raise StorageError("This conversation is not in the profile.")
+        require_kind(kind_of(conversation.about), ConversationKind.GROUP)
         return conversation.channel_state()
 
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
@@ -252,3 +314,19 @@ class MemoryProfileStore:
 
     def counters(self) -> Mapping[str, int]:
         return dict(sorted(self._counters.items()))
+
+
+def _about(write: PutGroup | PutContact) -> GroupRecord | ContactRecord:
+    return write.group if isinstance(write, PutGroup) else write.contact
+
+
+def _check_conversation(
+    write: PutGroup | PutContact, known: dict[ConversationId, ConversationKind]
+) -> None:
+    about = _about(write)
+    if isinstance(write, PutContact):
+        check_picture(write.contact.picture)
+    elif about.conversation_id not in known:
+        initial_clock(write)
+    kind = kind_of(about)
+    require_kind(known.setdefault(about.conversation_id, kind), kind)

@@ -1,5 +1,7 @@
 """The rows that are not a conversation's traffic: identity, groups, members, values, counters.
 
+What a group and a pair have alike is here too; a pair's own rows are in ``pair_tables``.
+
 Runs inside the store's transaction; small tables, read whole.
 """
 
@@ -9,6 +11,7 @@ from typing import Final
 
 from engine.core.errors import StorageError
 from engine.core.ports import (
+    ContactRecord,
     GroupRecord,
     MemberRecord,
     OwnSequence,
@@ -24,7 +27,14 @@ from engine.core.types import (
     Position,
     UnixMs,
 )
-from engine.persistence.rules import MAX_NODE_ADDRESSES, initial_clock
+from engine.persistence.rules import (
+    MAX_NODE_ADDRESSES,
+    ConversationKind,
+    check_picture,
+    initial_clock,
+    kind_of,
+    require_kind,
+)
 
 _PUT_MEMBER: Final = """
 INSERT INTO member (conversation_key, participant_id, public_key, encryption_key, name, is_admin,
@@ -38,7 +48,8 @@ ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
 _GROUPS: Final = """
 SELECT conversation_id, name, epoch_id, epoch_key, admin_public_key, created_ms, muted, draft,
        read_lamport, read_message_id
-FROM conversation JOIN timeline USING (conversation_key) ORDER BY conversation_key
+FROM conversation JOIN timeline USING (conversation_key)
+WHERE kind = 'group' ORDER BY conversation_key
 """
 
 
@@ -74,49 +85,96 @@ def read_profile(connection: sqlite3.Connection) -> ProfileRecord | None:
     )
 
 
-# --- groups -------------------------------------------------------------------------------------
+def save_picture(connection: sqlite3.Connection, picture: bytes) -> None:
+    check_picture(picture)
+    connection.execute("INSERT OR REPLACE INTO picture VALUES (1, ?)", (picture,))
+
+
+def read_picture(connection: sqlite3.Connection) -> bytes:
+    row: tuple[bytes] | None = connection.execute("SELECT picture FROM picture").fetchone()
+    return row[0] if row else b""
+
+
+# --- conversations: groups and pairs ------------------------------------------------------------
+
+
+def find_conversation(
+    connection: sqlite3.Connection, conversation_id: str
+) -> tuple[int, ConversationKind] | None:
+    row: tuple[int, str] | None = connection.execute(
+        "SELECT conversation_key, kind FROM conversation WHERE conversation_id = ?",
+        (conversation_id,),
+    ).fetchone()
+    return (row[0], ConversationKind(row[1])) if row else None
 
 
 def conversation_key(connection: sqlite3.Connection, conversation_id: str) -> int | None:
-    row: tuple[int] | None = connection.execute(
-        "SELECT conversation_key FROM conversation WHERE conversation_id = ?", (conversation_id,)
-    ).fetchone()
-    return row[0] if row else None
+    found = find_conversation(connection, conversation_id)
+    return found[0] if found else None
 
 
-def require_conversation(connection: sqlite3.Connection, conversation_id: str) -> int:
-    key = conversation_key(connection, conversation_id)
-    if key is None:
+def require_conversation(
+    connection: sqlite3.Connection, conversation_id: str
+) -> tuple[int, ConversationKind]:
+    found = find_conversation(connection, conversation_id)
+    if found is None:
         raise StorageError("This conversation is not in the profile.")
-    return key
+    return found
 
 
-def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
-    group = write.group
-    facts = (group.name, group.epoch_id, group.epoch_key, group.admin_public_key, group.created_ms)
-    key = conversation_key(connection, group.conversation_id)
-    if key is not None:
-        connection.execute(
-            "UPDATE conversation SET name = ?, epoch_id = ?, epoch_key = ?, admin_public_key = ?, "
-            "created_ms = ? WHERE conversation_key = ?",
-            (*facts, key),
-        )
-        return
-    cursor = connection.execute(
-        "INSERT INTO conversation (conversation_id, name, epoch_id, epoch_key, admin_public_key, "
-        "created_ms, muted, draft) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (group.conversation_id, *facts, group.muted, group.draft),
+def add_conversation(connection: sqlite3.Connection, record: GroupRecord | ContactRecord) -> int:
+    """The row that a group and a pair have alike, and an empty timeline."""
+    epoch = (
+        (record.epoch_id, record.epoch_key, record.admin_public_key)
+        if isinstance(record, GroupRecord)
+        else (b"", b"", b"")
     )
-    key = cursor.lastrowid
-    mark = group.read_up_to
-    connection.execute("INSERT INTO channel VALUES (?, ?)", (key, initial_clock(write)))
+    (key,) = connection.execute(
+        "INSERT INTO conversation (conversation_id, kind, name, epoch_id, epoch_key, "
+        "admin_public_key, created_ms, muted, draft) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "RETURNING conversation_key",
+        (
+            record.conversation_id,
+            kind_of(record),
+            record.name,
+            *epoch,
+            record.created_ms,
+            record.muted,
+            record.draft,
+        ),
+    ).fetchone()
+    mark = record.read_up_to
     connection.execute(
         "INSERT INTO timeline VALUES (?, ?, ?, 0, 0, 0)",
         (key, mark and mark.lamport_timestamp, mark and mark.message_id),
     )
+    return int(key)
 
 
-def remove_group(connection: sqlite3.Connection, conversation_id: ConversationId) -> None:
+def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
+    group = write.group
+    known = find_conversation(connection, group.conversation_id)
+    if known is None:
+        key = add_conversation(connection, group)
+        connection.execute("INSERT INTO channel VALUES (?, ?)", (key, initial_clock(write)))
+        return
+    key, kind = known
+    require_kind(kind, ConversationKind.GROUP)
+    connection.execute(
+        "UPDATE conversation SET name = ?, epoch_id = ?, epoch_key = ?, admin_public_key = ?, "
+        "created_ms = ? WHERE conversation_key = ?",
+        (
+            group.name,
+            group.epoch_id,
+            group.epoch_key,
+            group.admin_public_key,
+            group.created_ms,
+            key,
+        ),
+    )
+
+
+def remove_conversation(connection: sqlite3.Connection, conversation_id: ConversationId) -> None:
     """Everything that belongs to it goes with it (ON DELETE CASCADE)."""
     connection.execute("DELETE FROM conversation WHERE conversation_id = ?", (conversation_id,))
 

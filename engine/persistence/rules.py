@@ -5,29 +5,50 @@ user's window says of one (mark, draft, muted, hidden) has nothing to say about 
 was left a moment ago, and is ignored.  Reads of an unknown conversation are empty, but for its
 channel's state.  In a page, delivery and holders are those of own messages.
 
+A conversation is a group or a pair and stays it.  Timeline, delivery, own sequence, draft and mark
+are the same for both.  Members and an SDS channel are a group's alone, the clock, authors, what
+waits and MVDS a pair's alone: writes of the other kind are refused, and a pair has no channel to
+read.
+
 The memory store and the SQLite store agree because the contract suite compares them; these few
 rules are the ones worth writing down once.  Nothing here knows how rows are kept.
 """
 
+from enum import StrEnum
 from typing import Final, TypeAlias
 
-from engine.core.errors import LocalProtocolError
+from engine.core.contacts import MAX_PICTURE_BYTES
+from engine.core.errors import LocalProtocolError, StorageError
+from engine.core.mvds.types import Epoch, MvdsId, Record
 from engine.core.ports import (
+    AddCounters,
     ApplyChannel,
+    ApplyMvds,
+    ContactRecord,
     ConversationSummary,
+    GroupRecord,
     PutDelivery,
     PutGroup,
     PutMember,
     PutMessage,
+    PutNodeAddress,
+    PutWaiting,
+    RemoveWaiting,
     SaveOwnSequence,
+    SavePairAuthor,
+    SavePairClock,
+    SavePicture,
+    SaveProfile,
+    SaveValue,
     StoredMessage,
     StoredPage,
 )
 from engine.core.sds.types import ChannelState
-from engine.core.types import ConversationId
+from engine.core.types import ConversationId, ParticipantId
 
 MAX_PAGE_ROWS: Final = 1_000
 MAX_NODE_ADDRESSES: Final = 50
+MAX_LOADED_RECORDS: Final = 1_000_000
 TEXT_KIND: Final = "text"
 """The kind of row that counts: as unread, as waiting to be sent, as failed."""
 
@@ -64,8 +85,21 @@ EMPTY_SUMMARY: Final = ConversationSummary(
     unread=0, first_unread=None, last_message=None, waiting_to_send=0, failed=0
 )
 
-DataWrite: TypeAlias = PutMember | ApplyChannel | PutMessage | PutDelivery | SaveOwnSequence
+
+ProfileWrite: TypeAlias = SaveProfile | SavePicture | PutNodeAddress | SaveValue | AddCounters
+GroupWrite: TypeAlias = PutMember | ApplyChannel
+PairWrite: TypeAlias = ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting
+DataWrite: TypeAlias = GroupWrite | PairWrite | PutMessage | PutDelivery | SaveOwnSequence
 """Writes that must not be lost: refused for a conversation that is not there."""
+
+
+class ConversationKind(StrEnum):
+    GROUP = "group"
+    PAIR = "pair"
+
+
+def kind_of(record: GroupRecord | ContactRecord) -> ConversationKind:
+    return ConversationKind.GROUP if isinstance(record, GroupRecord) else ConversationKind.PAIR
 
 
 def conversation_of(write: DataWrite) -> ConversationId:
@@ -76,3 +110,37 @@ def conversation_of(write: DataWrite) -> ConversationId:
             return message.conversation_id
         case _:
             return write.conversation_id
+
+
+def check_kind(write: DataWrite, kind: ConversationKind) -> None:
+    match write:
+        case PutMember() | ApplyChannel():
+            require_kind(kind, ConversationKind.GROUP)
+        case ApplyMvds() | SavePairClock() | SavePairAuthor() | PutWaiting() | RemoveWaiting():
+            require_kind(kind, ConversationKind.PAIR)
+        case _:
+            pass
+
+
+def require_kind(kind: ConversationKind, needed: ConversationKind) -> None:
+    if kind is not needed:
+        raise StorageError(f"This conversation is a {kind}, not a {needed}.")
+
+
+def check_picture(picture: bytes) -> None:
+    if len(picture) > MAX_PICTURE_BYTES:
+        raise LocalProtocolError(f"a picture of {len(picture)} bytes")
+
+
+# --- MVDS ---------------------------------------------------------------------------------------
+
+
+def record_limit(limit: int) -> int:
+    if limit < 1:
+        raise LocalProtocolError(f"{limit} records")
+    return min(limit, MAX_LOADED_RECORDS)
+
+
+def due_order(record: Record) -> tuple[Epoch, int, MvdsId, ParticipantId]:
+    """Those due soonest first, of one epoch the oldest; given up ones are due last."""
+    return (record.send_epoch, record.created_ms, record.message_id, record.peer_id)

@@ -17,7 +17,7 @@ from sqlite_utils.migrations import Migrations
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseTooNewError
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 migrations = Migrations("causerie")
 
@@ -163,6 +163,81 @@ _TIMELINE_TABLES: Final = (
     """,
 )
 
+# A pair's conversation row has no epoch; what a group has none of is in ``contact``.
+_PAIR_TABLES: Final = (
+    """
+    ALTER TABLE conversation
+    ADD COLUMN kind TEXT NOT NULL DEFAULT 'group' CHECK (kind IN ('group', 'pair'))
+    """,
+    # The picture is last: what changes before it, once a minute, leaves its pages alone.
+    """
+    CREATE TABLE contact (
+      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
+      participant_id TEXT NOT NULL, public_key BLOB NOT NULL, encryption_key BLOB NOT NULL,
+      state TEXT NOT NULL, local_name TEXT NOT NULL, last_seen_ms INTEGER, picture BLOB NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE picture (
+      picture_key INTEGER PRIMARY KEY CHECK (picture_key = 1), picture BLOB NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE pair_clock (
+      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
+      lamport_timestamp INTEGER NOT NULL
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE pair_author (
+      {_OF_CONVERSATION}, instance_id BLOB NOT NULL, sequence INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, instance_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    f"""
+    CREATE TABLE pair_waiting (
+      waiting_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      sender_id TEXT NOT NULL, content BLOB NOT NULL, received_ms INTEGER NOT NULL,
+      shown INTEGER NOT NULL, UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+)
+
+_MVDS_TABLES: Final = (
+    # The table itself lies in the order in which records are due: those of the next epochs are
+    # neighbours on a few pages, however many others there are.
+    f"""
+    CREATE TABLE mvds_record (
+      {_OF_CONVERSATION}, send_epoch INTEGER NOT NULL, created_ms INTEGER NOT NULL,
+      message_id BLOB NOT NULL, peer_id TEXT NOT NULL, type TEXT NOT NULL,
+      send_count INTEGER NOT NULL, body_bytes INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, send_epoch, created_ms, message_id, peer_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE UNIQUE INDEX mvds_record_of_message
+    ON mvds_record (conversation_key, message_id, peer_id)
+    """,
+    f"""
+    CREATE TABLE mvds_message (
+      message_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id BLOB NOT NULL,
+      group_id BLOB NOT NULL, timestamp INTEGER NOT NULL, body BLOB NOT NULL,
+      UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE mvds_held (
+      {_OF_CONVERSATION}, message_id BLOB NOT NULL, PRIMARY KEY (conversation_key, message_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    f"""
+    CREATE TABLE mvds_pending_ack (
+      ack_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, peer_id TEXT NOT NULL,
+      message_id BLOB NOT NULL, UNIQUE (conversation_key, message_id, peer_id)
+    ) STRICT
+    """,
+)
+
 
 @migrations()
 def create_first_tables(db: Database) -> None:
@@ -176,6 +251,14 @@ def add_false_probability_of_holders(db: Database) -> None:
     """What an older version saved stays unknown: nobody noted the filter's fill."""
     db.conn.execute("ALTER TABLE holder ADD COLUMN false_probability REAL")
     db.conn.execute("PRAGMA user_version = 2")
+
+
+@migrations()
+def add_one_to_one_conversations(db: Database) -> None:
+    """Every conversation of an older version is a group."""
+    for statement in (*_PAIR_TABLES, *_MVDS_TABLES):
+        db.conn.execute(statement)
+    db.conn.execute("PRAGMA user_version = 3")
 
 
 def migrate(db: Database) -> None:

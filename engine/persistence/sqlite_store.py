@@ -12,15 +12,19 @@ from typing import Self, assert_never
 
 from sqlite_utils import Database
 
+from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
+    ContactRecord,
     ConversationSummary,
     GroupRecord,
     HideMessage,
     MemberRecord,
     OwnSequence,
+    PairState,
     ProfileRecord,
+    PutContact,
     PutDelivery,
     PutGroup,
     PutMember,
@@ -30,6 +34,7 @@ from engine.core.ports import (
     SaveDraft,
     SaveMuted,
     SaveOwnSequence,
+    SavePicture,
     SaveProfile,
     SaveReadMark,
     SaveValue,
@@ -38,12 +43,28 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.types import ChannelState, HolderEntry
-from engine.core.types import ConversationId, InstanceId, MessageId, Position
-from engine.persistence import channel_reads, profile_tables, timeline_tables
+from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position
+from engine.persistence import (
+    channel_reads,
+    mvds_tables,
+    pair_tables,
+    profile_tables,
+    timeline_tables,
+)
 from engine.persistence.channel_tables import apply_channel_write
 from engine.persistence.database import open_database
 from engine.persistence.errors import translated
-from engine.persistence.rules import EMPTY_PAGE, EMPTY_SUMMARY, DataWrite, conversation_of
+from engine.persistence.rules import (
+    EMPTY_PAGE,
+    EMPTY_SUMMARY,
+    ConversationKind,
+    DataWrite,
+    ProfileWrite,
+    check_kind,
+    conversation_of,
+    record_limit,
+    require_kind,
+)
 from engine.persistence.timeline_reads import TimelineReader
 
 
@@ -71,24 +92,33 @@ class SqliteProfileStore:
     # --- writes ---------------------------------------------------------------------------------
 
     def _apply_one(self, write: StoreWrite) -> None:
+        match write:
+            case PutGroup():
+                profile_tables.put_group(self._connection, write)
+            case PutContact(contact=contact):
+                pair_tables.put_contact(self._connection, contact)
+            case RemoveGroup(conversation_id=conversation_id):
+                profile_tables.remove_conversation(self._connection, conversation_id)
+            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage():
+                self._apply_of_user(write)
+            case SaveProfile() | SavePicture() | PutNodeAddress() | SaveValue() | AddCounters():
+                self._apply_to_profile(write)
+            case _:
+                self._apply_data(write)
+
+    def _apply_to_profile(self, write: ProfileWrite) -> None:
         connection = self._connection
         match write:
             case SaveProfile(profile=profile):
                 profile_tables.save_profile(connection, profile)
-            case PutGroup():
-                profile_tables.put_group(connection, write)
-            case RemoveGroup(conversation_id=conversation_id):
-                profile_tables.remove_group(connection, conversation_id)
+            case SavePicture(picture=picture):
+                profile_tables.save_picture(connection, picture)
             case PutNodeAddress():
                 profile_tables.put_node_address(connection, write)
             case SaveValue(key=key, value=value):
                 profile_tables.save_value(connection, key, value)
             case AddCounters(amounts=amounts):
                 profile_tables.add_counters(connection, amounts)
-            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage():
-                self._apply_of_user(write)
-            case PutMember() | ApplyChannel() | PutMessage() | PutDelivery() | SaveOwnSequence():
-                self._apply_data(write)
             case _:
                 assert_never(write)
 
@@ -111,7 +141,8 @@ class SqliteProfileStore:
 
     def _apply_data(self, write: DataWrite) -> None:
         connection = self._connection
-        key = profile_tables.require_conversation(connection, conversation_of(write))
+        key, kind = profile_tables.require_conversation(connection, conversation_of(write))
+        check_kind(write, kind)
         match write:
             case ApplyChannel(writes=channel_writes):
                 for channel_write in channel_writes:
@@ -125,7 +156,7 @@ class SqliteProfileStore:
             case PutMember(member=member):
                 profile_tables.put_member(connection, key, member)
             case _:
-                assert_never(write)
+                pair_tables.apply_pair_write(connection, key, write)
 
     # --- reads ----------------------------------------------------------------------------------
 
@@ -137,18 +168,70 @@ class SqliteProfileStore:
         with translated("read the groups"):
             return profile_tables.read_groups(self._connection)
 
+    def contacts(self) -> list[ContactRecord]:
+        with translated("read the contacts"):
+            return pair_tables.read_contacts(self._connection)
+
+    def picture(self) -> bytes:
+        with translated("read the picture"):
+            return profile_tables.read_picture(self._connection)
+
+    def pair_state(self, conversation_id: ConversationId, /) -> PairState:
+        with translated("read the conversation"):
+            key = self._key(conversation_id)
+            return (
+                PairState() if key is None else pair_tables.read_pair_state(self._connection, key)
+            )
+
+    def mvds_state(self, conversation_id: ConversationId, /, *, limit: int) -> MvdsState:
+        bounded = record_limit(limit)
+        with translated("read what is to be sent"):
+            key = self._key(conversation_id)
+            if key is None:
+                return MvdsState()
+            return mvds_tables.read_mvds_state(self._connection, key, bounded)
+
+    def mvds_records(
+        self, conversation_id: ConversationId, from_epoch: Epoch, /, *, limit: int
+    ) -> tuple[tuple[Record, ...], Epoch | None]:
+        bounded = record_limit(limit)
+        with translated("read what is to be sent"):
+            key = self._key(conversation_id)
+            if key is None:
+                return (), None
+            return mvds_tables.read_mvds_records(self._connection, key, from_epoch, bounded)
+
+    def mvds_record(
+        self, conversation_id: ConversationId, peer_id: ParticipantId, message_id: MvdsId, /
+    ) -> Record | None:
+        with translated("read what is to be sent"):
+            key = self._key(conversation_id)
+            if key is None:
+                return None
+            return mvds_tables.read_mvds_record(self._connection, key, peer_id, message_id)
+
+    def mvds_message(
+        self, conversation_id: ConversationId, message_id: MvdsId, /
+    ) -> MvdsMessage | None:
+        with translated("read a message"):
+            key = self._key(conversation_id)
+            if key is None:
+                return None
+            return mvds_tables.read_mvds_message(self._connection, key, message_id)
+
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
         with translated("read the members"):
             return profile_tables.read_members(self._connection, conversation_id)
 
     def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
         with translated("read the channel"):
-            key = profile_tables.require_conversation(self._connection, conversation_id)
+            key, kind = profile_tables.require_conversation(self._connection, conversation_id)
+            require_kind(kind, ConversationKind.GROUP)
             return channel_reads.read_channel_state(self._connection, key)
 
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         with translated("read a message"):
-            key = profile_tables.conversation_key(self._connection, conversation_id)
+            key = self._key(conversation_id)
             return (
                 None if key is None else channel_reads.read_raw(self._connection, key, message_id)
             )
@@ -157,7 +240,7 @@ class SqliteProfileStore:
         self, conversation_id: ConversationId, instance_id: InstanceId, /
     ) -> OwnSequence | None:
         with translated("read the sequence"):
-            key = profile_tables.conversation_key(self._connection, conversation_id)
+            key = self._key(conversation_id)
             if key is None:
                 return None
             return profile_tables.read_own_sequence(self._connection, key, instance_id)
@@ -197,7 +280,7 @@ class SqliteProfileStore:
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[HolderEntry]:
         with translated("read the holders"):
-            key = profile_tables.conversation_key(self._connection, conversation_id)
+            key = self._key(conversation_id)
             if key is None:
                 return []
             return channel_reads.read_holders(self._connection, key, message_id)
@@ -214,6 +297,9 @@ class SqliteProfileStore:
         with translated("read the counters"):
             return profile_tables.read_counters(self._connection)
 
+    def _key(self, conversation_id: ConversationId) -> int | None:
+        return profile_tables.conversation_key(self._connection, conversation_id)
+
     def _timeline(self, conversation_id: ConversationId) -> TimelineReader | None:
-        key = profile_tables.conversation_key(self._connection, conversation_id)
+        key = self._key(conversation_id)
         return None if key is None else TimelineReader(self._connection, key, conversation_id)

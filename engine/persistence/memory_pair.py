@@ -1,0 +1,133 @@
+"""What the memory store keeps of a one-to-one conversation beside its timeline, as plain dicts.
+
+``pair_tables`` and ``mvds_tables`` are its counterpart in SQLite.  ``MemoryProfileStore`` checks a
+batch before it lets it in, so no write here can fail.
+"""
+
+from bisect import bisect_left
+from typing import assert_never
+
+from engine.core.mvds.types import (
+    DropMessage,
+    Epoch,
+    KeepMessage,
+    MvdsId,
+    MvdsMessage,
+    MvdsState,
+    MvdsWrite,
+    NoteHeld,
+    PutPendingAck,
+    PutRecord,
+    Record,
+    RemovePendingAck,
+    RemoveRecord,
+)
+from engine.core.ports import (
+    ApplyMvds,
+    PairState,
+    PutWaiting,
+    RemoveWaiting,
+    SavePairAuthor,
+    SavePairClock,
+    WaitingContent,
+)
+from engine.core.types import InstanceId, MessageId, ParticipantId
+from engine.persistence.rules import PairWrite, due_order
+
+
+class MemoryPair:
+    def __init__(self) -> None:
+        self._lamport_timestamp = 0
+        self._authors: dict[InstanceId, int] = {}
+        self._waiting: dict[MessageId, WaitingContent] = {}
+        self._mvds = _MemoryMvds()
+
+    def apply(self, write: PairWrite) -> None:
+        match write:
+            case ApplyMvds(writes=mvds_writes):
+                for mvds_write in mvds_writes:
+                    self._mvds.apply(mvds_write)
+            case SavePairClock(lamport_timestamp=lamport):
+                self._lamport_timestamp = max(self._lamport_timestamp, lamport)
+            case SavePairAuthor(instance_id=instance_id, sequence=sequence):
+                self._authors[instance_id] = sequence
+            case PutWaiting(waiting=waiting):
+                self._waiting[waiting.message_id] = waiting
+            case RemoveWaiting(message_id=message_id):
+                self._waiting.pop(message_id, None)
+            case _:
+                assert_never(write)
+
+    def state(self) -> PairState:
+        return PairState(
+            lamport_timestamp=self._lamport_timestamp,
+            authors=dict(self._authors),
+            waiting=tuple(self._waiting.values()),
+        )
+
+    def mvds_state(self, limit: int) -> MvdsState:
+        return self._mvds.state(limit)
+
+    def mvds_records(
+        self, from_epoch: Epoch, limit: int
+    ) -> tuple[tuple[Record, ...], Epoch | None]:
+        return self._mvds.records_from(from_epoch, limit)
+
+    def mvds_record(self, peer_id: ParticipantId, message_id: MvdsId) -> Record | None:
+        return self._mvds.records.get((peer_id, message_id))
+
+    def mvds_message(self, message_id: MvdsId) -> MvdsMessage | None:
+        return self._mvds.messages.get(message_id)
+
+
+class _MemoryMvds:
+    def __init__(self) -> None:
+        self.records: dict[tuple[ParticipantId, MvdsId], Record] = {}
+        self.messages: dict[MvdsId, MvdsMessage] = {}
+        self._held: set[MvdsId] = set()
+        self._pending_acks: dict[tuple[ParticipantId, MvdsId], None] = {}
+
+    def apply(self, write: MvdsWrite) -> None:
+        match write:
+            case PutRecord(record=record):
+                self.records[record.peer_id, record.message_id] = record
+            case RemoveRecord(peer_id=peer_id, message_id=message_id):
+                self.records.pop((peer_id, message_id), None)
+            case NoteHeld(message_id=message_id):
+                self._held.add(message_id)
+            case PutPendingAck(peer_id=peer_id, message_id=message_id):
+                self._pending_acks[peer_id, message_id] = None
+            case RemovePendingAck(peer_id=peer_id, message_id=message_id):
+                self._pending_acks.pop((peer_id, message_id), None)
+            case KeepMessage(message_id=message_id, message=message):
+                self.messages.setdefault(message_id, message)
+            case DropMessage(message_id=message_id):
+                self.messages.pop(message_id, None)
+            case _:
+                assert_never(write)
+
+    def state(self, limit: int) -> MvdsState:
+        records = self._due()
+        return MvdsState(
+            records=tuple(records[:limit]),
+            loaded_before=records[limit].send_epoch if len(records) > limit else None,
+            pending_acks=tuple(self._pending_acks),
+            held=frozenset(self._held),
+        )
+
+    def records_from(
+        self, from_epoch: Epoch, limit: int
+    ) -> tuple[tuple[Record, ...], Epoch | None]:
+        """Whole epochs: as many as there is room for, and the first one in any case."""
+        due = self._due()
+        records = due[bisect_left(due, from_epoch, key=lambda record: record.send_epoch) :]
+        if len(records) <= limit:
+            return tuple(records), None
+        fits = records[limit].send_epoch
+        if fits == records[0].send_epoch:
+            fits = Epoch(fits + 1)
+        end = bisect_left(records, fits, key=lambda record: record.send_epoch)
+        return tuple(records[:end]), records[end].send_epoch if end < len(records) else None
+
+    def _due(self) -> list[Record]:
+        return sorted(self.records.values(), key=due_order)

@@ -1,0 +1,188 @@
+"""The rows of one-to-one conversations: whom they are with, and what their order continues from.
+
+A pair is a row of ``conversation`` with one of ``contact`` beside it; timeline, delivery, draft and
+mark are kept exactly as a group's.  What MVDS keeps of a pair is in ``mvds_tables``.  Runs inside
+the store's transaction.
+"""
+
+import sqlite3
+from typing import Final, assert_never
+
+from engine.core.contacts import ContactState
+from engine.core.ports import (
+    ApplyMvds,
+    ContactRecord,
+    PairState,
+    PutWaiting,
+    RemoveWaiting,
+    SavePairAuthor,
+    SavePairClock,
+    WaitingContent,
+)
+from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
+from engine.persistence.mvds_tables import apply_mvds_write
+from engine.persistence.profile_tables import add_conversation, find_conversation
+from engine.persistence.rules import ConversationKind, PairWrite, check_picture, require_kind
+
+_PUT_CONTACT: Final = """
+INSERT INTO contact VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key) DO UPDATE SET
+  participant_id = excluded.participant_id, public_key = excluded.public_key,
+  encryption_key = excluded.encryption_key, state = excluded.state,
+  local_name = excluded.local_name, last_seen_ms = excluded.last_seen_ms,
+  picture = excluded.picture
+"""
+_CONTACTS: Final = """
+SELECT conversation_id, participant_id, public_key, encryption_key, name, state, created_ms,
+       local_name, picture, last_seen_ms, muted, draft, read_lamport, read_message_id
+FROM conversation JOIN contact USING (conversation_key) JOIN timeline USING (conversation_key)
+ORDER BY conversation_key
+"""
+_PUT_WAITING: Final = """
+INSERT INTO pair_waiting (conversation_key, message_id, sender_id, content, received_ms, shown)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id) DO UPDATE SET
+  sender_id = excluded.sender_id, content = excluded.content,
+  received_ms = excluded.received_ms, shown = excluded.shown
+"""
+
+
+def put_contact(connection: sqlite3.Connection, contact: ContactRecord) -> None:
+    check_picture(contact.picture)
+    known = find_conversation(connection, contact.conversation_id)
+    if known is None:
+        key = add_conversation(connection, contact)
+        connection.execute("INSERT INTO pair_clock VALUES (?, 0)", (key,))
+    else:
+        key, kind = known
+        require_kind(kind, ConversationKind.PAIR)
+        connection.execute(
+            "UPDATE conversation SET name = ?, created_ms = ? WHERE conversation_key = ?",
+            (contact.name, contact.created_ms, key),
+        )
+    connection.execute(
+        _PUT_CONTACT,
+        (
+            key,
+            contact.participant_id,
+            contact.public_key,
+            contact.encryption_key,
+            contact.state,
+            contact.local_name,
+            contact.last_seen_ms,
+            contact.picture,
+        ),
+    )
+
+
+def read_contacts(connection: sqlite3.Connection) -> list[ContactRecord]:
+    return [
+        ContactRecord(
+            conversation_id=ConversationId(conversation_id),
+            participant_id=ParticipantId(participant_id),
+            public_key=public_key,
+            encryption_key=encryption_key,
+            name=name,
+            state=ContactState(state),
+            created_ms=UnixMs(created_ms),
+            local_name=local_name,
+            picture=picture,
+            last_seen_ms=last_seen_ms,
+            muted=bool(muted),
+            draft=draft,
+            read_up_to=None
+            if read_lamport is None
+            else Position(lamport_timestamp=read_lamport, message_id=read_message_id),
+        )
+        for (
+            conversation_id,
+            participant_id,
+            public_key,
+            encryption_key,
+            name,
+            state,
+            created_ms,
+            local_name,
+            picture,
+            last_seen_ms,
+            muted,
+            draft,
+            read_lamport,
+            read_message_id,
+        ) in connection.execute(_CONTACTS)
+    ]
+
+
+def apply_pair_write(connection: sqlite3.Connection, conversation: int, write: PairWrite) -> None:
+    match write:
+        case ApplyMvds(writes=mvds_writes):
+            for mvds_write in mvds_writes:
+                apply_mvds_write(connection, conversation, mvds_write)
+        case SavePairClock(lamport_timestamp=lamport):
+            connection.execute(
+                "UPDATE pair_clock SET lamport_timestamp = max(lamport_timestamp, ?) "
+                "WHERE conversation_key = ?",
+                (lamport, conversation),
+            )
+        case SavePairAuthor(instance_id=instance_id, sequence=sequence):
+            connection.execute(
+                "INSERT OR REPLACE INTO pair_author VALUES (?, ?, ?)",
+                (conversation, instance_id, sequence),
+            )
+        case PutWaiting(waiting=waiting):
+            _put_waiting(connection, conversation, waiting)
+        case RemoveWaiting(message_id=message_id):
+            connection.execute(
+                "DELETE FROM pair_waiting WHERE conversation_key = ? AND message_id = ?",
+                (conversation, message_id),
+            )
+        case _:
+            assert_never(write)
+
+
+def read_pair_state(connection: sqlite3.Connection, conversation: int) -> PairState:
+    clock: tuple[int] | None = connection.execute(
+        "SELECT lamport_timestamp FROM pair_clock WHERE conversation_key = ?", (conversation,)
+    ).fetchone()
+    authors: list[tuple[bytes, int]] = connection.execute(
+        "SELECT instance_id, sequence FROM pair_author WHERE conversation_key = ?", (conversation,)
+    ).fetchall()
+    return PairState(
+        lamport_timestamp=clock[0] if clock else 0,
+        authors={InstanceId(instance_id): sequence for instance_id, sequence in authors},
+        waiting=_read_waiting(connection, conversation),
+    )
+
+
+def _put_waiting(
+    connection: sqlite3.Connection, conversation: int, waiting: WaitingContent
+) -> None:
+    connection.execute(
+        _PUT_WAITING,
+        (
+            conversation,
+            waiting.message_id,
+            waiting.sender_id,
+            waiting.content,
+            waiting.received_ms,
+            waiting.shown,
+        ),
+    )
+
+
+def _read_waiting(connection: sqlite3.Connection, conversation: int) -> tuple[WaitingContent, ...]:
+    cursor = connection.execute(
+        "SELECT message_id, sender_id, content, received_ms, shown FROM pair_waiting "
+        "WHERE conversation_key = ? ORDER BY waiting_key",
+        (conversation,),
+    )
+    return tuple(
+        WaitingContent(
+            message_id=MessageId(message_id),
+            sender_id=ParticipantId(sender_id),
+            content=content,
+            received_ms=UnixMs(received_ms),
+            shown=bool(shown),
+        )
+        for message_id, sender_id, content, received_ms, shown in cursor
+    )
