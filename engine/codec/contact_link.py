@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from engine.codec.link_text import LinkForm, is_address
 from engine.codec.tuples import tuple_bytes
 from engine.core.contacts import CONTACT_PREFIX, ContactLink
-from engine.core.content import MAX_SAFE_INTEGER, clean_name
+from engine.core.content import clean_name
 from engine.core.errors import CryptoError, InviteError, LocalProtocolError
 from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS, MAX_NODE_ADDRESSES
 from engine.core.types import UnixMs
@@ -37,6 +37,8 @@ _FORM = LinkForm(
     ),
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST_MS = 253_402_300_799_999
+"""The last moment of the year 9999: no calendar goes further."""
 
 
 def encode_contact_link(
@@ -101,7 +103,7 @@ def _check_shape(wire: contact_pb2.ContactLink) -> None:
             "This contact link was made by a newer version of Causerie. Update first."
         )
     complete = wire.version == VERSION and len(wire.signature) == SIGNATURE_BYTES
-    if not complete or not 1 <= wire.expires_ms <= MAX_SAFE_INTEGER:
+    if not complete or not 1 <= wire.expires_ms <= _LATEST_MS:
         raise InviteError(f"Something is missing in this contact link. {_ASK}")
     try:
         require_public_key(wire.public_key)
@@ -143,6 +145,6 @@ def _link(wire: contact_pb2.ContactLink) -> str:
 
 
 def _date_words(unix_ms: int) -> str:
-    """By UTC; only ever of a time that is over, so there is a calendar for it."""
+    """The day by UTC: ``9 September 2001``."""
     day = _EPOCH + timedelta(milliseconds=unix_ms)
     return f"{day.day} {day:%B} {day.year}"

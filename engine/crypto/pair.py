@@ -34,6 +34,7 @@ from engine.codec.pair import (
     encode_pair_plaintext,
 )
 from engine.codec.tuples import tuple_bytes
+from engine.core.content import MAX_SAFE_INTEGER
 from engine.core.errors import CryptoError, LocalProtocolError
 from engine.core.invite import conversation_id_of
 from engine.core.mvds.types import GroupId
@@ -117,9 +118,9 @@ class PairSeal:
     def seal(self, body: PairBody, *, signed_ms: UnixMs) -> bytes:
         """A Waku payload, different at every call.
 
-        Raises LocalProtocolError for an empty or too large body and a time that no tuple holds.
+        Raises LocalProtocolError for an empty or too large body, or a time out of bounds.
         """
-        _check_body(body)
+        _check(body, signed_ms)
         to_sign = _signed_bytes(
             self._identity.public_key,
             self._identity.encryption_public_key,
@@ -197,7 +198,9 @@ def _in_order(a: bytes, b: bytes) -> tuple[bytes, bytes]:
     return (a, b) if a < b else (b, a)
 
 
-def _check_body(body: PairBody) -> None:
+def _check(body: PairBody, signed_ms: UnixMs) -> None:
+    if not 0 <= signed_ms <= MAX_SAFE_INTEGER:
+        raise LocalProtocolError("a time that no receiver accepts")
     carried = body.payload if isinstance(body, MvdsPart) else body.content
     if not carried:
         raise LocalProtocolError("an empty body")

@@ -1,6 +1,7 @@
 """Content: what is written comes back, and nothing out of bounds gets in or out."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -10,17 +11,25 @@ from engine.codec.content import (
     MAX_CONTENT_BYTES,
     decode_content,
     decode_ephemeral,
+    decode_pair_content,
+    decode_pair_ephemeral,
     encode_content,
     encode_ephemeral,
 )
+from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.content import (
     MAX_NAME_CHARACTERS,
     MAX_SAFE_INTEGER,
     MAX_TEXT_BYTES,
     Body,
+    ContactAnswer,
+    ContactRequest,
     Content,
     Created,
+    EphemeralContent,
     Leave,
+    Presence,
+    ProfileUpdate,
     Text,
     Typing,
     Unsupported,
@@ -56,6 +65,33 @@ contents = st.builds(
     sent_ms=st.builds(UnixMs, st.integers(0, MAX_SAFE_INTEGER)),
     body=bodies,
 )
+PNG = b"\x89PNG\r\n\x1a\n"
+JPEG = b"\xff\xd8\xff\xe0"
+names = st.text("ab cé", min_size=1, max_size=9).filter(str.strip).map(clean_name)
+pictures = st.just(b"") | st.builds(
+    bytes.__add__, st.sampled_from([PNG, JPEG]), st.binary(max_size=99)
+)
+pair_contents = st.builds(
+    Content,
+    author=st.just(AuthorSequence(instance_id=InstanceId(bytes(16)), sequence=1)),
+    previous_id=message_ids,
+    nonce=st.binary(min_size=16, max_size=16),
+    sent_ms=st.builds(UnixMs, st.integers(0, MAX_SAFE_INTEGER)),
+    lamport_timestamp=st.integers(1, MAX_SAFE_INTEGER),
+    body=st.one_of(
+        st.builds(Text, text=well_formed, reply_to=message_ids),
+        st.builds(ContactRequest, name=names, picture=pictures),
+        st.builds(ContactAnswer, accepted=st.just(True), name=names, picture=pictures),
+        st.just(ContactAnswer(accepted=False)),
+        st.builds(ProfileUpdate, name=names, picture=pictures),
+    ),
+)
+OF_PAIRS: list[Body] = [
+    ContactRequest(name="Zoë", picture=PNG),
+    ContactAnswer(accepted=True, name="Zoë", picture=JPEG),
+    ContactAnswer(accepted=False),
+    ProfileUpdate(name="Zoë"),
+]
 
 
 def content(body: Body) -> Content:
@@ -255,3 +291,160 @@ def test_other_ephemeral_content_may_be_dropped() -> None:
     assert reason_of(decode_ephemeral, b"\xa2\x06\x03abc") == "ephemeral_unsupported"
     assert reason_of(decode_ephemeral, bytes(1025)) == "ephemeral_oversized"
     assert reason_of(decode_ephemeral, b"\xff") == "ephemeral_malformed"
+
+
+# --- one to one -----------------------------------------------------------------------------------
+
+
+@given(pair_contents)
+def test_what_is_said_one_to_one_comes_back(original: Content) -> None:
+    assert decode_pair_content(encode_content(original)) == original
+
+
+@given(st.binary(max_size=300))
+def test_garbage_one_to_one_is_refused_with_a_reason(garbage: bytes) -> None:
+    assert refused(decode_pair_content, garbage).startswith(REASONS)
+    assert refused(decode_pair_ephemeral, garbage).startswith(REASONS)
+
+
+@given(pair_contents, st.data())
+def test_damage_one_to_one_never_raises_anything_else(
+    original: Content, data: st.DataObject
+) -> None:
+    encoded = bytearray(encode_content(original))
+    position = data.draw(st.integers(0, len(encoded) - 1))
+    encoded[position : position + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    assert refused(decode_pair_content, bytes(encoded)).startswith(REASONS)
+    assert refused(decode_content, bytes(encoded)).startswith(REASONS)
+
+
+@pytest.mark.parametrize(
+    ("reason", "changes"),
+    [
+        ("content_bad_instance_id", {"instance_id": bytes(15)}),
+        ("content_bad_nonce", {"nonce": bytes(17)}),
+        ("content_bad_sequence", {"sequence": 0}),
+        ("content_bad_time", {"sent_ms": 2**53}),
+        ("content_bad_lamport_timestamp", {"lamport_timestamp": 2**53}),
+        ("content_bad_lamport_timestamp", {"lamport_timestamp": 2**64 - 1}),
+        ("content_bad_message_id", {"previous_id": "x" * 129}),
+    ],
+)
+def test_fields_out_of_bounds_are_refused_one_to_one(
+    reason: str, changes: dict[str, object]
+) -> None:
+    assert reason_of(decode_pair_content, wire(**changes).SerializeToString()) == reason
+
+
+@pytest.mark.parametrize("kind", ["contact_request", "contact_answer", "profile_update"])
+@pytest.mark.parametrize(
+    ("reason", "name", "picture"),
+    [
+        ("content_bad_name", "", b""),
+        ("content_bad_name", "\u202e", b""),
+        ("content_bad_name", "x" * (MAX_NAME_CHARACTERS + 1), b""),
+        ("content_bad_picture", "Zoë", b"GIF89a"),
+        ("content_bad_picture", "Zoë", b"<svg xmlns="),
+        ("content_bad_picture", "Zoë", PNG[:-1]),
+        ("content_bad_picture", "Zoë", PNG + bytes(MAX_PICTURE_BYTES - len(PNG) + 1)),
+    ],
+)
+def test_names_and_pictures_out_of_bounds_are_refused(
+    kind: str, reason: str, name: str, picture: bytes
+) -> None:
+    message = wire()
+    body = getattr(message, kind)
+    body.SetInParent()
+    body.name, body.picture = name, picture
+    if kind == "contact_answer":
+        body.accepted = True
+    assert reason_of(decode_pair_content, message.SerializeToString()) == reason
+
+
+@pytest.mark.parametrize("magic", [PNG, JPEG])
+def test_the_largest_picture_fits(magic: bytes) -> None:
+    largest = content(
+        ProfileUpdate(name="Zoë", picture=magic + bytes(MAX_PICTURE_BYTES - len(magic)))
+    )
+    assert decode_pair_content(encode_content(largest)) == largest
+
+
+def test_nothing_that_a_decline_says_about_its_author_is_believed() -> None:
+    message = wire()
+    message.contact_answer.name = "\u202e"
+    message.contact_answer.picture = b"GIF89a"
+    said = decode_pair_content(message.SerializeToString()).body
+    assert said == ContactAnswer(accepted=False)
+
+
+@pytest.mark.parametrize("body", OF_PAIRS)
+def test_what_belongs_to_pairs_is_unsupported_in_a_group(body: Body) -> None:
+    said = decode_content(encode_content(content(body)))
+    assert isinstance(said.body, Unsupported)
+    assert said.body.kind in {"contact_request", "contact_answer", "profile_update"}
+
+
+def test_a_group_never_looks_into_what_belongs_to_pairs() -> None:
+    """Older versions do not know these fields: all members must judge the same bytes alike."""
+    message = wire(lamport_timestamp=2**64 - 1)
+    message.contact_request.picture = bytes(70_000)
+    said = decode_content(message.SerializeToString())
+    assert said.body == Unsupported(kind="contact_request")
+    assert said.lamport_timestamp == 0
+
+
+@pytest.mark.parametrize("kind", ["created", "join", "leave", "reaction", "profile"])
+def test_what_belongs_to_groups_is_unsupported_in_a_pair(kind: str) -> None:
+    message = wire()
+    getattr(message, kind).SetInParent()
+    assert decode_pair_content(message.SerializeToString()).body == Unsupported(kind=kind)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ContactRequest(name=""),
+        ContactRequest(name="Zoë", picture=b"GIF89a"),
+        ContactAnswer(accepted=True),
+        ContactAnswer(accepted=False, name="Zoë"),
+        ContactAnswer(accepted=False, picture=PNG),
+        ProfileUpdate(name="Zoë", picture=PNG + bytes(MAX_PICTURE_BYTES)),
+        Unsupported(),
+        Created(name="a group's"),
+        Leave(),
+    ],
+)
+def test_we_never_say_to_one_what_they_would_not_accept(body: Body) -> None:
+    with pytest.raises(LocalProtocolError):
+        encode_content(replace(content(body), lamport_timestamp=7))
+
+
+@pytest.mark.parametrize("lamport_timestamp", [-1, 2**53, 2**64])
+def test_our_own_lamport_timestamp_is_checked_too(lamport_timestamp: int) -> None:
+    with pytest.raises(LocalProtocolError):
+        encode_content(replace(content(Text(text="hi")), lamport_timestamp=lamport_timestamp))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Typing(active=True),
+        Typing(active=False),
+        Presence(answer_wanted=True),
+        Presence(answer_wanted=False),
+    ],
+)
+def test_what_is_not_kept_comes_back_too(said: EphemeralContent) -> None:
+    assert decode_pair_ephemeral(encode_ephemeral(said)) == said
+
+
+def test_a_presence_is_nothing_for_a_group() -> None:
+    encoded = encode_ephemeral(Presence(answer_wanted=True))
+    assert reason_of(decode_ephemeral, encoded) == "ephemeral_unsupported"
+
+
+def test_other_ephemeral_content_of_a_pair_may_be_dropped() -> None:
+    assert reason_of(decode_pair_ephemeral, b"") == "ephemeral_unsupported"
+    assert reason_of(decode_pair_ephemeral, b"\xa2\x06\x03abc") == "ephemeral_unsupported"
+    assert reason_of(decode_pair_ephemeral, bytes(1025)) == "ephemeral_oversized"
+    assert reason_of(decode_pair_ephemeral, b"\xff") == "ephemeral_malformed"
