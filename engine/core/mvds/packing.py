@@ -1,0 +1,58 @@
+"""What fits one payload: sizes of an encoding, never too small, without encoding anything.
+
+The specification's field numbers are the larger ones of the two generations, so they bound both; a
+test holds these numbers against the codec.
+"""
+
+from typing import Final
+
+from engine.core.mvds.peer import Peer
+from engine.core.mvds.types import MvdsId, Record, RecordType, SendPayload
+
+ID_ENTRY_BYTES: Final = 36
+"""Field number, length, 32 bytes."""
+MESSAGE_FRAME_BYTES: Final = 61
+"""Everything of a message but its body: two lengths, group id, a timestamp of up to ten bytes."""
+
+
+def size_of(record: Record) -> int:
+    """Bytes of a payload that this record takes as what it is now."""
+    if record.type is RecordType.MESSAGE:
+        return MESSAGE_FRAME_BYTES + record.body_bytes
+    return ID_ENTRY_BYTES
+
+
+class Packing:
+    """A payload while it is being filled."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._acks: list[MvdsId] = []
+        self._records: list[Record] = []
+
+    def has_room(self, size: int, *, spare: int = 0) -> bool:
+        return size + spare <= self._room
+
+    def add_ack(self, message_id: MvdsId) -> None:
+        self._room -= ID_ENTRY_BYTES
+        self._acks.append(message_id)
+
+    def add(self, record: Record) -> None:
+        self._room -= size_of(record)
+        self._records.append(record)
+
+    def payload(self, peer: Peer) -> SendPayload | None:
+        """In order of creation; None = there is nothing to say."""
+        if not self._acks and not self._records:
+            return None
+        lists: dict[RecordType, list[MvdsId]] = {kind: [] for kind in RecordType}
+        for record in sorted(self._records, key=lambda record: record.created_ms):
+            lists[record.type].append(record.message_id)
+        return SendPayload(
+            peer.peer_id,
+            tuple(self._acks),
+            tuple(lists[RecordType.OFFER]),
+            tuple(lists[RecordType.REQUEST]),
+            tuple(lists[RecordType.MESSAGE]),
+            peer.generation,
+        )

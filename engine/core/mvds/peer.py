@@ -1,0 +1,98 @@
+"""What one peer still has to be told: its records, and what of them may go now.
+
+A record is in one of three places: in the node's schedule until its ``send_epoch``; in ``fresh``
+when it was never sent and need not wait; in ``due`` when its epoch has come.  ``forward`` names
+those that go ahead of their time because the peer was seen.  Nothing here decides when a payload
+goes.
+"""
+
+from collections import deque
+from typing import Final
+
+from engine.core.mvds.types import Epoch, MvdsId, Record, RecordType, WireGeneration
+from engine.core.types import ParticipantId, UnixMs
+
+UNSENT: Final = Epoch(-1)
+
+
+class Live:
+    """A record in memory, and when this run of the node sent it last, and last as a MESSAGE."""
+
+    __slots__ = ("message_epoch", "record", "sent_epoch")
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.sent_epoch = UNSENT
+        self.message_epoch = UNSENT
+
+
+class Peer:
+    """Everything that waits for one peer."""
+
+    __slots__ = (
+        "acks",
+        "at_once_epoch",
+        "at_once_used",
+        "due",
+        "forward",
+        "forwarding",
+        "fresh",
+        "generation",
+        "live",
+        "open_epoch",
+        "peer_id",
+        "requests",
+        "seen_ms",
+    )
+
+    def __init__(self, peer_id: ParticipantId) -> None:
+        self.peer_id = peer_id
+        self.generation = WireGeneration.RFC
+        self.live: dict[MvdsId, Live] = {}
+        """In order of creation."""
+        self.requests = 0
+        self.acks: dict[MvdsId, bool] = {}
+        """Pending; True = written."""
+        self.fresh: dict[MvdsId, None] = {}
+        self.due: dict[MvdsId, None] = {}
+        self.forward: deque[MvdsId] = deque()
+        self.forwarding = False
+        """Records that are still on disk are to be brought forward too."""
+        self.seen_ms: UnixMs | None = None
+        self.open_epoch = Epoch(0)
+        """From when on the next payload may go, unless at once."""
+        self.at_once_epoch = UNSENT
+        self.at_once_used = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a payload would have something in it."""
+        return bool(self.acks or self.fresh or self.due or self.forward)
+
+    def add(self, record: Record) -> Live:
+        live = self.live[record.message_id] = Live(record)
+        self.requests += record.type is RecordType.REQUEST
+        return live
+
+    def remove(self, message_id: MvdsId) -> None:
+        live = self.live.pop(message_id)
+        self.requests -= live.record.type is RecordType.REQUEST
+        self.fresh.pop(message_id, None)
+        self.due.pop(message_id, None)
+
+    def sort(self) -> None:
+        """After records came from disk."""
+        self.live = dict(sorted(self.live.items(), key=_created_ms))
+
+    def take_at_once(self, epoch: Epoch, limit: int) -> bool:
+        """Whether one more payload may go ahead of its time in this epoch; if so, it is counted."""
+        if self.at_once_epoch != epoch:
+            self.at_once_epoch, self.at_once_used = epoch, 0
+        if self.at_once_used >= limit:
+            return False
+        self.at_once_used += 1
+        return True
+
+
+def _created_ms(item: tuple[MvdsId, Live]) -> UnixMs:
+    return item[1].record.created_ms

@@ -1,0 +1,199 @@
+"""What a payload does to the state: 2/MVDS, the receiving halves of both modes.
+
+Acknowledgements first, then requests, offers, messages: an acknowledged message is not sent again
+for a request in the same payload.  Everything is looked at before anything changes, so that a
+payload which breaks a rule leaves no trace.  A message is delivered once and acknowledged as often
+as it comes; an offer of one that we hold is acknowledged; one unknown id does not stop the rest.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from enum import Enum, auto
+from typing import TypeAlias, assert_never
+
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError
+from engine.core.mvds.config import MvdsConfig
+from engine.core.mvds.outbox import Outbox
+from engine.core.mvds.peer import Live, Peer
+from engine.core.mvds.records import Records
+from engine.core.mvds.step import Key, MvdsStep
+from engine.core.mvds.types import (
+    Acknowledged,
+    Epoch,
+    GroupId,
+    MvdsDelivered,
+    MvdsId,
+    MvdsMessage,
+    NoteHeld,
+    PayloadReceived,
+    Record,
+    RecordType,
+)
+from engine.core.types import ParticipantId
+
+IdOf: TypeAlias = Callable[[MvdsMessage], MvdsId]
+"""May raise RemoteProtocolError for a message that has none."""
+
+
+class About(Enum):
+    """Why a record that is still on disk is looked for."""
+
+    ACK = auto()
+    REQUEST = auto()
+    RESEND = auto()
+
+
+class Receiver:
+    """Takes in what peers, and the user about them, say."""
+
+    def __init__(  # noqa: PLR0913 - the parts of one machine
+        self,
+        records: Records,
+        outbox: Outbox,
+        *,
+        peers: Mapping[ParticipantId, Peer],
+        groups: Mapping[GroupId, frozenset[ParticipantId]],
+        held: Iterable[MvdsId],
+        id_of: IdOf,
+        config: MvdsConfig,
+        counters: Counters,
+    ) -> None:
+        self.held = set(held)
+        self._records = records
+        self._outbox = outbox
+        self._peers = peers
+        self._groups = groups
+        self._id_of = id_of
+        self._config = config
+        self._counters = counters
+        self._awaited: dict[Key, set[About]] = {}
+
+    def receive(self, received: PayloadReceived, step: MvdsStep) -> None:
+        """Raises RemoteProtocolError: ``mvds_unknown_peer``, ``mvds_foreign_group``."""
+        peer, payload = self._peers.get(received.peer_id), received.payload
+        if peer is None:
+            raise RemoteProtocolError("mvds_unknown_peer")
+        messages = [(self._checked_id(message, peer), message) for message in payload.messages]
+        if not (payload.acks or payload.requests or payload.offers or messages):
+            self._counters.add("mvds.empty_payload")
+            return
+        peer.generation = received.generation
+        for message_id in payload.acks:
+            self._about(About.ACK, peer, message_id, step)
+        for message_id in payload.requests:
+            self._about(About.REQUEST, peer, message_id, step)
+        for message_id in payload.offers:
+            self._offered(peer, message_id, step)
+        for message_id, message in messages:
+            self._take(peer, message_id, message, step)
+
+    def resend(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> bool:
+        """Whether there is such a message of ours, or may be on disk."""
+        return self._about(About.RESEND, peer, message_id, step)
+
+    def loaded(self, asked: Iterable[Key], step: MvdsStep) -> None:
+        """Records came from disk: what was said about them counts now."""
+        answered = set(asked)
+        for key, abouts in tuple(self._awaited.items()):
+            peer, message_id = self._peers[key[0]], key[1]
+            if key not in answered and message_id not in peer.live:
+                continue
+            del self._awaited[key]
+            for about in sorted(abouts, key=lambda about: about.value):
+                self._about(about, peer, message_id, step)
+
+    def _checked_id(self, message: MvdsMessage, peer: Peer) -> MvdsId:
+        if peer.peer_id not in self._groups.get(message.group_id, frozenset()):
+            raise RemoteProtocolError("mvds_foreign_group")
+        return self._id_of(message)
+
+    # --- about our messages ---
+
+    def _about(self, about: About, peer: Peer, message_id: MvdsId, step: MvdsStep) -> bool:
+        live = peer.live.get(message_id)
+        if live is None:
+            return self._await(about, peer, message_id)
+        if live.record.type is RecordType.REQUEST:
+            return False
+        match about:
+            case About.ACK:
+                self._records.remove(peer, message_id, step)
+                step.events.append(Acknowledged(peer.peer_id, message_id))
+            case About.REQUEST:
+                if _may_be_requested(live, step.epoch):
+                    self._renew(peer, live, RecordType.MESSAGE, step)
+            case About.RESEND:
+                kind = self._outbox.first_type(live.record.body_bytes)
+                self._renew(peer, live, kind, step)
+            case _:
+                assert_never(about)
+        return True
+
+    def _await(self, about: About, peer: Peer, message_id: MvdsId) -> bool:
+        key = (peer.peer_id, message_id)
+        if message_id in self.held or not self._records.want(key):
+            self._counters.add(f"mvds.unknown_{about.name.lower()}")
+            return False
+        self._awaited.setdefault(key, set()).add(about)
+        return True
+
+    def _renew(self, peer: Peer, live: Live, kind: RecordType, step: MvdsStep) -> None:
+        """From the start again; of what was given up the time begins anew."""
+        record = live.record
+        created_ms = step.now_ms if record.given_up else record.created_ms
+        send_epoch = Epoch(step.epoch + 1)
+        fresh = replace(
+            record, type=kind, send_count=0, send_epoch=send_epoch, created_ms=created_ms
+        )
+        self._records.replace(live, fresh, step)
+        self._outbox.send_fresh(peer, fresh, step)
+
+    # --- about theirs ---
+
+    def _offered(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> None:
+        if message_id in self.held or self._records.is_own(message_id):
+            self._acknowledge(peer, message_id, step)
+            return
+        live = peer.live.get(message_id)
+        if live is None:
+            if peer.requests >= self._config.max_requests_per_peer:
+                self._counters.add("mvds.too_many_requests")
+                return
+            record = Record(
+                peer.peer_id,
+                message_id,
+                RecordType.REQUEST,
+                0,
+                Epoch(step.epoch + 1),
+                0,
+                step.now_ms,
+            )
+            self._records.create(peer, record, step)
+            self._outbox.send_fresh(peer, record, step)
+        elif self._config.request_again and live.sent_epoch != step.epoch:
+            self._outbox.send_again(peer, live)
+
+    def _take(self, peer: Peer, message_id: MvdsId, message: MvdsMessage, step: MvdsStep) -> None:
+        self._acknowledge(peer, message_id, step)
+        if message_id in self.held or self._records.is_own(message_id):
+            self._counters.add("mvds.duplicate")
+            return
+        self.held.add(message_id)
+        step.notes.append(NoteHeld(message_id))
+        step.events.append(MvdsDelivered(peer.peer_id, message_id, message))
+        for other in self._peers.values():
+            if message_id in other.live:  # Whoever offered it too need not go on.
+                self._records.remove(other, message_id, step)
+                self._acknowledge(other, message_id, step)
+
+    def _acknowledge(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> None:
+        self._outbox.acknowledge(peer, message_id, step)
+
+
+def _may_be_requested(live: Live, epoch: Epoch) -> bool:
+    """It was offered, and is not just on its way as a message."""
+    record = live.record
+    if record.type is RecordType.MESSAGE:
+        return record.given_up
+    return record.send_count > 0 and live.message_epoch != epoch

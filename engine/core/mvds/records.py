@@ -1,0 +1,151 @@
+"""The state of 2/MVDS: per peer records of type OFFER, REQUEST and MESSAGE, never of type ACK.
+
+All changes of records go through here, so that memory, the schedule and what is written agree, and
+so that the body of a message goes when no record needs it any more.
+
+A node may start with those records that are due soonest and ask for the others later, in order of
+``send_epoch`` or by id when a peer speaks of one.  One question is open at a time; what was removed
+meanwhile is not taken back from the answer, and what is in memory is newer than what is on disk.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from engine.core.counters import Counters
+from engine.core.mvds.config import MvdsConfig
+from engine.core.mvds.peer import Live, Peer
+from engine.core.mvds.schedule import Schedule
+from engine.core.mvds.step import Key, MvdsStep
+from engine.core.mvds.types import (
+    DropMessage,
+    Epoch,
+    LoadRecords,
+    MvdsId,
+    MvdsState,
+    Record,
+    RecordsLoaded,
+    RecordType,
+)
+from engine.core.types import ParticipantId
+
+
+class Records:
+    """Those in memory, and what is known of the others."""
+
+    def __init__(
+        self,
+        peers: Mapping[ParticipantId, Peer],
+        *,
+        config: MvdsConfig,
+        state: MvdsState,
+        counters: Counters,
+    ) -> None:
+        self.schedule = Schedule(peers)
+        self.loaded_before = state.loaded_before
+        self._peers = peers
+        self._config = config
+        self._counters = counters
+        self._bodies: dict[MvdsId, int] = {}
+        self._count = 0
+        self._loading = False
+        self._wanted: dict[Key, None] = {}
+        self._gone: set[Key] = set()
+        self._take_in(state.records)
+        self.schedule.fill()
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def complete(self) -> bool:
+        """Whether all records are in memory."""
+        return self.loaded_before is None
+
+    def is_own(self, message_id: MvdsId) -> bool:
+        """Whether it is a message of ours that somebody still needs."""
+        return message_id in self._bodies
+
+    # --- changes ---
+
+    def create(self, peer: Peer, record: Record, step: MvdsStep) -> Live:
+        step.create(record)
+        return self._insert(peer, record)
+
+    def replace(self, live: Live, record: Record, step: MvdsStep) -> None:
+        """Its peer and message stay; a REQUEST stays one."""
+        live.record = record
+        step.put(record)
+
+    def remove(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> None:
+        record = peer.live[message_id].record
+        peer.remove(message_id)
+        self._count -= 1
+        key = (peer.peer_id, message_id)
+        step.remove(key)
+        if self._loading:
+            self._gone.add(key)
+        if record.type is RecordType.REQUEST:
+            return
+        self._bodies[message_id] -= 1
+        if not self._bodies[message_id]:
+            del self._bodies[message_id]
+            # With several peers, a record of another one may still be on disk.
+            if self.complete or len(self._peers) == 1:
+                step.dropped.append(DropMessage(message_id))
+
+    def _insert(self, peer: Peer, record: Record) -> Live:
+        self._count += 1
+        if record.type is not RecordType.REQUEST:
+            self._bodies[record.message_id] = self._bodies.get(record.message_id, 0) + 1
+        return peer.add(record)
+
+    # --- those on disk ---
+
+    def want(self, key: Key) -> bool:
+        """Have a record looked for by id; False = it is none, or too many are wanted."""
+        if self.complete:
+            return False
+        if key not in self._wanted and len(self._wanted) >= self._config.max_wanted_ids:
+            self._counters.add("mvds.too_many_wanted")
+            return False
+        self._wanted[key] = None
+        return True
+
+    def ask(self, step: MvdsStep, *, hurry: bool) -> None:
+        """Ask for what is due, for what was wanted, and with ``hurry`` for more in any case."""
+        before = self.loaded_before
+        if before is None or self._loading:
+            return
+        from_epoch = before if hurry or before <= step.epoch else None
+        if from_epoch is None and not self._wanted:
+            return
+        ids, self._wanted = tuple(self._wanted), {}
+        self._loading = True
+        step.sends.append(LoadRecords(from_epoch, self._config.load_records, ids))
+
+    def loaded(self, answer: RecordsLoaded) -> list[Record]:
+        """Those that were not in memory yet."""
+        self._loading = False
+        self.loaded_before = answer.loaded_before
+        taken = self._take_in(answer.records)
+        self._gone.clear()
+        for record in taken:
+            self.schedule.add(record)
+        return taken
+
+    def next_load(self) -> Epoch | None:
+        """When the records on disk are needed."""
+        return None if self._loading else self.loaded_before
+
+    def _take_in(self, records: Iterable[Record]) -> list[Record]:
+        taken, touched = [], set()
+        for record in records:
+            peer = self._peers.get(record.peer_id)
+            key = (record.peer_id, record.message_id)
+            if peer is None or record.message_id in peer.live or key in self._gone:
+                continue
+            self._insert(peer, record)
+            taken.append(record)
+            touched.add(peer)
+        for peer in touched:
+            peer.sort()
+        return taken
