@@ -1,7 +1,20 @@
 """Records as short as a test wants them; everything that a test does not name is ordinary."""
 
+from engine.core.contacts import ContactState
+from engine.core.mvds.types import (
+    Epoch,
+    GroupId,
+    MvdsId,
+    MvdsMessage,
+    MvdsWrite,
+    PutRecord,
+    Record,
+    RecordType,
+)
 from engine.core.ports import (
     ApplyChannel,
+    ApplyMvds,
+    ContactRecord,
     DeliveryRecord,
     GroupRecord,
     MemberRecord,
@@ -11,8 +24,10 @@ from engine.core.ports import (
     PutDelivery,
     PutMember,
     PutMessage,
+    PutWaiting,
     SaveOwnSequence,
     StoreWrite,
+    WaitingContent,
 )
 from engine.core.sds.types import (
     AppendToLog,
@@ -39,6 +54,8 @@ from engine.core.types import (
 
 GROUP = ConversationId("R" * 43)
 OTHER_GROUP = ConversationId("S" * 43)
+PAIR = ConversationId("P" * 43)
+OTHER_PAIR = ConversationId("Q" * 43)
 ME = ParticipantId("0" * 32)
 ALICE = ParticipantId("a" * 32)
 BOB = ParticipantId("b" * 32)
@@ -62,6 +79,18 @@ def group(conversation_id: ConversationId = GROUP, name: str = "Friends") -> Gro
         epoch_id=b"\x04" * 16,
         epoch_key=b"\x05" * 32,
         admin_public_key=b"\x06" * 32,
+        created_ms=NOW,
+    )
+
+
+def contact(conversation_id: ConversationId = PAIR, name: str = "Bob") -> ContactRecord:
+    return ContactRecord(
+        conversation_id=conversation_id,
+        participant_id=BOB,
+        public_key=b"\x0b" * 32,
+        encryption_key=b"\x0c" * 32,
+        name=name,
+        state=ContactState.ASKED,
         created_ms=NOW,
     )
 
@@ -163,6 +192,58 @@ def held(
             since_ms=UnixMs(since_ms),
             false_probability=false_probability,
         )
+    )
+
+
+def mvds(*writes: MvdsWrite, conversation_id: ConversationId = PAIR) -> ApplyMvds:
+    return ApplyMvds(conversation_id=conversation_id, writes=writes)
+
+
+def mvds_id(name: str) -> MvdsId:
+    return MvdsId(name.encode().ljust(32, b"\x00"))
+
+
+def record(
+    name: str,
+    epoch: int = 7,
+    *,
+    peer_id: ParticipantId = BOB,
+    type_: RecordType = RecordType.MESSAGE,
+    created_ms: int = NOW,
+) -> PutRecord:
+    return PutRecord(
+        Record(
+            peer_id=peer_id,
+            message_id=mvds_id(name),
+            type=type_,
+            send_count=1,
+            send_epoch=Epoch(epoch),
+            body_bytes=200,
+            created_ms=UnixMs(created_ms),
+        )
+    )
+
+
+def body(text: bytes = b"sealed") -> MvdsMessage:
+    return MvdsMessage(group_id=GroupId(b"\x0d" * 32), timestamp=NOW // 1000, body=text)
+
+
+def waiting(
+    name: str,
+    content: bytes = b"content",
+    *,
+    shown: bool = False,
+    conversation_id: ConversationId = PAIR,
+) -> PutWaiting:
+    return PutWaiting(
+        conversation_id=conversation_id,
+        waiting=WaitingContent(
+            message_id=MessageId(name),
+            sender_id=BOB,
+            content=content,
+            received_ms=NOW,
+            shown=shown,
+        ),
     )
 
 

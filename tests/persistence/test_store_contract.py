@@ -10,6 +10,7 @@ from engine.core.ports import (
     HideMessage,
     OwnSequence,
     ProfileStore,
+    PutContact,
     PutGroup,
     PutMessage,
     PutNodeAddress,
@@ -59,6 +60,7 @@ from tests.persistence.store_examples import (
     PROFILE,
     at,
     channel,
+    contact,
     delivery,
     group,
     held,
@@ -72,6 +74,16 @@ from tests.persistence.store_examples import (
 @pytest.fixture
 def with_group(store: ProfileStore) -> ProfileStore:
     store.apply([PutGroup(group=group())])
+    return store
+
+
+@pytest.fixture(params=["group", "pair"])
+def with_conversation(request: pytest.FixtureRequest, store: ProfileStore) -> ProfileStore:
+    """A timeline is the same of a group and of a pair; the id is GROUP in any case."""
+    about: StoreWrite = (
+        PutGroup(group=group()) if request.param == "group" else PutContact(contact=contact(GROUP))
+    )
+    store.apply([about])
     return store
 
 
@@ -134,19 +146,19 @@ def test_a_member_is_replaced_and_keeps_the_place(with_group: ProfileStore) -> N
     assert with_group.members(OTHER_GROUP) == []
 
 
-def test_own_sequences_are_kept_per_instance(with_group: ProfileStore) -> None:
+def test_own_sequences_are_kept_per_instance(with_conversation: ProfileStore) -> None:
     second = InstanceId(b"\x08" * 16)
     newest = {
         instance: OwnSequence(instance_id=instance, sequence=n, previous_id=MessageId(f"m{n}"))
         for instance, n in ((INSTANCE, 4), (second, 1))
     }
-    with_group.apply(
+    with_conversation.apply(
         [SaveOwnSequence(conversation_id=GROUP, own_sequence=own) for own in newest.values()]
     )
-    assert with_group.own_sequence(GROUP, INSTANCE) == newest[INSTANCE]
-    assert with_group.own_sequence(GROUP, second) == newest[second]
-    assert with_group.own_sequence(GROUP, InstanceId(b"\x09" * 16)) is None
-    assert with_group.own_sequence(OTHER_GROUP, INSTANCE) is None
+    assert with_conversation.own_sequence(GROUP, INSTANCE) == newest[INSTANCE]
+    assert with_conversation.own_sequence(GROUP, second) == newest[second]
+    assert with_conversation.own_sequence(GROUP, InstanceId(b"\x09" * 16)) is None
+    assert with_conversation.own_sequence(OTHER_GROUP, INSTANCE) is None
 
 
 def test_the_50_newest_addresses_are_kept(store: ProfileStore) -> None:
@@ -503,9 +515,9 @@ def test_only_own_messages_have_a_delivery_and_holders(with_group: ProfileStore)
 
 
 def test_rows_are_ordered_by_lamport_then_id_by_byte_and_waiting_rows_stand_last(
-    with_group: ProfileStore,
+    with_conversation: ProfileStore,
 ) -> None:
-    with_group.apply(
+    with_conversation.apply(
         [
             row(3, "early", waiting=True),
             row(9, "é"),
@@ -515,44 +527,53 @@ def test_rows_are_ordered_by_lamport_then_id_by_byte_and_waiting_rows_stand_last
             row(4, "x"),
         ]
     )
-    page = with_group.latest_page(GROUP, limit=10)
+    page = with_conversation.latest_page(GROUP, limit=10)
     assert names(page) == ["x", "Z", "a", "é", "later", "early"]
     assert (page.has_older, page.has_newer, page.older_count, page.total) == (False, False, 0, 6)
-    with_group.apply([row(3, "early")])
-    assert names(with_group.latest_page(GROUP, limit=10)) == ["early", "x", "Z", "a", "é", "later"]
+    with_conversation.apply([row(3, "early")])
+    assert names(with_conversation.latest_page(GROUP, limit=10)) == [
+        "early",
+        "x",
+        "Z",
+        "a",
+        "é",
+        "later",
+    ]
 
 
-def test_pages_meet_without_overlap_and_know_their_ordinals(with_group: ProfileStore) -> None:
-    with_group.apply([row(n // 3, f"m{n:02}") for n in range(20)])
-    with_group.apply([row(2, "w0", waiting=True), row(3, "w1", waiting=True)])
+def test_pages_meet_without_overlap_and_know_their_ordinals(
+    with_conversation: ProfileStore,
+) -> None:
+    with_conversation.apply([row(n // 3, f"m{n:02}") for n in range(20)])
+    with_conversation.apply([row(2, "w0", waiting=True), row(3, "w1", waiting=True)])
     every = [f"m{n:02}" for n in range(20)] + ["w0", "w1"]
-    page = with_group.latest_page(GROUP, limit=6)
+    page = with_conversation.latest_page(GROUP, limit=6)
     seen = names(page)
     assert (page.older_count, page.total, page.has_newer) == (16, 22, False)
     while page.has_older:
-        page = with_group.page_before(GROUP, page.messages[0].record.position, limit=6)
+        page = with_conversation.page_before(GROUP, page.messages[0].record.position, limit=6)
         seen = names(page) + seen
         assert page.older_count == every.index(names(page)[0])
         assert page.has_newer
     assert seen == every
     seen = names(page)
     while page.has_newer:
-        page = with_group.page_after(GROUP, page.messages[-1].record.position, limit=4)
+        page = with_conversation.page_after(GROUP, page.messages[-1].record.position, limit=4)
         seen += names(page)
         assert page.older_count == every.index(names(page)[0])
         assert page.has_older
     assert seen == every
 
 
-def test_a_page_may_start_where_no_row_is(with_group: ProfileStore) -> None:
-    with_group.apply([row(2, "b"), row(4, "d"), row(1, "w", waiting=True)])
-    before = with_group.page_before(GROUP, at(3, "x"), limit=5)
-    after = with_group.page_after(GROUP, at(3, "x"), limit=5)
+def test_a_page_may_start_where_no_row_is(with_conversation: ProfileStore) -> None:
+    with_conversation.apply([row(2, "b"), row(4, "d"), row(1, "w", waiting=True)])
+    before = with_conversation.page_before(GROUP, at(3, "x"), limit=5)
+    after = with_conversation.page_after(GROUP, at(3, "x"), limit=5)
     assert (names(before), before.older_count, before.has_newer) == (["b"], 0, True)
     assert (names(after), after.older_count, after.has_older) == (["d", "w"], 1, True)
-    beyond = with_group.page_after(GROUP, at(1, "w"), limit=5)
+    beyond = with_conversation.page_after(GROUP, at(1, "w"), limit=5)
     assert (names(beyond), beyond.older_count, beyond.has_older) == ([], 3, True)
-    nothing = with_group.page_before(GROUP, at(0, ""), limit=5)
+    nothing = with_conversation.page_before(GROUP, at(0, ""), limit=5)
     assert (names(nothing), nothing.older_count, nothing.has_newer) == ([], 0, True)
 
 
@@ -583,21 +604,23 @@ def test_a_hidden_row_leaves_every_page_and_count_and_stays_hidden(
     assert (names(around), around.older_count) == (["m2"], 1)
 
 
-def test_hiding_what_is_not_there_yet_changes_nothing(with_group: ProfileStore) -> None:
-    with_group.apply([HideMessage(conversation_id=GROUP, message_id=MessageId("a")), row(1, "a")])
-    assert names(with_group.latest_page(GROUP, limit=9)) == ["a"]
+def test_hiding_what_is_not_there_yet_changes_nothing(with_conversation: ProfileStore) -> None:
+    with_conversation.apply(
+        [HideMessage(conversation_id=GROUP, message_id=MessageId("a")), row(1, "a")]
+    )
+    assert names(with_conversation.latest_page(GROUP, limit=9)) == ["a"]
 
 
-def test_a_page_is_bounded_and_never_empty_by_request(with_group: ProfileStore) -> None:
-    with_group.apply([row(n, f"m{n:04}") for n in range(1005)])
-    page = with_group.latest_page(GROUP, limit=10**9)
+def test_a_page_is_bounded_and_never_empty_by_request(with_conversation: ProfileStore) -> None:
+    with_conversation.apply([row(n, f"m{n:04}") for n in range(1005)])
+    page = with_conversation.latest_page(GROUP, limit=10**9)
     assert (len(page.messages), page.older_count, page.has_older) == (1000, 5, True)
     with pytest.raises(LocalProtocolError):
-        with_group.latest_page(GROUP, limit=0)
+        with_conversation.latest_page(GROUP, limit=0)
 
 
-def test_unread_are_visible_texts_of_others_after_the_mark(with_group: ProfileStore) -> None:
-    with_group.apply(
+def test_unread_are_visible_texts_of_others_after_the_mark(with_conversation: ProfileStore) -> None:
+    with_conversation.apply(
         [
             row(1, "a"),
             row(2, "joined", kind="joined"),
@@ -607,31 +630,37 @@ def test_unread_are_visible_texts_of_others_after_the_mark(with_group: ProfileSt
             row(2, "w", waiting=True),
         ]
     )
-    summary = with_group.summary(GROUP)
+    summary = with_conversation.summary(GROUP)
     assert (summary.unread, summary.first_unread) == (4, at(1, "a"))
-    with_group.apply([SaveReadMark(conversation_id=GROUP, up_to=at(3, "mine"))])
-    summary = with_group.summary(GROUP)
+    with_conversation.apply([SaveReadMark(conversation_id=GROUP, up_to=at(3, "mine"))])
+    summary = with_conversation.summary(GROUP)
     assert (summary.unread, summary.first_unread) == (2, at(4, "b"))
-    with_group.apply([row(2, "w"), row(3, "later than the mark's id", text="late")])
-    assert with_group.summary(GROUP).unread == 2, "what is placed before the mark counts as read"
-    with_group.apply([SaveReadMark(conversation_id=GROUP, up_to=at(1, "a"))])
-    assert with_group.summary(GROUP).unread == 2, "the mark never moves backwards"
-    with_group.apply([SaveReadMark(conversation_id=GROUP, up_to=at(5, "c"))])
-    summary = with_group.summary(GROUP)
+    with_conversation.apply([row(2, "w"), row(3, "later than the mark's id", text="late")])
+    assert with_conversation.summary(GROUP).unread == 2, (
+        "what is placed before the mark counts as read"
+    )
+    with_conversation.apply([SaveReadMark(conversation_id=GROUP, up_to=at(1, "a"))])
+    assert with_conversation.summary(GROUP).unread == 2, "the mark never moves backwards"
+    with_conversation.apply([SaveReadMark(conversation_id=GROUP, up_to=at(5, "c"))])
+    summary = with_conversation.summary(GROUP)
     assert (summary.unread, summary.first_unread) == (0, None)
-    assert with_group.groups()[0].read_up_to == at(5, "c")
+    marks = [about.read_up_to for about in with_conversation.groups()]
+    marks += [about.read_up_to for about in with_conversation.contacts()]
+    assert marks == [at(5, "c")]
 
 
-def test_the_first_unread_is_the_first_on_screen(with_group: ProfileStore) -> None:
-    with_group.apply([row(1, "waiting", waiting=True), row(9, "placed")])
-    assert with_group.summary(GROUP).first_unread == at(9, "placed")
-    with_group.apply([SaveReadMark(conversation_id=GROUP, up_to=at(0))])
-    with_group.apply([HideMessage(conversation_id=GROUP, message_id=MessageId("placed"))])
-    assert with_group.summary(GROUP).first_unread == at(1, "waiting")
+def test_the_first_unread_is_the_first_on_screen(with_conversation: ProfileStore) -> None:
+    with_conversation.apply([row(1, "waiting", waiting=True), row(9, "placed")])
+    assert with_conversation.summary(GROUP).first_unread == at(9, "placed")
+    with_conversation.apply([SaveReadMark(conversation_id=GROUP, up_to=at(0))])
+    with_conversation.apply([HideMessage(conversation_id=GROUP, message_id=MessageId("placed"))])
+    assert with_conversation.summary(GROUP).first_unread == at(1, "waiting")
 
 
-def test_the_summary_counts_what_is_only_saved_and_what_failed(with_group: ProfileStore) -> None:
-    with_group.apply(
+def test_the_summary_counts_what_is_only_saved_and_what_failed(
+    with_conversation: ProfileStore,
+) -> None:
+    with_conversation.apply(
         [
             *(row(n, name, is_own=True) for n, name in enumerate("abcd")),
             row(0, "created", is_own=True, kind="created"),
@@ -645,10 +674,10 @@ def test_the_summary_counts_what_is_only_saved_and_what_failed(with_group: Profi
             delivery("not in the timeline", DeliveryState.SAVED),
         ]
     )
-    summary = with_group.summary(GROUP)
+    summary = with_conversation.summary(GROUP)
     assert (summary.waiting_to_send, summary.failed) == (2, 1)
-    with_group.apply([delivery("a", DeliveryState.SENT), delivery("c", DeliveryState.SAVED)])
-    summary = with_group.summary(GROUP)
+    with_conversation.apply([delivery("a", DeliveryState.SENT), delivery("c", DeliveryState.SAVED)])
+    summary = with_conversation.summary(GROUP)
     assert (summary.waiting_to_send, summary.failed) == (2, 0)
     last = summary.last_message
     assert last is not None

@@ -5,6 +5,7 @@ Blocks are made tiny here, so that a few dozen rows split them as a million woul
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,37 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from engine.core.errors import StorageError
+from engine.core.contacts import MAX_PICTURE_BYTES, ContactState
+from engine.core.errors import LocalProtocolError, StorageError
+from engine.core.mvds.types import (
+    NEVER,
+    DropMessage,
+    Epoch,
+    KeepMessage,
+    MvdsWrite,
+    NoteHeld,
+    PutPendingAck,
+    RecordType,
+    RemovePendingAck,
+    RemoveRecord,
+)
 from engine.core.ports import (
     HideMessage,
     ProfileStore,
+    PutContact,
     PutGroup,
     RemoveGroup,
+    RemoveWaiting,
+    SaveDraft,
+    SaveMuted,
+    SavePairAuthor,
+    SavePairClock,
+    SavePicture,
     SaveReadMark,
     StoreWrite,
 )
 from engine.core.sds.types import (
+    ChannelState,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
@@ -33,6 +55,7 @@ from engine.core.types import (
     ConversationId,
     DeliveryState,
     HolderSource,
+    InstanceId,
     MessageId,
     Position,
     UnixMs,
@@ -46,20 +69,28 @@ from tests.persistence.store_examples import (
     GROUP,
     ME,
     OTHER_GROUP,
+    PAIR,
     at,
+    body,
     channel,
+    contact,
     delivery,
     group,
     held,
     logged,
     member,
+    mvds,
+    mvds_id,
     outgoing,
+    record,
     row,
+    waiting,
 )
 
 NAMES = [f"{letter}{number}" for letter in ("A", "a", "é") for number in range(8)]
 
-conversations = st.sampled_from([GROUP, GROUP, GROUP, OTHER_GROUP])
+groups = st.sampled_from([GROUP, GROUP, GROUP, OTHER_GROUP])
+conversations = st.sampled_from([GROUP, GROUP, OTHER_GROUP, PAIR, PAIR])
 names = st.sampled_from(NAMES)
 message_ids = names.map(MessageId)
 lamports = st.integers(0, 6)
@@ -83,6 +114,49 @@ channel_writes: st.SearchStrategy[Write] = st.one_of(
         st.none() | st.floats(0, 1),
     ),
 )
+short_names = st.sampled_from(NAMES[6:11])
+mvds_ids = short_names.map(mvds_id)
+peers = st.sampled_from([ALICE, BOB])
+epochs = st.integers(0, 5) | st.just(NEVER)
+mvds_writes: st.SearchStrategy[MvdsWrite] = st.one_of(
+    st.builds(
+        record,
+        short_names,
+        epochs,
+        peer_id=peers,
+        type_=st.sampled_from(RecordType),
+        created_ms=st.integers(0, 2),
+    ),
+    st.builds(RemoveRecord, peers, mvds_ids),
+    st.builds(PutPendingAck, peers, mvds_ids),
+    st.builds(RemovePendingAck, peers, mvds_ids),
+    st.builds(NoteHeld, mvds_ids),
+    mvds_ids.map(lambda id_: KeepMessage(id_, body(id_))),
+    st.builds(DropMessage, mvds_ids),
+)
+pair_writes: st.SearchStrategy[StoreWrite] = st.one_of(
+    st.builds(
+        SavePairClock, conversation_id=st.just(PAIR), lamport_timestamp=st.integers(0, 2**53)
+    ),
+    st.builds(
+        SavePairAuthor,
+        conversation_id=st.just(PAIR),
+        instance_id=st.binary(min_size=1, max_size=1).map(InstanceId),
+        sequence=st.integers(0, 9),
+    ),
+    st.builds(waiting, short_names, st.binary(max_size=3), shown=st.booleans()),
+    st.builds(RemoveWaiting, conversation_id=st.just(PAIR), message_id=short_names.map(MessageId)),
+    st.builds(SavePicture, picture=st.binary(max_size=3)),
+    st.builds(
+        lambda name, state, picture, seen: PutContact(
+            contact=replace(contact(name=name), state=state, picture=picture, last_seen_ms=seen)
+        ),
+        names,
+        st.sampled_from(ContactState),
+        st.binary(max_size=3),
+        st.none() | st.integers(0, 9).map(UnixMs),
+    ),
+)
 rows = st.builds(
     row,
     lamports,
@@ -98,16 +172,31 @@ writes: st.SearchStrategy[StoreWrite] = st.one_of(
     st.builds(
         lambda several, conversation_id: channel(*several, conversation_id=conversation_id),
         st.lists(channel_writes, max_size=3),
-        conversations,
+        groups,
     ),
+    st.builds(lambda several: mvds(*several), st.lists(mvds_writes, max_size=9)),
+    pair_writes,
+    st.builds(SaveDraft, conversation_id=conversations, text=names),
+    st.builds(SaveMuted, conversation_id=conversations, muted=st.booleans()),
     st.builds(HideMessage, conversation_id=conversations, message_id=message_ids),
     st.builds(SaveReadMark, conversation_id=conversations, up_to=positions),
     st.builds(delivery, names, st.sampled_from(DeliveryState)),
     st.builds(member, participants, left_ms=st.sampled_from([None, UnixMs(1)])),
 )
+# Also where they are refused: what belongs to a group in a pair, and the other way about.
 rare_writes: st.SearchStrategy[StoreWrite] = st.one_of(
     st.builds(PutGroup, group=st.builds(group, conversations, names)),
+    st.builds(PutContact, contact=st.builds(contact, conversations, names)),
     st.builds(RemoveGroup, conversation_id=conversations),
+    st.builds(RemoveGroup, conversation_id=conversations),
+    conversations.map(lambda conversation_id: channel(conversation_id=conversation_id)),
+    conversations.map(
+        lambda conversation_id: mvds(
+            record("a0"), NoteHeld(mvds_id("a0")), conversation_id=conversation_id
+        )
+    ),
+    conversations.map(lambda conversation_id: waiting("a0", conversation_id=conversation_id)),
+    st.integers(1, 2).map(lambda beyond: SavePicture(picture=bytes(MAX_PICTURE_BYTES + beyond))),
 )
 
 
@@ -125,8 +214,11 @@ def story(
     ]
     return (
         store.groups(),
+        store.contacts(),
+        store.picture(),
         store.members(conversation_id),
-        store.channel_state(conversation_id),
+        channel_or_none(store, conversation_id),
+        pair_story(store, conversation_id, position.lamport_timestamp, limit),
         store.summary(conversation_id),
         store.latest_page(conversation_id, limit=limit),
         store.page_before(conversation_id, position, limit=limit),
@@ -135,12 +227,40 @@ def story(
     )
 
 
-def refused(store: ProfileStore, batch: Sequence[StoreWrite]) -> bool:
+def channel_or_none(store: ProfileStore, conversation_id: ConversationId) -> ChannelState | None:
+    try:
+        return store.channel_state(conversation_id)
+    except StorageError:
+        return None
+
+
+def pair_story(
+    store: ProfileStore, conversation_id: ConversationId, epoch: int, limit: int
+) -> object:
+    by_message = [
+        (
+            store.mvds_message(conversation_id, mvds_id(name)),
+            store.mvds_record(conversation_id, ALICE, mvds_id(name)),
+            store.mvds_record(conversation_id, BOB, mvds_id(name)),
+        )
+        for name in NAMES[6:11]
+    ]
+    return (
+        store.pair_state(conversation_id),
+        store.mvds_state(conversation_id, limit=limit),
+        store.mvds_records(conversation_id, Epoch(epoch), limit=limit),
+        by_message,
+    )
+
+
+def refused(store: ProfileStore, batch: Sequence[StoreWrite]) -> type[Exception] | None:
     try:
         store.apply(batch)
     except StorageError:
-        return True
-    return False
+        return StorageError
+    except LocalProtocolError:
+        return LocalProtocolError
+    return None
 
 
 class StoresAgree(RuleBasedStateMachine):
@@ -151,6 +271,7 @@ class StoresAgree(RuleBasedStateMachine):
         self.memory = MemoryProfileStore()
         self.sqlite = SqliteProfileStore.open(self.path, bytes(32))
         self.apply_everywhere([PutGroup(group=group()), PutGroup(group=group(OTHER_GROUP))])
+        self.apply_everywhere([PutContact(contact=contact())])
 
     def apply_everywhere(self, batch: Sequence[StoreWrite]) -> None:
         assert refused(self.memory, batch) == refused(self.sqlite, batch)
@@ -174,15 +295,19 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(conversation_id=conversations, position=positions, limit=st.integers(1, 30))
     def read(self, conversation_id: ConversationId, position: Position, limit: int) -> None:
-        known = {g.conversation_id for g in self.memory.groups()}
-        if conversation_id in known:
-            assert story(self.memory, conversation_id, position, limit) == story(
-                self.sqlite, conversation_id, position, limit
-            )
+        assert story(self.memory, conversation_id, position, limit) == story(
+            self.sqlite, conversation_id, position, limit
+        )
+
+    @rule(epoch=epochs, limit=st.integers(1, 12))
+    def read_of_a_pair(self, epoch: int, limit: int) -> None:
+        assert pair_story(self.memory, PAIR, epoch, limit) == pair_story(
+            self.sqlite, PAIR, epoch, limit
+        )
 
     @invariant()
     def counts_agree(self) -> None:
-        for conversation_id in (GROUP, OTHER_GROUP):
+        for conversation_id in (GROUP, OTHER_GROUP, PAIR):
             assert self.memory.summary(conversation_id) == self.sqlite.summary(conversation_id)
             for page in range(2):
                 position = at(3, NAMES[8 * page])
