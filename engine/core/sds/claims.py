@@ -6,14 +6,15 @@ ranges is partial: silence beyond the limit means nothing.  What follows from a 
 repairs, sync messages) is decided elsewhere.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.log import LogIndex
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import Holdings, SequenceRange
-from engine.core.types import InstanceId, ParticipantId
+from engine.core.types import InstanceId, MessageId, ParticipantId
 
 MAX_INSTANCES = 1_024
 MAX_RANGES = 4_096
@@ -21,11 +22,29 @@ MAX_SEQUENCE = 2**53
 
 
 class _Claim:
-    __slots__ = ("lamport_timestamp", "sets")
+    __slots__ = ("bloom_filter", "lamport_timestamp", "received", "sets")
 
-    def __init__(self, lamport_timestamp: int, sets: dict[InstanceId, SequenceSet]) -> None:
+    def __init__(
+        self,
+        lamport_timestamp: int,
+        sets: dict[InstanceId, SequenceSet],
+        bloom_filter: bytes | None,
+        received: ReceivedBloom | None,
+    ) -> None:
         self.lamport_timestamp = lamport_timestamp
         self.sets = sets
+        self.bloom_filter = bloom_filter
+        self.received = received
+        """The filter that came with it, unless it is not to be believed."""
+
+
+def _received(bloom_filter: bytes | None) -> ReceivedBloom | None:
+    if not bloom_filter:
+        return None
+    try:
+        return ReceivedBloom(bloom_filter)
+    except RemoteProtocolError:
+        return None  # Counted where the filter is reviewed.
 
 
 def check_holdings(holdings: Holdings) -> None:
@@ -49,16 +68,26 @@ class Claims:
         self._log = log
         self._config = config
         self._claims: dict[ParticipantId, _Claim] = {}
+        self.repeated = False
+        """Whether the claim heard last said nothing that was not known of its sender before."""
 
     def hear(
-        self, participant_id: ParticipantId, lamport_timestamp: int, holdings: Holdings
+        self,
+        participant_id: ParticipantId,
+        lamport_timestamp: int,
+        holdings: Holdings,
+        bloom_filter: bytes | None = None,
     ) -> Iterator[tuple[InstanceId, SequenceRange]]:
         """Take a claim; yields what it adds to the previous one."""
         previous = self._claims.get(participant_id)
         old = previous.sets if previous else {}
         new = {instance_id: SequenceSet(ranges) for instance_id, ranges in holdings.items()}
+        self.repeated = previous is not None and self._says_nothing_new(participant_id, old, new)
         if previous is None or previous.lamport_timestamp <= lamport_timestamp:
-            self._claims[participant_id] = _Claim(lamport_timestamp, new)
+            # A filter may err; so whoever is still stuck with the same one is not judged by it.
+            stuck = previous is not None and self.repeated and previous.bloom_filter == bloom_filter
+            received = None if stuck else _received(bloom_filter)
+            self._claims[participant_id] = _Claim(lamport_timestamp, new, bloom_filter, received)
         return (
             (instance_id, item)
             for instance_id, numbers in new.items()
@@ -66,10 +95,34 @@ class Claims:
             for item in before.holes(numbers)
         )
 
+    def _says_nothing_new(
+        self,
+        participant_id: ParticipantId,
+        old: Mapping[InstanceId, SequenceSet],
+        new: Mapping[InstanceId, SequenceSet],
+    ) -> bool:
+        return all(
+            numbers == old.get(instance_id) or self._author_of(instance_id) == participant_id
+            for instance_id, numbers in new.items()
+        )
+
+    def _author_of(self, instance_id: InstanceId) -> ParticipantId | None:
+        """Whose messages those of an instance are, if we hold any."""
+        held = self._log.held(instance_id)
+        newest = self._log.id_of(instance_id, held.lasts[-1]) if held else None
+        return None if newest is None else self._log.sender_and_hint(newest)[0]
+
     def holds(self, participant_id: ParticipantId, instance_id: InstanceId, sequence: int) -> bool:
         """Whether the member's newest claim covers this message."""
         claim = self._claims.get(participant_id)
         return claim is not None and sequence in claim.sets.get(instance_id, _NOTHING)
+
+    def perhaps_received(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
+        """Whether the filter beside the member's newest claim has it, as what waits there is."""
+        claim = self._claims.get(participant_id)
+        if claim is None or claim.received is None:
+            return False
+        return claim.received.may_contain(base_hashes(message_id))
 
     def retain(self, members: frozenset[ParticipantId]) -> None:
         """Forget who is no member."""

@@ -90,7 +90,9 @@ class SdsConfig:
     """Members per response group."""
     push_per_claim: int = 16
     """Messages that a member's holdings lack, sent again unasked, per such claim."""
-
+    push_again_ms: int = 15 * SECOND_MS
+    """A claim does not make us push what was sent so short a time ago, by us or within our hearing:
+    the copy and the claim may have crossed."""
     # --- sync ---
     sync_interval_ms: int = 30 * SECOND_MS
     sync_multiplier_start: float = 1.0
@@ -134,6 +136,7 @@ class SdsConfig:
             prompt_sync_ms=(200, 1_000),
             repair_backoff_max_ms=2 * MINUTE_MS,
             push_per_claim=32,
+            push_again_ms=2_000,
             answer_sync_after_ms=5 * SECOND_MS,
         )
 

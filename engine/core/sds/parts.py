@@ -143,18 +143,18 @@ class Parts:
         if not self.clock.online or not len(self.answers):
             return
         for message_id, lacking in self.answers.take_due(step.now_ms):
-            if lacking is not None and not any(
-                self._still_lacks(participant_id, message_id) for participant_id in lacking
-            ):
+            if not any(self._still_lacks(participant_id, message_id) for participant_id in lacking):
                 continue
             self.answers.answered(message_id, step.now_ms)
             step.sends.append(BroadcastRepair(message_id=message_id))
 
     def _still_lacks(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
         entry = self.log.get(message_id)
-        if entry is None or entry.author is None:
+        if entry is None or self.claims.perhaps_received(participant_id, message_id):
             return False
         author = entry.author
+        if author is None:
+            return True  # Holdings do not tell.
         return not self.claims.holds(participant_id, author.instance_id, author.sequence)
 
     def finish(self, step: Step) -> None:

@@ -178,7 +178,10 @@ class Receiver:
     def _receive_content(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
         parts, message = self._parts, received.message
         message_id = message.message_id
-        parts.answers.cancel(message_id)
+        if received.repaired_by is None:
+            parts.answers.cancel(message_id)
+        else:
+            parts.answers.heard(message_id, step.now_ms)
         if message_id in parts.log:
             self._receive_duplicate(received, step)
             return

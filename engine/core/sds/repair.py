@@ -52,35 +52,51 @@ class RepairTimes:
 class RepairAnswers:
     """Messages that we shall send again for others, by when.
 
-    An id mapped to None was asked for by its id; otherwise the set names the members whose holdings
-    lack it, and the answer is dropped if by then none does.
+    Each with the members that asked for it or whose holdings lack it: the answer is dropped if by
+    then none does.
     """
 
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
-        self._planned: dict[MessageId, tuple[UnixMs, set[ParticipantId] | None]] = {}
+        self._planned: dict[MessageId, tuple[UnixMs, set[ParticipantId]]] = {}
         self._due: list[tuple[UnixMs, int, MessageId]] = []
         self._serial = 0
         """Breaks ties: what was planned first goes first."""
-        self._answered: dict[MessageId, UnixMs] = {}
+        self._sent: dict[MessageId, UnixMs] = {}
+        """When a copy last went out, ours or somebody else's; longest ago first."""
         self._slice_ms = UnixMs(0)
         self._left_of_slice = config.repair_answers_per_sweep
 
     def __len__(self) -> int:
         return len(self._planned)
 
-    def plan(self, message_id: MessageId, at_ms: UnixMs, *, now_ms: UnixMs) -> bool:
-        """Answer a request at ``at_ms``; False = no need (answered just now) or no room."""
-        return self._plan(message_id, at_ms, None, now_ms=now_ms)
+    def plan(
+        self, message_id: MessageId, at_ms: UnixMs, asker: ParticipantId, *, now_ms: UnixMs
+    ) -> bool:
+        """Answer a request at ``at_ms``; False = no need (sent just now) or no room."""
+        if self._sent_within(self._config.repair_t_min_ms // 2, message_id, now_ms):
+            return False
+        return self._plan(message_id, at_ms, asker)
 
     def plan_push(
         self, message_id: MessageId, at_ms: UnixMs, lacking: ParticipantId, *, now_ms: UnixMs
     ) -> bool:
-        """Send to a member that does not hold it."""
-        return self._plan(message_id, at_ms, {lacking}, now_ms=now_ms)
+        """Send to a member whose claim lacks it, unless a copy may have crossed with the claim."""
+        if self.may_have_crossed(message_id, now_ms):
+            return False
+        return self._plan(message_id, at_ms, lacking)
+
+    def may_have_crossed(self, message_id: MessageId, now_ms: UnixMs) -> bool:
+        """Whether a copy was on its way when a claim that comes now was made."""
+        return self._sent_within(self._config.push_again_ms, message_id, now_ms)
+
+    def heard(self, message_id: MessageId, now_ms: UnixMs) -> None:
+        """Somebody else sent it again."""
+        self._planned.pop(message_id, None)
+        self.answered(message_id, now_ms)
 
     def cancel(self, message_id: MessageId) -> None:
-        """Somebody else sent it."""
+        """It has come by itself."""
         self._planned.pop(message_id, None)
 
     def next_deadline(self) -> UnixMs | None:
@@ -94,8 +110,8 @@ class RepairAnswers:
             heappop(self._due)
         return None
 
-    def take_due(self, now_ms: UnixMs) -> Iterable[tuple[MessageId, set[ParticipantId] | None]]:
-        """What is to be sent now, each with the members that lacked it (None: asked by id)."""
+    def take_due(self, now_ms: UnixMs) -> Iterable[tuple[MessageId, set[ParticipantId]]]:
+        """What is to be sent now, each with the members that lacked it."""
         if not self._slice_ms <= now_ms < self._slice_ms + self._config.sweep_spacing_ms:
             self._slice_ms, self._left_of_slice = now_ms, self._config.repair_answers_per_sweep
         while self._left_of_slice:
@@ -107,34 +123,27 @@ class RepairAnswers:
             yield message_id, self._planned.pop(message_id)[1]
 
     def answered(self, message_id: MessageId, now_ms: UnixMs) -> None:
-        """Remember that it was sent just now: the same request need not be answered twice."""
-        self._answered.pop(message_id, None)
-        self._answered[message_id] = now_ms
-        while len(self._answered) > self._config.repair_buffer:
-            del self._answered[next(iter(self._answered))]
+        """Remember that it was sent just now."""
+        self._sent.pop(message_id, None)
+        self._sent[message_id] = now_ms
+        while len(self._sent) > self._config.repair_buffer:
+            del self._sent[next(iter(self._sent))]
 
-    def _plan(
-        self,
-        message_id: MessageId,
-        at_ms: UnixMs,
-        lacking: set[ParticipantId] | None,
-        *,
-        now_ms: UnixMs,
-    ) -> bool:
-        answered_ms = self._answered.get(message_id)
-        if answered_ms is not None and now_ms < answered_ms + self._config.repair_t_min_ms // 2:
-            return False
+    def _sent_within(self, age_ms: int, message_id: MessageId, now_ms: UnixMs) -> bool:
+        sent_ms = self._sent.get(message_id)
+        return sent_ms is not None and now_ms < sent_ms + age_ms
+
+    def _plan(self, message_id: MessageId, at_ms: UnixMs, lacking: ParticipantId) -> bool:
         planned = self._planned.get(message_id)
-        if planned is None:
-            if len(self._planned) >= self._config.repair_buffer:
-                return False
-        else:
-            earlier_ms, others = planned
-            lacking = None if lacking is None or others is None else lacking | others
-            if earlier_ms <= at_ms:
-                self._planned[message_id] = earlier_ms, lacking
+        if planned is not None:
+            planned[1].add(lacking)
+            if planned[0] <= at_ms:
                 return True
-        self._planned[message_id] = at_ms, lacking
+            self._planned[message_id] = at_ms, planned[1]
+        elif len(self._planned) >= self._config.repair_buffer:
+            return False
+        else:
+            self._planned[message_id] = at_ms, {lacking}
         self._serial += 1
         heappush(self._due, (at_ms, self._serial, message_id))
         return True

@@ -6,7 +6,6 @@ and whoever lacks what we hold is sent it.  Repair requests are SDS-R's.  All of
 duplicates and sync messages too; nothing here delivers anything.
 """
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -19,6 +18,8 @@ from engine.core.types import HolderSource, MessageId, ParticipantId, UnixMs
 
 _CAUSAL: Final = HolderSource.CAUSAL
 _BLOOM: Final = HolderSource.BLOOM
+_LOOKED_AT: Final = 8
+"""Per author, so many times the messages that a claim may make us push."""
 
 
 class AckReview:
@@ -87,7 +88,9 @@ class AckReview:
         # A clock that is far ahead may not make its claims stand for good.
         latest = parts.corrected.now(step.now_ms) + parts.config.max_ahead_ms
         lamport = min(message.lamport_timestamp or 0, latest)
-        for instance_id, item in parts.claims.hear(sender_id, lamport, holdings):
+        for instance_id, item in parts.claims.hear(
+            sender_id, lamport, holdings, message.bloom_filter
+        ):
             progressed = True
             for message_id in parts.holders.within(instance_id, item):
                 parts.evidence(message_id, sender_id, HolderSource.HOLDINGS, step)
@@ -98,29 +101,38 @@ class AckReview:
     def _plan_pushes(self, sender_id: ParticipantId, now_ms: UnixMs) -> None:
         """Send the member what its holdings lack: it cannot ask for what it never heard of."""
         parts = self._parts
+        room = parts.config.push_per_claim
         settled = now_ms - 2 * parts.config.repair_t_min_ms
-        for entry in islice(self._lacking(sender_id), parts.config.push_per_claim):
+        for entry in self._lacking(sender_id, now_ms):
             position = entry.position
-            if position.lamport_timestamp > settled:
+            if not room or position.lamport_timestamp > settled:
                 break  # Still on its way, probably; and what follows is younger.
             message_id, author_id = position.message_id, entry.sender_id
             if parts.times.in_response_group(message_id, author_id, members=len(parts.members)):
                 delay = parts.times.response_delay_ms(message_id, author_id)
-                at_ms = UnixMs(now_ms + parts.config.repair_t_min_ms + delay)
-                parts.answers.plan_push(message_id, at_ms, sender_id, now_ms=now_ms)
+                at_ms = UnixMs(now_ms + delay)
+                room -= parts.answers.plan_push(message_id, at_ms, sender_id, now_ms=now_ms)
 
-    def _lacking(self, sender_id: ParticipantId) -> Iterator[LogEntry]:
-        """By Lamport time over all authors: the oldest can be delivered at once."""
-        parts = self._parts
-        limit = parts.config.push_per_claim
-        found = [
-            entry
-            for numbers in parts.claims.lacking(sender_id)
-            for instance_id, sequence in islice(numbers, limit)
-            if (message_id := parts.log.id_of(instance_id, sequence)) is not None
-            and (entry := parts.log.get(message_id)) is not None
-        ]
-        return iter(sorted(found, key=lambda entry: entry.position))
+    def _lacking(self, sender_id: ParticipantId, now_ms: UnixMs) -> list[LogEntry]:
+        """By Lamport time over all authors: the oldest can be delivered at once.
+
+        Without what was sent a moment ago, and what waits there for another that is lacking.
+        """
+        parts, limit = self._parts, self._parts.config.push_per_claim
+        found: list[LogEntry] = []
+        for numbers in parts.claims.lacking(sender_id):
+            looked_at = islice(numbers, _LOOKED_AT * limit)  # Whatever its filter says.
+            ids = (parts.log.id_of(instance_id, sequence) for instance_id, sequence in looked_at)
+            wanted = (
+                entry
+                for message_id in ids
+                if message_id is not None
+                and not parts.answers.may_have_crossed(message_id, now_ms)
+                and not parts.claims.perhaps_received(sender_id, message_id)
+                and (entry := parts.log.get(message_id)) is not None
+            )
+            found += islice(wanted, limit)
+        return sorted(found, key=lambda entry: entry.position)
 
     def _review_requests(self, message: Message, step: Step) -> None:
         parts = self._parts
@@ -134,5 +146,5 @@ class AckReview:
                 continue
             delay = parts.times.response_delay_ms(message_id, author_id)
             at_ms = UnixMs(step.now_ms + delay)
-            if not parts.answers.plan(message_id, at_ms, now_ms=step.now_ms):
+            if not parts.answers.plan(message_id, at_ms, message.sender_id, now_ms=step.now_ms):
                 parts.counters.add("sds.repair_answer_refused")

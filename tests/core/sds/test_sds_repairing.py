@@ -8,11 +8,13 @@ from typing import Any, cast
 
 import pytest
 
+from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.repair import RepairTimes
 from engine.core.sds.types import HistoryEntry, MessageReceived, RepairRequested, RetrieveRequested
 from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant, hash64
+from engine.sim.network import Outgoing
 from tests.core.sds.sds_bench import (
     ALICE,
     BOB,
@@ -188,31 +190,86 @@ def test_an_answer_heard_first_cancels_ours() -> None:
     assert repairs(alice, after(60_000)) == []
 
 
-def test_what_holdings_lack_is_sent_unasked_author_first_unless_it_arrived_meanwhile() -> None:
+def pushed(outgoing: list[Outgoing]) -> list[MessageId]:
+    return [id_of(item) for item in opened(outgoing) if item.repaired_by is not None]
+
+
+SETTLED = after(2 * SMALL.repair_t_min_ms)
+
+
+def knows(theirs: MessageReceived) -> ChannelParticipant:
+    """Alice, who holds Carol's message."""
+    alice = member()
+    alice.handle(theirs, now_ms=NOW)
+    return alice
+
+
+def test_what_holdings_lack_is_sent_unasked_by_its_author_at_once() -> None:
     alice = member()
     (mine,) = opened(alice.send("x", now_ms=NOW))
-    settled = after(2 * SMALL.repair_t_min_ms)
     lacking = sync(BOB, lamport=NOW + 1, holdings=holds())
-    alice.handle(lacking, now_ms=settled)
-    ((at_ms, message_id),) = repairs(alice, after(8_000))
-    assert (at_ms, message_id) == (settled + SMALL.repair_t_min_ms - NOW, id_of(mine))
+    assert pushed(alice.handle(lacking, now_ms=UnixMs(SETTLED - 1))) == []  # Still on its way.
+    assert pushed(alice.handle(lacking, now_ms=SETTLED)) == [id_of(mine)]
 
-    other = member()
-    other.send("x", now_ms=NOW)
-    other.handle(lacking, now_ms=settled)
-    other.handle(sync(BOB, lamport=NOW + 2, holdings=holds((ALICE, 1, 1))), now_ms=after(4_000))
+
+def test_others_send_it_later_unless_it_arrived_meanwhile() -> None:
+    theirs = content(CAROL, "x", sequence=1)
+    lacking = sync(BOB, lamport=NOW + 1, holdings=holds())
+    alice, other = knows(theirs), knows(theirs)
+    for person in (alice, other):
+        assert pushed(person.handle(lacking, now_ms=SETTLED)) == []
+    arrived = sync(BOB, lamport=NOW + 2, holdings=holds((CAROL, 1, 1)))
+    other.handle(arrived, now_ms=SETTLED)
+    assert [message_id for _, message_id in repairs(alice, after(8_000))] == [id_of(theirs)]
     assert repairs(other, after(8_000)) == []
+
+
+def test_a_claim_that_may_have_crossed_with_a_copy_moves_nobody() -> None:
+    """Ours or somebody else's copy: the next claim can tell better."""
+    theirs = content(CAROL, "x", sequence=1)
+    alice = knows(theirs)
+    alice.handle(replace(theirs, repaired_by=CAROL), now_ms=SETTLED)
+    for delay_ms in range(0, SMALL.push_again_ms, 100):
+        claim = sync(BOB, lamport=NOW + delay_ms, holdings=holds())
+        alice.handle(claim, now_ms=UnixMs(SETTLED + delay_ms))
+    assert repairs(alice, after(60_000)) == []
+    still = sync(BOB, lamport=NOW + 9_000, holdings=holds())
+    alice.handle(still, now_ms=UnixMs(SETTLED + SMALL.push_again_ms))
+    assert [message_id for _, message_id in repairs(alice, after(60_000))] == [id_of(theirs)]
+
+
+def test_what_waits_at_the_other_for_another_message_is_not_sent_to_it() -> None:
+    """Its filter has it, its log has not; but a filter may err, so not when it says so twice."""
+    alice = member()
+    first, second = (opened(alice.send(text, now_ms=NOW))[0] for text in ("x", "y"))
+    bloom = BloomFilter(capacity=256, fixed=False)
+    bloom.add(id_of(second))
+    claim = sync(BOB, lamport=NOW + 1, holdings=holds(), bloom=bytes(bloom))
+    assert pushed(alice.handle(claim, now_ms=SETTLED)) == [id_of(first)]
+    stuck = replace(claim, message=replace(claim.message, lamport_timestamp=NOW + 60_000))
+    assert pushed(alice.handle(stuck, now_ms=after(60_000))) == [id_of(first), id_of(second)]
+
+
+def test_who_asked_and_then_claims_to_hold_it_gets_no_answer() -> None:
+    theirs = content(CAROL, "x", sequence=1)
+    alice = knows(theirs)
+    asked = sync(BOB, lamport=NOW + 1, holdings=holds(), requests=dep(theirs))
+    assert pushed(alice.handle(asked, now_ms=NOW)) == []
+    alice.handle(sync(BOB, lamport=NOW + 2, holdings=holds((CAROL, 1, 1))), now_ms=NOW)
+    assert repairs(alice, after(8_000)) == []
 
 
 def test_a_burst_of_claims_is_answered_oldest_first_and_bounded() -> None:
     alice = member()
     for number in range(100):
         alice.send(str(number), now_ms=after(number))
+    sent: list[MessageId] = []
     for number in range(20):
         claim = sync(BOB, lamport=NOW + number, holdings=holds())
-        alice.handle(claim, now_ms=after(10_000))
-    sent = repairs(alice, after(30_000))
-    assert [message_id for _, message_id in sent] == alice.seen.sent[: SMALL.push_per_claim]
+        sent += pushed(alice.handle(claim, now_ms=after(10_000)))
+    sent += [message_id for _, message_id in repairs(alice, after(30_000))]
+    assert len(sent) == SMALL.push_per_claim + SMALL.repair_answers_per_sweep
+    assert sent == alice.seen.sent[: len(sent)]
 
 
 def test_the_user_may_have_everything_asked_for_now() -> None:
