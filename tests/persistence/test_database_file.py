@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
 
 from engine.core.errors import StorageError
 from engine.core.ports import PutGroup, SaveProfile, SaveValue
-from engine.core.sds.types import ChannelState
-from engine.core.types import HolderSource, MessageId
-from engine.persistence import schema, timeline_reads
+from engine.core.types import MessageId
+from engine.persistence import mvds_tables, timeline_reads
 from engine.persistence.database import damaged_pages, open_database, open_readonly
 from engine.persistence.errors import (
     DatabaseTooNewError,
@@ -23,13 +21,10 @@ from engine.persistence.errors import (
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (
-    BOB,
     GROUP,
     PROFILE,
     at,
-    channel,
     group,
-    held,
     own_message_sent,
     row,
 )
@@ -113,33 +108,6 @@ def test_what_was_saved_is_there_after_reopening(saved: Path, key: bytes) -> Non
     assert store.profile() == PROFILE
     assert store.latest_page(GROUP, limit=1).total == 300
     store.close()
-
-
-def test_a_profile_of_the_first_version_keeps_all_it_has(
-    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    older = Migrations("causerie")
-    older()(schema.create_first_tables)
-    with monkeypatch.context() as then:
-        then.setattr(schema, "migrations", older)
-        db = open_database(database_path, key)
-    assert pragma(db, "user_version") == 1
-    db.conn.execute(
-        "INSERT INTO conversation VALUES (1, ?, 'g', x'', x'', x'', 0, 0, '')", (GROUP,)
-    )
-    db.conn.execute("INSERT INTO channel VALUES (1, 7)")
-    db.conn.execute("INSERT INTO holder VALUES (1, 1, 'mine', ?, 'bloom', 5)", (BOB,))
-    db.close()
-    store = SqliteProfileStore.open(database_path, key)
-    entry = held("mine", BOB, HolderSource.BLOOM).entry
-    assert store.channel_state(GROUP) == ChannelState(lamport_timestamp=7, holders=(entry,))
-    known = held("other", BOB, HolderSource.BLOOM, 5, 0.25)
-    store.apply([channel(known)])
-    store.close()
-    store = SqliteProfileStore.open(database_path, key)
-    assert store.channel_state(GROUP).holders == (entry, known.entry)
-    store.close()
-    assert pragma(open_readonly(database_path, key), "user_version") == SCHEMA_VERSION
 
 
 # --- what is wrong with it ----------------------------------------------------------------------
@@ -334,7 +302,7 @@ def test_a_closed_store_says_so(sqlite_store: SqliteProfileStore) -> None:
         sqlite_store.profile()
 
 
-# --- no page may scan a million rows ------------------------------------------------------------
+# --- nothing may scan a million rows -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -344,9 +312,13 @@ def test_a_closed_store_says_so(sqlite_store: SqliteProfileStore) -> None:
         (timeline_reads.ROWS_BEFORE, (1, 0, 5, "m", 100), "timeline_order"),
         (timeline_reads.ROWS_AFTER, (1, 0, 5, "m", 100), "timeline_order"),
         (timeline_reads.FIRST_UNREAD, (1, 0, 5, "m"), "unread_order"),
+        (mvds_tables.RECORDS_FROM, (1, 0, 257), "PRIMARY KEY"),
+        (mvds_tables.RECORDS_OF_EPOCH, (1, 7), "PRIMARY KEY"),
+        (mvds_tables.NEXT_EPOCH, (1, 7), "PRIMARY KEY"),
+        (mvds_tables.ONE_RECORD, (1, b"m", "peer"), "mvds_record_of_message"),
     ],
 )
-def test_pages_are_read_along_an_index(
+def test_rows_are_read_along_an_index(
     sqlite_store: SqliteProfileStore, sql: str, parameters: tuple[object, ...], index: str
 ) -> None:
     connection = sqlite_store._db.conn

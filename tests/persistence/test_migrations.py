@@ -1,0 +1,244 @@
+"""A profile that an older version wrote keeps every row, and can do what the current one can."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlite_utils import Database
+from sqlite_utils.migrations import Migrations
+
+from engine.core.errors import StorageError
+from engine.core.ports import (
+    ProfileRecord,
+    PutContact,
+    PutGroup,
+    RemoveGroup,
+    SaveOwnSequence,
+    SaveReadMark,
+)
+from engine.core.sds.types import ChannelState, RemoveMissing
+from engine.core.types import DeliveryState, HolderSource, InstanceId, MessageId, UnixMs
+from engine.persistence import schema
+from engine.persistence.database import open_database, open_readonly
+from engine.persistence.schema import SCHEMA_VERSION
+from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.persistence.store_examples import (
+    BOB,
+    GROUP,
+    OTHER_GROUP,
+    PAIR,
+    at,
+    channel,
+    contact,
+    group,
+    held,
+    mvds,
+    record,
+    row,
+)
+
+STEPS: list[Callable[[Database], None]] = [
+    schema.create_first_tables,
+    schema.add_false_probability_of_holders,
+]
+COLUMNS_ADDED_SINCE = {("holder", 1): 1, ("conversation", 1): 1, ("conversation", 2): 1}
+"""By (table, version); always at the end."""
+
+# Every table of the first version, as its own code filled them.
+ROWS = [
+    "INSERT INTO profile VALUES (1, 'Mîra', x'01', x'02', x'03', x'0707', 5)",
+    "INSERT INTO value VALUES ('port', '60000')",
+    "INSERT INTO counter VALUES ('sds.late', 3)",
+    "INSERT INTO node_address VALUES ('/ip4/192.0.2.1/tcp/1', 9)",
+    "INSERT INTO conversation VALUES (4, :group, 'Friends', x'04', x'05', x'06', 8, 1, 'so…')",
+    "INSERT INTO conversation VALUES (9, :other, '', x'', x'', x'', 0, 0, '')",
+    "INSERT INTO member VALUES (1, 4, :bob, x'08', x'09', 'Bob', 1, 6, NULL, x'ff')",
+    "INSERT INTO channel VALUES (4, 7)",
+    "INSERT INTO channel VALUES (9, 0)",
+    "INSERT INTO log_entry VALUES (1, 4, 3, 'mine', :bob, NULL, x'0707', 1)",
+    "INSERT INTO log_raw VALUES (1, x'00ff')",
+    "INSERT INTO outgoing VALUES (1, 4, 'mine', x'00ff', 'unacknowledged', 2, 11, 0, 10)",
+    """
+    INSERT INTO incoming
+    VALUES (1, 4, 'in', :bob, '0', 5, '[]', NULL, '[]', x'01', x'02', NULL, NULL, NULL, 12, 1)
+    """,
+    "INSERT INTO missing VALUES (1, 4, 'lacks', NULL, NULL, 'wanted', 1, 2, 3, 4)",
+    "INSERT INTO own_sequence VALUES (4, x'0707', 1, 'mine')",
+    "INSERT INTO timeline VALUES (4, 1, 'old', 2, 0, 1)",
+    "INSERT INTO timeline VALUES (9, NULL, NULL, 0, 0, 0)",
+    "INSERT INTO message VALUES (1, 4, 'mine', 3, 0, 0, 1, 0, 'text', :bob, 1, 1, 'hi', '')",
+    "INSERT INTO message VALUES (2, 4, 'new', 4, 0, 0, 0, 0, 'text', :bob, 1, 1, 'yo', '')",
+    "INSERT INTO ordinal_block VALUES (4, -1, '', 2)",
+    "INSERT INTO delivery VALUES (4, 'mine', 'failed', 3, 'nobody took it')",
+]
+HOLDER_OF_VERSION = {
+    1: "INSERT INTO holder VALUES (1, 4, 'mine', :bob, 'bloom', 5)",
+    2: "INSERT INTO holder VALUES (1, 4, 'mine', :bob, 'bloom', 5, 0.25)",
+}
+IDS = {"group": GROUP, "other": OTHER_GROUP, "bob": BOB}
+
+
+def all_rows(db: Database) -> dict[str, list[tuple[object, ...]]]:
+    return {
+        table: [tuple(found.values()) for found in db.table(table).rows]
+        for table in db.table_names()
+        if table != "_sqlite_migrations"
+    }
+
+
+def older_database(
+    path: Path, key: bytes, version: int, monkeypatch: pytest.MonkeyPatch
+) -> Database:
+    older = Migrations("causerie")
+    for step in STEPS[:version]:
+        older()(step)
+    with monkeypatch.context() as then:
+        then.setattr(schema, "migrations", older)
+        return open_database(path, key)
+
+
+@pytest.fixture(params=[1, 2])
+def version(request: pytest.FixtureRequest) -> int:
+    assert isinstance(request.param, int)
+    return request.param
+
+
+@pytest.fixture
+def older_rows(
+    database_path: Path, key: bytes, version: int, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, list[tuple[object, ...]]]:
+    """Of a closed database of ``version`` at ``database_path``."""
+    db = older_database(database_path, key, version, monkeypatch)
+    assert db.conn.execute("PRAGMA user_version").fetchone() == (version,)
+    for statement in (*ROWS, HOLDER_OF_VERSION[version]):
+        db.conn.execute(statement, IDS)
+    rows = all_rows(db)
+    assert [table for table, found in rows.items() if not found] == [], "each table has some"
+    db.close()
+    return rows
+
+
+def test_every_row_of_an_older_version_stays(
+    database_path: Path,
+    key: bytes,
+    version: int,
+    older_rows: dict[str, list[tuple[object, ...]]],
+) -> None:
+    db = open_database(database_path, key)
+    assert db.conn.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    assert db.conn.execute("PRAGMA foreign_key_check").fetchall() == []
+    rows = all_rows(db)
+    db.close()
+    for table, before in older_rows.items():
+        added = COLUMNS_ADDED_SINCE.get((table, version), 0)
+        kept = [found[: len(found) - added] for found in rows[table]]
+        assert kept == before, table
+    assert [rows[table] for table in set(rows) - set(older_rows)] == [[]] * (
+        len(rows) - len(older_rows)
+    )
+
+
+@pytest.mark.usefixtures("older_rows")
+def test_an_older_profile_reads_as_it_did(database_path: Path, key: bytes, version: int) -> None:
+    chance = 0.25 if version > 1 else None
+    store = SqliteProfileStore.open(database_path, key)
+    instance = InstanceId(b"\x07\x07")
+    assert store.profile() == ProfileRecord(
+        name="Mîra",
+        signing_key=b"\x01",
+        encryption_key=b"\x02",
+        network_key=b"\x03",
+        instance_id=instance,
+        created_ms=UnixMs(5),
+    )
+    first, second = store.groups()
+    assert (first.conversation_id, first.name, first.epoch_key) == (GROUP, "Friends", b"\x05")
+    assert (first.muted, first.draft, first.read_up_to) == (True, "so…", at(1, "old"))
+    assert second.conversation_id == OTHER_GROUP
+    assert [m.name for m in store.members(GROUP)] == ["Bob"]
+    state = store.channel_state(GROUP)
+    assert state.lamport_timestamp == 7
+    assert [entry.position for entry in state.log] == [at(3, "mine")]
+    assert [entry.message_id for entry in state.outgoing] == ["mine"]
+    assert [entry.message.message_id for entry in state.incoming] == ["in"]
+    assert [entry.entry.message_id for entry in state.missing] == ["lacks"]
+    assert state.holders == (held("mine", BOB, HolderSource.BLOOM, 5, chance).entry,)
+    own = store.own_sequence(GROUP, instance)
+    assert own is not None
+    assert (own.sequence, own.previous_id) == (1, "mine")
+    summary = store.summary(GROUP)
+    assert (summary.unread, summary.failed, summary.first_unread) == (1, 1, at(4, "new"))
+    mine, new = store.latest_page(GROUP, limit=9).messages
+    assert mine.delivery is not None
+    assert (mine.delivery.state, new.record.text) == (DeliveryState.FAILED, "yo")
+    assert (store.value("port"), store.counters()) == ("60000", {"sds.late": 3})
+    assert store.node_addresses() == ["/ip4/192.0.2.1/tcp/1"]
+    assert (store.contacts(), store.picture()) == ([], b"")
+    store.close()
+
+
+@pytest.mark.usefixtures("older_rows")
+def test_an_older_profile_can_do_what_a_current_one_can(database_path: Path, key: bytes) -> None:
+    store = SqliteProfileStore.open(database_path, key)
+    with pytest.raises(StorageError):
+        store.apply([PutContact(contact=contact(GROUP))])
+    sequence = store.own_sequence(GROUP, InstanceId(b"\x07\x07"))
+    assert sequence is not None
+    store.apply(
+        [
+            PutContact(contact=contact()),
+            mvds(record("a")),
+            row(1, "of the pair", conversation_id=PAIR),
+            SaveOwnSequence(conversation_id=PAIR, own_sequence=sequence),
+            row(9, "of the group"),
+            channel(
+                RemoveMissing(message_id=MessageId("lacks")),
+                held("other", BOB, HolderSource.BLOOM, 5, 0.5),
+            ),
+            SaveReadMark(conversation_id=GROUP, up_to=at(9, "of the group")),
+            PutGroup(group=group(name="Family")),
+        ]
+    )
+    store.close()
+    store = SqliteProfileStore.open(database_path, key)
+    assert [g.name for g in store.groups()] == ["Family", ""]
+    assert store.contacts() == [contact()]
+    assert store.mvds_state(PAIR, limit=5).records == (record("a").record,)
+    assert (store.summary(PAIR).unread, store.summary(GROUP).unread) == (1, 0)
+    assert store.channel_state(GROUP).holders[-1].false_probability == 0.5
+    store.apply([RemoveGroup(conversation_id=GROUP), PutGroup(group=group())])
+    assert store.channel_state(GROUP) == ChannelState(lamport_timestamp=0)
+    store.close()
+
+
+@pytest.mark.usefixtures("older_rows")
+def test_an_older_profile_is_not_looked_at_before_it_is_current(
+    database_path: Path, key: bytes
+) -> None:
+    before = database_path.read_bytes()
+    with pytest.raises(StorageError, match="start the application once"):
+        open_readonly(database_path, key)
+    assert database_path.read_bytes() == before
+    open_database(database_path, key).close()
+    open_readonly(database_path, key).close()
+
+
+def test_a_migration_that_breaks_off_leaves_the_older_version(
+    database_path: Path,
+    key: bytes,
+    older_rows: dict[str, list[tuple[object, ...]]],
+    version: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as then:
+        then.setattr(schema, "_MVDS_TABLES", ("CREATE TABLE picture (again TEXT) STRICT",))
+        with pytest.raises(StorageError):
+            open_database(database_path, key)
+    db = older_database(database_path, key, version, monkeypatch)
+    reached = max(version, SCHEMA_VERSION - 1)
+    assert db.conn.execute("PRAGMA user_version").fetchone() == (reached,)
+    assert set(all_rows(db)) == set(older_rows)
+    db.close()
+    store = SqliteProfileStore.open(database_path, key)
+    assert len(store.groups()) == 2
+    store.close()
