@@ -33,7 +33,8 @@ from engine.persistence.profile_directory import ProfileDirectory, open_profile_
 from engine.runtime.engine import Engine
 from ui.app import build_window
 from ui.settings import UiSettings
-from ui.window.main_window import MainWindow, Surroundings
+from ui.window.main_window import MainWindow
+from ui.window.surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,8 @@ from engine.runtime.engine import Engine, EngineParts, OpenedStore
 from engine.session.chance import Chance
 from ui.app import build_window
 from ui.settings import Appearance, UiSettings
-from ui.window.main_window import MainWindow, Surroundings
+from ui.window.main_window import MainWindow
+from ui.window.surroundings import Surroundings
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = (1280, 820)

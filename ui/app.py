@@ -7,7 +7,8 @@ The caller runs both on one loop, shows the window, and awaits ``MainWindow.star
 from engine.api import ChatEngine
 from ui.settings import UiSettings
 from ui.window.looks import Looks
-from ui.window.main_window import MainWindow, Surroundings
+from ui.window.main_window import MainWindow
+from ui.window.surroundings import Surroundings
 
 
 def build_window(

@@ -1,9 +1,15 @@
-"""Drawing a person (circle) or a group (rounded square): fill by stable id, white initials."""
+"""Drawing a person (circle) or a group (rounded square): fill by stable id, white initials.
+
+A person's picture takes the initials' place once it has been decoded, which is not done here.
+"""
+
+from typing import Literal
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QFont, QPainter, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
+from ui.pictures import FACES, round_face
 from ui.theme import current_theme, initials, theme_changed
 from ui.theme.colours import AVATAR_INITIAL
 from ui.theme.metrics import GROUP_AVATAR_RADIUS
@@ -11,15 +17,28 @@ from ui.theme.metrics import GROUP_AVATAR_RADIUS
 _LETTER = 0.40
 _GROUP_LETTER = 0.36
 _PRESENCE = 12
+ColourName = Literal["panel", "header"]
+"""What an avatar stands on, for the rim of its dot."""
 
 
-def draw_avatar(
-    painter: QPainter, rect: QRectF, *, stable_id: str, name: str, is_group: bool
+def draw_avatar(  # noqa: PLR0913 - what it is, and where
+    painter: QPainter,
+    rect: QRectF,
+    *,
+    stable_id: str,
+    name: str,
+    is_group: bool,
+    picture: bytes = b"",
 ) -> None:
     theme = current_theme()
     side = min(rect.width(), rect.height())
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    face = round_face(picture, side, painter.device().devicePixelRatioF())
+    if face is not None and not is_group:
+        _draw_face(painter, rect, face)
+        painter.restore()
+        return
     ring = QPen(AVATAR_INITIAL, 1) if theme.is_high_contrast else QPen(Qt.PenStyle.NoPen)
     painter.setPen(ring)
     painter.setBrush(theme.avatar_fill(stable_id))
@@ -37,23 +56,95 @@ def draw_avatar(
     painter.restore()
 
 
+def _draw_face(painter: QPainter, rect: QRectF, face: QPixmap) -> None:
+    painter.drawPixmap(rect, face, QRectF(face.rect()))
+    if current_theme().is_high_contrast:
+        painter.setPen(QPen(AVATAR_INITIAL, 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(rect.adjusted(0.5, 0.5, -0.5, -0.5))
+
+
+def draw_presence(painter: QPainter, rect: QRectF, *, present: bool, behind: QColor) -> None:
+    """A dot at an avatar's lower right: filled if somebody is there, hollow if not."""
+    theme = current_theme()
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    radius = theme.metrics.scaled(_PRESENCE) / 2
+    centre = QPointF(rect.right() - radius + 1, rect.bottom() - radius + 1)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(behind)
+    painter.drawEllipse(centre, radius, radius)
+    painter.setPen(QPen(theme.ok if present else theme.ink3, 1.5))
+    painter.setBrush(theme.ok if present else behind)
+    painter.drawEllipse(centre, radius - 2.5, radius - 2.5)
+    painter.restore()
+
+
+class _Likeness:
+    """Whom an avatar shows; shared by the still one and the one that is a button."""
+
+    def __init__(self) -> None:
+        self.stable_id = ""
+        self.name = ""
+        self.is_group = False
+        self.picture = b""
+        self.present: bool | None = None
+        self.behind: ColourName = "panel"
+
+    def draw(self, painter: QPainter, rect: QRectF) -> None:
+        draw_avatar(
+            painter,
+            rect,
+            stable_id=self.stable_id,
+            name=self.name,
+            is_group=self.is_group,
+            picture=self.picture,
+        )
+        if self.present is not None:
+            theme = current_theme()
+            behind = theme.header if self.behind == "header" else theme.panel
+            draw_presence(painter, rect, present=self.present, behind=behind)
+
+
 class Avatar(QWidget):
     """A still avatar; ``side`` is in pixels at 100 % text size."""
 
-    def __init__(self, side: int, *, is_group: bool, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        side: int,
+        *,
+        is_group: bool,
+        behind: ColourName = "panel",
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self._side = side
-        self._is_group = is_group
-        self._stable_id = ""
-        self._name = ""
-        self._present: bool | None = None
+        self._shown = _Likeness()
+        self._shown.is_group, self._shown.behind = is_group, behind
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme_changed.connect(self._resize)
+        FACES.changed.connect(self.update)
         self._resize()
 
-    def show_identity(self, stable_id: str, name: str, *, present: bool | None = None) -> None:
+    def show_identity(
+        self,
+        stable_id: str,
+        name: str,
+        *,
+        present: bool | None = None,
+        picture: bytes = b"",
+        is_group: bool | None = None,
+    ) -> None:
         """``present``: a filled dot if True, a hollow one if False, none if None."""
-        self._stable_id, self._name, self._present = stable_id, name, present
+        shown = self._shown
+        shown.stable_id, shown.name, shown.present, shown.picture = (
+            stable_id,
+            name,
+            present,
+            picture,
+        )
+        if is_group is not None:
+            shown.is_group = is_group
         self.update()
 
     def _resize(self) -> None:
@@ -61,24 +152,55 @@ class Avatar(QWidget):
         self.setFixedSize(side, side)
         self.update()
 
-    def paintEvent(self, event: object) -> None:
-        theme = current_theme()
-        painter = QPainter(self)
-        rect = QRectF(self.rect())
-        draw_avatar(
-            painter,
-            rect,
-            stable_id=self._stable_id,
-            name=self._name,
-            is_group=self._is_group,
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self._shown.draw(QPainter(self), QRectF(self.rect()))
+
+
+class AvatarButton(QAbstractButton):
+    """One's own avatar, which leads to the profile."""
+
+    def __init__(self, side: int) -> None:
+        super().__init__()
+        self._side = side
+        self._shown = _Likeness()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme_changed.connect(self._resize)
+        FACES.changed.connect(self.update)
+        self._resize()
+
+    def show_identity(
+        self, stable_id: str, name: str, *, present: bool | None = None, picture: bytes = b""
+    ) -> None:
+        shown = self._shown
+        shown.stable_id, shown.name, shown.present, shown.picture = (
+            stable_id,
+            name,
+            present,
+            picture,
         )
-        if self._present is not None:
+        self.update()
+
+    def _resize(self) -> None:
+        side = current_theme().metrics.scaled(self._side)
+        self.setFixedSize(side, side)
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and not event.isAutoRepeat():
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        theme = current_theme()
+        rect = QRectF(self.rect())
+        if self.hasFocus():
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            radius = theme.metrics.scaled(_PRESENCE) / 2
-            centre = QPointF(rect.right() - radius + 1, rect.bottom() - radius + 1)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.panel)
-            painter.drawEllipse(centre, radius, radius)
-            painter.setPen(QPen(theme.ok if self._present else theme.ink3, 1.5))
-            painter.setBrush(theme.ok if self._present else theme.panel)
-            painter.drawEllipse(centre, radius - 2.5, radius - 2.5)
+            painter.setPen(QPen(theme.focus, theme.focus_width))
+            edge = theme.focus_width / 2
+            painter.drawEllipse(rect.adjusted(edge, edge, -edge, -edge))
+            rect = rect.adjusted(4, 4, -4, -4)
+        self._shown.draw(painter, rect)

@@ -55,8 +55,15 @@ def delivery_words(
     delivery: DeliveryView,
     others: Sequence[ParticipantId],
     names: Callable[[ParticipantId], str],
+    *,
+    pair: bool = False,
 ) -> str:
-    """Tooltip and screen-reader text; ``others`` are all other current members."""
+    """Tooltip and screen-reader text; ``others`` are all other current members.
+
+    ``pair``: there are only two, so it was delivered or it was not, and nothing is counted.
+    """
+    if pair:
+        return pair_delivery_words(delivery)
     match glyph_of(delivery):
         case Glyph.FAILED:
             return f"Not sent: {failure_words(delivery)}"
@@ -68,6 +75,18 @@ def delivery_words(
             return f"Held by {len(delivery.held_by)} of {delivery.of}."
         case Glyph.MAYBE:
             return _partly_held(delivery, others, names)
+
+
+def pair_delivery_words(delivery: DeliveryView) -> str:
+    match glyph_of(delivery):
+        case Glyph.FAILED:
+            return f"Not delivered: {failure_words(delivery)}"
+        case Glyph.SAVED:
+            return "Saved on this device, waiting for the network."
+        case Glyph.SENT | Glyph.MAYBE:
+            return "Sent. Their device has not said yet that it has it."
+        case Glyph.HELD:
+            return "Delivered."
 
 
 def failure_words(delivery: DeliveryView) -> str:

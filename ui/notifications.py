@@ -9,7 +9,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QSystemTrayIcon
 
 from engine.events import ConversationView, MessageView
-from ui.words import kind_words, one_line
+from ui.words import is_group, kind_words, one_line
 
 _SHOWN_MS = 8000
 _LONGEST_BODY = 200
@@ -20,7 +20,11 @@ def notification_words(
 ) -> tuple[str, str]:
     """Title and body.  Some desktops read markup in the body, so none can be in it."""
     sender = one_line(message.sender_name, 40)
-    body = f"{sender}: {kind_words(message)}" if show_text else f"New message from {sender}"
+    words = kind_words(message)
+    if not is_group(conversation):  # The title says already who it is.
+        body = words if show_text else "New message"
+    else:
+        body = f"{sender}: {words}" if show_text else f"New message from {sender}"
     plain = str.maketrans({"<": "\u2039", ">": "\u203a", "&": "+"})
     title = one_line(conversation.name, 60)
     return title.translate(plain), one_line(body, _LONGEST_BODY).translate(plain)

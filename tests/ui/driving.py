@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from ui.app import build_window
 from ui.settings import UiSettings
-from ui.window.main_window import MainWindow, Surroundings
+from ui.window.surroundings import Surroundings
 
 NOW = datetime.fromtimestamp(START_MS / 1000 + 120, tz=UTC)
 Key = Qt.Key
@@ -78,7 +78,7 @@ class Stage:
         self.engine = engine
         self.stored = stored
         self.opened_urls: list[str] = []
-        self.window: MainWindow = build_window(
+        self.window = build_window(
             engine,
             UiSettings(load=stored.get, save=stored.__setitem__),
             Surroundings(version="0.1.0", open_url=self._open_url, now=lambda: NOW),

@@ -41,6 +41,7 @@ from engine.events import (
     MessageRemoved,
     MessageView,
 )
+from tests.ui.scripted_people import ScriptedPeople
 
 START_MS = 1_795_000_000_000
 SELF_ID = ParticipantId("a" * 32)
@@ -76,7 +77,7 @@ class Changes(TypedDict, total=False):
     draft: str
 
 
-class ScriptedEngine(ChatEngine):
+class ScriptedEngine(ScriptedPeople, ChatEngine):
     def __init__(self, *, name: str | None = "Ines") -> None:
         self.listeners: list[Listener] = []
         self.own: IdentityView | None = None if name is None else self._identity(name)

@@ -128,7 +128,7 @@ def test_a_search_without_a_match_says_so_and_escape_ends_it() -> None:
             it.window.open_conversation(group)
             it.press(Key.Key_K, CTRL)
             it.write("zzz")
-            assert it.window.panel._nothing.text() == "No conversation is called “zzz”."
+            assert it.window.panel._nothing.text() == "Nobody and no group is called “zzz”."
             assert it.window.pane.is_open(group)
             it.press(Key.Key_Escape)
             assert it.window.model.rowCount() == 1

@@ -16,7 +16,7 @@ _STATES = (
     (Glyph.SAVED, "Saved on this device. It waits for the network and survives a restart."),
     (Glyph.SENT, "Sent. A relay or a service took it; nobody is known to hold it yet."),
     (Glyph.MAYBE, "Some members hold it, or may hold it. The number counts who surely does."),
-    (Glyph.HELD, "Every other member holds it."),
+    (Glyph.HELD, "Every other member holds it; to one person: delivered."),
     (Glyph.FAILED, "Not sent. The reason stands below, with a way to send it again."),
 )
 _BEADS = (
@@ -27,9 +27,10 @@ _BEADS = (
     (Bead.FAILED, "Not sent."),
 )
 _KEYS = (
+    ("Ctrl P", "Add a person"),
     ("Ctrl N", "New group"),
     ("Ctrl J", "Join with an invitation"),
-    ("Ctrl K", "Search conversations"),
+    ("Ctrl K", "Search people and groups"),
     ("Alt ↑ ↓", "Conversation above or below"),
     ("Enter", "Send; with Shift a new line"),
     ("F6", "To the next area"),

@@ -179,7 +179,7 @@ class ConversationStep(Step):
         super().__init__(
             2,
             "Start a conversation",
-            "Use an invitation you were given, or make a group and invite people to it.",
+            "Use an invitation or a contact link you were given, or make a group.",
         )
         self.avatar = _BigAvatar(72)
         self.who = ElidedText(face="body", strong=True)
@@ -189,6 +189,7 @@ class ConversationStep(Step):
         self.kept = _Note("lock", "")
         self.join = Button("Join with an invitation", kind="primary", size="big", icon_name="join")
         self.new_group = Button("New group", size="big", icon_name="plus")
+        self.add_person = Button("Add a person", size="big", icon_name="person-add")
         self.later = Button("Later", kind="ghost", size="big")
         self.body.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignHCenter)
         self.body.addWidget(self.who)
@@ -198,9 +199,14 @@ class ConversationStep(Step):
         self.body.addSpacing(8)
         self.body.addWidget(self.kept)
         self.body.addSpacing(8)
-        for button in (self.join, self.new_group):
+        for button in (self.join, self.add_person, self.new_group):
             button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            self.body.addWidget(button)
+        self.body.addWidget(self.join)
+        beside = QHBoxLayout()
+        beside.setSpacing(8)
+        beside.addWidget(self.add_person)
+        beside.addWidget(self.new_group)
+        self.body.addLayout(beside)
         self.foot.addWidget(self.later)
         self.foot.addStretch(1)
 
@@ -220,6 +226,7 @@ class FirstStart(Area):
     identity_created = Signal()
     new_group_requested = Signal()
     join_requested = Signal()
+    add_person_requested = Signal()
     later_requested = Signal()
 
     def __init__(self, create: Callable[[str], Awaitable[IdentityView]], tasks: Tasks) -> None:
@@ -237,6 +244,7 @@ class FirstStart(Area):
         self.name_step.next.clicked.connect(self._submit)
         self.conversation_step.new_group.clicked.connect(self.new_group_requested)
         self.conversation_step.join.clicked.connect(self.join_requested)
+        self.conversation_step.add_person.clicked.connect(self.add_person_requested)
         self.conversation_step.later.clicked.connect(self.later_requested)
         theme_changed.connect(self._dress)
         self._judge()

@@ -12,6 +12,7 @@ from ui.avatar import Avatar
 from ui.controls import Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.people import JOIN_PREFIX, misplaced_link_words
 from ui.tasks import Tasks
 from ui.theme import current_theme
 from ui.words import count, one_line
@@ -79,7 +80,7 @@ class InviteCard(Card):
         self.setAccessibleName(f"Invitation to {group}. {inviter}")
 
 
-class _LinkField(QPlainTextEdit):
+class LinkField(QPlainTextEdit):
     """Several lines high, but a link has only one: Enter means done."""
 
     entered = Signal()
@@ -100,7 +101,7 @@ class JoinForm(QWidget):
         super().__init__()
         self._preview = preview
         self.invite: InvitePreview | None = None
-        self.field = _LinkField()
+        self.field = LinkField()
         self.field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.field.setProperty("kind", "field")
         self.field.setTabChangesFocus(True)
@@ -137,8 +138,9 @@ class JoinForm(QWidget):
         if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
             problem = "This is far too long for an invitation."
         elif link := self.link():
+            problem = misplaced_link_words(link, wanted=JOIN_PREFIX)
             try:
-                self.invite = self._preview(link)
+                self.invite = None if problem else self._preview(link)
             except InviteError as error:
                 problem = str(error)
         self.say(problem)

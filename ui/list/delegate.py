@@ -12,18 +12,21 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.events import ConversationView
-from ui.avatar import draw_avatar
+from ui.avatar import draw_avatar, draw_presence
 from ui.badge import badge_text, draw_badge
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
 from ui.icons import draw_icon
 from ui.list.model import CONVERSATION_ROLE, ConversationModel
 from ui.list.preview import Preview, Tone, preview_of
+from ui.people import avatar_id, is_blocked, is_online, is_request, picture_of
 from ui.theme import Radius, Theme, current_theme
 from ui.words import is_group, list_time, one_line
 
 _ROW, _AVATAR, _RAIL_AVATAR, _RAIL_ROW = 60, 42, 40, 54
 _STACK_TIME_FROM_PERCENT = 150
 _MOST_IN_RAIL = 99
+_REQUEST = "New"
+_BLOCKED_OPACITY = 0.45
 _Index = QModelIndex | QPersistentModelIndex
 
 
@@ -96,8 +99,11 @@ class ConversationDelegate(QStyledItemDelegate):
         theme = current_theme()
         side = theme.metrics.scaled(_RAIL_AVATAR)
         avatar = QRectF(box.center().x() - side / 2, box.center().y() - side / 2, side, side)
-        _avatar(painter, avatar, conversation)
-        if conversation.unread:
+        _avatar(painter, avatar, conversation, behind=theme.panel)
+        if is_request(conversation):
+            corner = QPointF(min(avatar.right() + 9, box.right()), avatar.bottom() - 5)
+            draw_badge(painter, corner, _REQUEST, muted=False)
+        elif conversation.unread:
             corner = QPointF(min(avatar.right() + 7, box.right()), avatar.bottom() - 5)
             draw_badge(
                 painter,
@@ -115,14 +121,23 @@ def _keyboard_focus(option: QStyleOptionViewItem) -> bool:
     return bool(option.state & QStyle.StateFlag.State_KeyboardFocusChange)
 
 
-def _avatar(painter: QPainter, box: QRectF, conversation: ConversationView) -> None:
+def _avatar(
+    painter: QPainter, box: QRectF, conversation: ConversationView, *, behind: QColor
+) -> None:
+    painter.save()
+    if is_blocked(conversation):
+        painter.setOpacity(_BLOCKED_OPACITY)
     draw_avatar(
         painter,
         box,
-        stable_id=conversation.conversation_id,
+        stable_id=avatar_id(conversation),
         name=one_line(conversation.name),
         is_group=is_group(conversation),
+        picture=picture_of(conversation),
     )
+    painter.restore()
+    if is_online(conversation):
+        draw_presence(painter, box, present=True, behind=behind)
 
 
 class _Row:
@@ -140,6 +155,7 @@ class _Row:
         self._painter = painter
         self._conversation = conversation
         self._preview = preview
+        self._selected = selected
         self._theme: Theme = current_theme()
         self._quiet = self._theme.ink2 if selected else self._theme.ink3
         gap, scaled = self._theme.metrics.gap, self._theme.metrics.scaled
@@ -150,7 +166,8 @@ class _Row:
         self._stacked = self._theme.metrics.text_percent >= _STACK_TIME_FROM_PERCENT
 
     def paint(self, now: datetime) -> None:
-        _avatar(self._painter, self._avatar_box, self._conversation)
+        behind = self._theme.selected if self._selected else self._theme.panel
+        _avatar(self._painter, self._avatar_box, self._conversation, behind=behind)
         type_ = self._theme.type
         first = max(type_.body.line_height, self._theme.metrics.scaled(20))
         second = max(type_.label.line_height, self._theme.metrics.scaled(20))
@@ -207,7 +224,8 @@ class _Row:
             one_line(self._conversation.name), Qt.TextElideMode.ElideRight, room
         )
         self._painter.setFont(font)
-        self._painter.setPen(self._theme.ink)
+        blocked = is_blocked(self._conversation)
+        self._painter.setPen(self._quiet if blocked else self._theme.ink)
         self._painter.drawText(line, _LEFT_MIDDLE, shown)
         if icon:
             x = line.left() + metrics.horizontalAdvance(shown) + 5
@@ -218,7 +236,10 @@ class _Row:
         """Unread badge and missing count; returns what is left of the line's right end."""
         right = line.right()
         conversation = self._conversation
-        if conversation.unread:
+        if is_request(conversation):
+            at = QPointF(right, line.center().y())
+            right -= draw_badge(self._painter, at, _REQUEST, muted=False) + 6
+        elif conversation.unread:
             at = QPointF(right, line.center().y())
             text = badge_text(conversation.unread)
             right -= draw_badge(self._painter, at, text, muted=conversation.muted) + 6

@@ -1,5 +1,7 @@
 """The conversations as a Qt model: sorted by last activity, filtered by name.
 
+A person is found by the name given here and by the name they gave themselves.
+
 Rows are the engine's own read models.  One change moves or repaints one row, so that the selection
 and the scroll position survive whatever arrives.
 """
@@ -11,7 +13,9 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelInde
 
 from engine.core.types import ConversationId
 from engine.events import ConversationView
+from ui.controls import plain_tip
 from ui.list.preview import row_sentence
+from ui.people import seen_words, state_words
 from ui.words import one_line
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -22,6 +26,23 @@ def _activity(conversation: ConversationView) -> tuple[int, str]:
     last = conversation.last_message
     moment = conversation.created_ms if last is None else max(last.sent_ms, conversation.created_ms)
     return (-moment, conversation.conversation_id)
+
+
+def _searched(conversation: ConversationView) -> str:
+    contact = conversation.contact
+    if contact is None:
+        return one_line(conversation.name)
+    return f"{one_line(conversation.name)}\n{one_line(contact.name)}"
+
+
+def _tip(conversation: ConversationView) -> str:
+    """What the dot beside a person means, and when there is none."""
+    contact = conversation.contact
+    if contact is None:
+        return ""
+    name = one_line(conversation.name)
+    words = state_words(conversation) or seen_words(contact, datetime.now().astimezone())
+    return f"{name}: {words[:1].lower()}{words[1:]}"
 
 
 class ConversationModel(QAbstractListModel):
@@ -56,6 +77,8 @@ class ConversationModel(QAbstractListModel):
                 typing=self.typing(conversation.conversation_id),
                 is_open=self.is_open(conversation.conversation_id),
             )
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return plain_tip(_tip(conversation))
         return None
 
     # --- the window's questions -------------------------------------------------------------------
@@ -162,6 +185,6 @@ class ConversationModel(QAbstractListModel):
 
     def _sorted(self) -> list[ConversationView]:
         matching = (
-            view for view in self._all.values() if self._filter in one_line(view.name).casefold()
+            view for view in self._all.values() if self._filter in _searched(view).casefold()
         )
         return sorted(matching, key=_activity)

@@ -27,11 +27,13 @@ from PySide6.QtWidgets import (
 
 from engine.core.types import ConversationId
 from engine.events import ConnectionLevel, ConnectionView, IdentityView
-from ui.avatar import Avatar
+from ui.avatar import AvatarButton
 from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, plain_tip
 from ui.list.delegate import ConversationDelegate
 from ui.list.model import ConversationModel
 from ui.list.search import SearchField
+from ui.list.start_menu import StartMenu
+from ui.pictures import FACES
 from ui.theme import current_theme, theme_changed
 from ui.words import connection_word, one_line
 
@@ -55,6 +57,7 @@ class ConversationList(QListView):
         self.viewport().setAutoFillBackground(False)
         self.setViewportMargins(8, 0, 8, 0)
         theme_changed.connect(self._dress)
+        FACES.changed.connect(self.viewport().update)
 
     def _dress(self) -> None:
         self.scheduleDelayedItemsLayout()
@@ -68,6 +71,8 @@ class LeftPanel(Area):
     """One that was clicked or confirmed: now one wants to write."""
     new_group_requested = Signal()
     join_requested = Signal()
+    add_person_requested = Signal()
+    profile_requested = Signal()
 
     def __init__(self, model: ConversationModel, now: Callable[[], datetime]) -> None:
         super().__init__("panel")
@@ -75,12 +80,10 @@ class LeftPanel(Area):
         self._delegate = ConversationDelegate(now)
         self._settled: ConversationId | None = None
         self._is_alone = False
-        self._connection_words = ""
-        self.avatar = Avatar(36, is_group=False)
+        self.avatar = AvatarButton(36)
         self._name = ElidedText(face="body", strong=True)
         self._connection = ElidedText(face="caption", colour="ink3")
-        self._new = IconButton("compose", "New group (Ctrl+N)")
-        self._join = IconButton("join", "Join with an invitation (Ctrl+J)")
+        self.start = IconButton("compose", "Start a conversation")
         self._more = IconButton("more", "Menu")
         self.search = SearchField()
         self.rows = ConversationList(model, self._delegate)
@@ -102,7 +105,7 @@ class LeftPanel(Area):
         names.addStretch(1)
         self._head = QWidget()
         self._head_layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._head)
-        for widget in (self.avatar, self._me, self._new, self._join, self._more):
+        for widget in (self.avatar, self._me, self.start, self._more):
             self._head_layout.addWidget(widget, int(widget is self._me))
         self._search_box = QWidget()
         search_layout = QHBoxLayout(self._search_box)
@@ -114,7 +117,8 @@ class LeftPanel(Area):
         begin.setContentsMargins(22, 18, 22, 0)
         begin.setSpacing(10)
         starts: tuple[tuple[str, str, SignalInstance, ButtonKind], ...] = (
-            ("New group", "plus", self.new_group_requested, "primary"),
+            ("Add a person", "person-add", self.add_person_requested, "primary"),
+            ("New group", "plus", self.new_group_requested, "plain"),
             ("Join with an invitation", "join", self.join_requested, "plain"),
         )
         for words, icon_name, wish, kind in starts:
@@ -134,8 +138,15 @@ class LeftPanel(Area):
         self._dress()
 
     def _connect(self) -> None:
-        self._new.clicked.connect(self.new_group_requested)
-        self._join.clicked.connect(self.join_requested)
+        self.start.setMenu(
+            StartMenu(
+                self,
+                add_person=self.add_person_requested.emit,
+                new_group=self.new_group_requested.emit,
+                join=self.join_requested.emit,
+            )
+        )
+        self.avatar.clicked.connect(self.profile_requested)
         self.search.textChanged.connect(self._filter)
         self.search.left_downward.connect(self._enter_rows)
         self.search.confirmed.connect(self._enter_first)
@@ -157,9 +168,12 @@ class LeftPanel(Area):
         online = connection.level is not ConnectionLevel.OFFLINE
         stable_id = "" if identity is None else identity.participant_id
         word = connection_word(connection)
-        self.avatar.show_identity(stable_id, name, present=online if self.is_rail else None)
-        self.avatar.setToolTip(plain_tip(f"{name}, {word}"))
-        self.avatar.setAccessibleName(f"You: {name}, {word}")
+        picture = b"" if identity is None else identity.picture
+        present = online if self.is_rail else None
+        self.avatar.show_identity(stable_id, name, present=present, picture=picture)
+        self.avatar.setEnabled(identity is not None)
+        self.avatar.setToolTip(plain_tip(f"{name}, {word}. Your profile"))
+        self.avatar.setAccessibleName(f"You: {name}, {word}. Your profile")
         self._connection.setText(word)
 
     @property
@@ -170,7 +184,7 @@ class LeftPanel(Area):
         if is_rail == self._delegate.is_rail:
             return
         self._delegate.is_rail = is_rail
-        for widget in (self._me, self._new, self._join, self._search_box):
+        for widget in (self._me, self.start, self._search_box):
             widget.setVisible(not is_rail)
         self.rows.setViewportMargins(*((4, 0, 4, 0) if is_rail else (8, 0, 8, 0)))
         self.rows.setVerticalScrollBarPolicy(
@@ -231,9 +245,11 @@ class LeftPanel(Area):
     def _say_nothing(self) -> None:
         empty = self._model.rowCount() == 0
         if empty and self._model.filter_text():
-            self._nothing.setText(f"No conversation is called “{self.search.text().strip()}”.")
+            self._nothing.setText(f"Nobody and no group is called “{self.search.text().strip()}”.")
         elif empty:
-            self._nothing.setText("Groups appear here, newest first. Nothing is waiting for you.")
+            self._nothing.setText(
+                "Groups and people appear here, newest first. Nothing is waiting for you."
+            )
         self._nothing.setVisible(empty and not self.is_rail)
         self._begin.setVisible(empty and self._is_alone and not self._model.filter_text())
 

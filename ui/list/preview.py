@@ -1,6 +1,7 @@
 """What the second line of a conversation's row says, and the sentence a screen reader hears.
 
-The most urgent thing wins: not sent, then a draft, then somebody typing, then the last message.
+The most urgent thing wins: not sent, then how far two people have come, then a draft, then somebody
+typing, then the last message.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from enum import Enum, auto
 from engine.core.types import DeliveryState
 from engine.events import ConversationView, DeliveryView, MessageKind
 from ui.glyphs import Glyph, glyph_of
+from ui.people import is_online, is_request, state_words
 from ui.words import count, is_group, kind_words, one_line, spoken_time, typing_line
 
 
@@ -36,7 +38,7 @@ def _last_failed(conversation: ConversationView) -> str:
         and last.delivery is not None
         and last.delivery.state is DeliveryState.FAILED
     ):
-        return one_line(last.text)
+        return one_line(last.text) or kind_words(last)
     return count(conversation.failed, "message")
 
 
@@ -50,7 +52,11 @@ def preview_of(
     """``is_open``: its draft stands in the composer, so the row need not repeat it."""
     if conversation.failed:
         text = _last_failed(conversation)
-        return Preview(prefix="Not sent: ", prefix_tone=Tone.DANGER, text=text, glyph=Glyph.FAILED)
+        prefix = "Not sent: " if is_group(conversation) else "Not delivered: "
+        return Preview(prefix=prefix, prefix_tone=Tone.DANGER, text=text, glyph=Glyph.FAILED)
+    if standing := state_words(conversation):
+        tone = Tone.TYPING if is_request(conversation) else Tone.PLAIN
+        return Preview(prefix=standing, prefix_tone=tone, text="", glyph=None)
     if conversation.draft.strip() and not is_open:
         text = one_line(conversation.draft)
         return Preview(prefix="Draft: ", prefix_tone=Tone.DANGER, text=text, glyph=None)
@@ -84,7 +90,11 @@ def row_sentence(
     """Name, unread, the second line, time, and what needs care, in reading order."""
     preview = preview_of(conversation, typing=typing, is_open=is_open)
     parts = [one_line(conversation.name)]
-    if conversation.unread:
+    if is_online(conversation):
+        parts.append("online")
+    if is_request(conversation):
+        parts.append("new request")
+    elif conversation.unread:
         parts.append(f"{conversation.unread} unread")
     parts.append(f"{preview.prefix}{preview.text}".strip())
     if conversation.last_message is not None:

@@ -21,8 +21,8 @@ class SearchField(QLineEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "search")
-        self.setPlaceholderText("Search conversations")
-        self.setAccessibleName("Search conversations by name")
+        self.setPlaceholderText("Search people and groups")
+        self.setAccessibleName("Search people and groups by name")
         self.setMaxLength(_LONGEST)
         self._magnifier = self.addAction(
             icon("search", current_theme().ink3, 16), QLineEdit.ActionPosition.LeadingPosition

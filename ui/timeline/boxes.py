@@ -96,6 +96,7 @@ class Measure:
     unfolded: Callable[[MessageId], bool]
     explained: Callable[[], bool]
     """Whether the gap's details are open."""
+    is_pair: Callable[[], bool]
     now_ms: Callable[[], UnixMs]
 
     def box(self, row: Row) -> Box:
@@ -184,7 +185,7 @@ class Measure:
         )
 
     def _name(self, row: MessageRow, room: float) -> tuple[str, float, float]:
-        if row.message.is_own or not row.first:
+        if row.message.is_own or not row.first or self.is_pair():
             return "", 0.0, 0.0
         font = strong(self.theme.type.label)
         words = QFontMetricsF(font).elidedText(
@@ -231,6 +232,8 @@ class Measure:
         resend_rect = QRectF(g.right - resend, top, resend, height)
         discard_rect = QRectF(resend_rect.left() - 6 - discard, top, discard, height)
         words = f"{failure_words(delivery)} It is safe on this device."
+        if self.is_pair():
+            words = f"Not delivered: {words}"
         room = discard_rect.left() - 6 - (g.left if g.narrow else g.bubble_left)
         flags = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignRight
         metrics = QFontMetricsF(theme.type.small.font)

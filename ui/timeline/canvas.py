@@ -13,6 +13,7 @@ from PySide6.QtGui import QCursor, QMouseEvent, QPainter, QPaintEvent, QResizeEv
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication, QFrame, QWidget
 
 from engine.core.types import MessageId, UnixMs
+from ui.pictures import FACES
 from ui.theme import theme_changed
 from ui.timeline.boxes import LineBox
 from ui.timeline.floating import JumpButton, LateChip
@@ -60,6 +61,7 @@ class TimelineCanvas(QAbstractScrollArea):
         self._drag_point = QPointF()
         self.verticalScrollBar().actionTriggered.connect(self._on_scrollbar)
         theme_changed.connect(self._restyle)
+        FACES.changed.connect(self.viewport().update)
 
     def _timer(self, fire: Callable[[], None], *, single: bool) -> QTimer:
         timer = QTimer(self)
@@ -254,7 +256,7 @@ class TimelineCanvas(QAbstractScrollArea):
         scene, geometry = self.scene, self.scene.geometry
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        rows = RowPainter(painter, scene.theme, geometry)
+        rows = RowPainter(painter, scene.theme, geometry, scene.faces)
         starts_here = bool(scene.placed) and scene.placed[0].index == 0
         begin = scene.placed[0].y if starts_here and not scene.loaded.has_older else 0.0
         rows.background(scene.height, begin if scene.placed else scene.height)

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from engine.core.types import ParticipantId, UnixMs
-from engine.events import MessageView
+from engine.events import DeliveryView, MessageView
 from ui.controls import plain_tip
 from ui.glyphs import delivery_words
 from ui.timeline.accessible import Announcer
@@ -115,7 +115,7 @@ class TimelineInteraction(TimelineCanvas):
             return ""
         parts = [moment_words(hit.message.sent_ms)]
         if hit.message.delivery is not None:
-            parts.append(delivery_words(hit.message.delivery, self.others, self.names))
+            parts.append(self._delivery(hit.message.delivery))
         if hit.message.held:
             parts.append("Held: its time has not come.")
         if hit.message.waiting:
@@ -123,6 +123,9 @@ class TimelineInteraction(TimelineCanvas):
         if hit.message.late:
             parts.append("Arrived late.")
         return ". ".join([parts[0], " ".join(parts[1:])]).rstrip(" .") + "."
+
+    def _delivery(self, delivery: DeliveryView) -> str:
+        return delivery_words(delivery, self.others, self.names, pair=self.scene.is_pair)
 
     # menu -----------------------------------------------------------------------------------------
 
@@ -159,7 +162,14 @@ class TimelineInteraction(TimelineCanvas):
             delete=lambda: self.deleteRequested.emit(message_id),
         )
         chosen = bool(self.selection.ranges(self.scene.loaded.messages))
-        self._menu = MessageMenu(self, message, has_selection=chosen, link=link, wishes=wishes)
+        self._menu = MessageMenu(
+            self,
+            message,
+            has_selection=chosen,
+            link=link,
+            wishes=wishes,
+            pair=self.scene.is_pair,
+        )
         self._menu.aboutToHide.connect(self._menu_gone)
         self._menu.popup(at)
 
@@ -290,7 +300,8 @@ class TimelineInteraction(TimelineCanvas):
 
     def spoken_words(self, row: Row) -> str:
         now_ms = self.scene.now_ms()
-        return spoken_row(row, others=self.others, names=self.names, now_ms=now_ms)
+        pair = self.scene.is_pair
+        return spoken_row(row, others=self.others, names=self.names, now_ms=now_ms, pair=pair)
 
     def spoken_rect(self, key: RowKey) -> QRect | None:
         rect = self.scene.rect(key)

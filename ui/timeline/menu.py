@@ -14,7 +14,7 @@ from ui.timeline.rows import is_system
 class MessageMenu(QMenu):
     """``wishes`` says what the entries call; what makes no sense for a message is left out."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the entries depend on
         self,
         parent: QWidget,
         message: MessageView,
@@ -22,6 +22,7 @@ class MessageMenu(QMenu):
         has_selection: bool,
         link: str | None,
         wishes: "Wishes",
+        pair: bool = False,
     ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -35,7 +36,8 @@ class MessageMenu(QMenu):
         delivery = message.delivery
         if delivery is not None:
             self.addSeparator()
-            self.addAction("Who holds it…", wishes.holders)
+            if not pair:  # Of two, the other one has it or not: the ticks say that.
+                self.addAction("Who holds it…", wishes.holders)
             if glyph_of(delivery) is Glyph.FAILED:
                 self.addAction("Resend", wishes.resend)
                 self.addAction("Discard…", wishes.discard)

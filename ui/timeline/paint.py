@@ -27,7 +27,7 @@ from ui.timeline.rows import (
     SystemRow,
     UnreadRow,
 )
-from ui.timeline.shapes import avatar_picture, rounded
+from ui.timeline.shapes import Faces, avatar_of, rounded
 
 _MAX_GAP_BEADS = 3
 _BEAD_PITCH = 16
@@ -53,7 +53,8 @@ PLAIN = Look()
 class RowPainter:
     """Paints rows of one theme and geometry; y is the row's top in the viewport."""
 
-    def __init__(self, painter: QPainter, theme: Theme, geometry: Geometry) -> None:
+    def __init__(self, painter: QPainter, theme: Theme, geometry: Geometry, faces: Faces) -> None:
+        self._faces = faces
         self._p = painter
         self._theme = theme
         self._g = geometry
@@ -225,9 +226,7 @@ class RowPainter:
         p.drawEllipse(rect.adjusted(-_HALO, -_HALO, _HALO, _HALO))
         message = row.message
         scale = p.device().devicePixelRatioF()
-        picture = avatar_picture(
-            self._theme, message.sender_id, message.sender_name, g.avatar, scale
-        )
+        picture = avatar_of(message, self._faces, self._theme, g.avatar, scale)
         p.drawPixmap(rect.topLeft(), picture)
         if ringed:
             self._ring(rect.center().y(), g.avatar / 2 + 2.25)

@@ -22,7 +22,16 @@ from engine.events import GapView, HeldView, MessageKind, MessageView
 RUN_PAUSE_MS = 5 * 60 * 1000
 HELD_SHOWN = 3
 """So many held messages stand below the newest; the others are shown when asked for."""
-_SYSTEM_KINDS = frozenset({MessageKind.CREATED, MessageKind.JOINED, MessageKind.LEFT})
+_SYSTEM_KINDS = frozenset(
+    {
+        MessageKind.CREATED,
+        MessageKind.JOINED,
+        MessageKind.LEFT,
+        MessageKind.ASKED,
+        MessageKind.ACCEPTED,
+        MessageKind.DECLINED,
+    }
+)
 _MESSAGE_KEY = "message "
 _QUARTER_MS = 15 * 60 * 1000
 _LATEST_MS = 253_370_764_800_000

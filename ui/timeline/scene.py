@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, QTextBoundaryFinder
 from PySide6.QtGui import QTextLine
 
-from engine.core.types import MessageId, UnixMs
-from engine.events import MessageView
+from engine.core.types import MessageId, ParticipantId, UnixMs
+from engine.events import ContactView, MessageView
 from ui.theme import Theme, current_theme
 from ui.timeline.bodies import BodyLayouts
 from ui.timeline.boxes import Box, BubbleBox, Measure
@@ -58,6 +58,9 @@ class Scene:
         self.bodies = BodyLayouts()
         self.height = 0.0
         self.gap_explained = False
+        self.is_pair = False
+        """Two people: nobody needs a name above what they say."""
+        self.faces: dict[ParticipantId, bytes] = {}
         self._unfolded: OrderedDict[MessageId, None] = OrderedDict()
         self._boxes: OrderedDict[RowKey, tuple[MessageRow, BubbleBox]] = OrderedDict()
         self._measure = self._measured_for(geometry_for(0, narrow=False, theme=current_theme()))
@@ -70,6 +73,7 @@ class Scene:
             bodies=self.bodies,
             unfolded=self._unfolded.__contains__,
             explained=lambda: self.gap_explained,
+            is_pair=lambda: self.is_pair,
             now_ms=self.now_ms,
         )
 
@@ -91,6 +95,13 @@ class Scene:
         self._boxes.clear()
         self._unfolded.clear()
         self.gap_explained = False
+
+    def show_contact(self, contact: ContactView | None) -> None:
+        """Of a one-to-one conversation; None for a group."""
+        if self.is_pair is not (contact is not None):
+            self._boxes.clear()
+        self.is_pair = contact is not None
+        self.faces = {} if contact is None else {contact.participant_id: contact.picture}
 
     def fit(self, width: float, height: float, *, narrow: bool) -> None:
         """A new viewport or theme: boxes are measured again when they come into view."""

@@ -106,6 +106,7 @@ class TimelineView(TimelineInteraction):
     def update_conversation(self, conversation: ConversationView) -> None:
         """Members changed: who does not hold a message yet is said by their names."""
         if self._is_shown(conversation):
+            self.scene.show_contact(conversation.contact)
             self.others = tuple(
                 m.participant_id for m in conversation.members if not m.is_self and not m.has_left
             )
@@ -316,7 +317,8 @@ class TimelineView(TimelineInteraction):
             self.jump_button.show_unread(self._reading.unread)
         if len(arrived) <= _MOST_SAID and self.is_watched():
             for message, _placement in arrived:
-                words = spoken_message(message, self.others, self.names)
+                pair = self.scene.is_pair
+                words = spoken_message(message, self.others, self.names, pair=pair)
                 self.announcer.arrived(words)
 
     def _notice(self, message: MessageView, placement: Placement) -> None:

@@ -178,11 +178,13 @@ def spoken_message(
     message: MessageView,
     others: Sequence[ParticipantId],
     names: Callable[[ParticipantId], str],
+    *,
+    pair: bool = False,
 ) -> str:
     """Sender, text, time, state: the order in which it is read aloud."""
     parts = [sender_words(message), body_words(message), time_words(message.sent_ms)]
     if message.delivery is not None:
-        parts.append(delivery_words(message.delivery, others, names).rstrip("."))
+        parts.append(delivery_words(message.delivery, others, names, pair=pair).rstrip("."))
     if message.waiting:
         parts.append("waiting for earlier messages")
     if message.late:
@@ -196,11 +198,12 @@ def spoken_row(
     others: Sequence[ParticipantId],
     names: Callable[[ParticipantId], str],
     now_ms: UnixMs,
+    pair: bool = False,
 ) -> str:
     today = local_time(now_ms).date()
     match row:
         case MessageRow(message=message):
-            return spoken_message(message, others, names)
+            return spoken_message(message, others, names, pair=pair)
         case SystemRow(message=message):
             return f"{kind_words(message)}, {time_words(message.sent_ms)}"
         case DayRow(day=day):

@@ -136,12 +136,17 @@ class Composer(Area):
     def open(self, name: str, draft: str) -> None:
         """Take up another conversation with the draft that was left there."""
         self._draft_timer.stop()
-        self._blocked = ""
+        self.address(name)
+        self.set_text(draft)
+
+    def address(self, name: str) -> None:
+        """Whom it goes to; what is written stays."""
         shown = one_line(name, 60)
+        self._blocked = ""
         self.box.setEnabled(True)
         self.box.setPlaceholderText(f"Message {shown}")
         self.box.setAccessibleName(f"Message to {shown}")
-        self.set_text(draft)
+        self._judge()
 
     def set_text(self, text: str) -> None:
         """Without telling of a draft: whoever sets a text knows it already."""

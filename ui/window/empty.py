@@ -69,6 +69,7 @@ class ThreadPicture(QWidget):
 class EmptyPage(Area):
     new_group_requested = Signal()
     join_requested = Signal()
+    add_person_requested = Signal()
     help_requested = Signal()
 
     def __init__(self) -> None:
@@ -77,8 +78,10 @@ class EmptyPage(Area):
         self._words = Text(face="body", colour="ink2", wrap=True)
         for text in (self._title, self._words):
             text.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
-        self.new_group = Button("New group", kind="primary", size="big", icon_name="plus")
+        self.add_person = Button("Add a person", kind="primary", size="big", icon_name="person-add")
+        self.new_group = Button("New group", size="big", icon_name="plus")
         self.join = Button("Join with an invitation", size="big", icon_name="join")
+        self.add_person.clicked.connect(self.add_person_requested)
         self.new_group.clicked.connect(self.new_group_requested)
         self.join.clicked.connect(self.join_requested)
         self._lay_out()
@@ -89,13 +92,18 @@ class EmptyPage(Area):
         buttons = QHBoxLayout()
         buttons.setSpacing(10)
         buttons.addStretch(1)
+        buttons.addWidget(self.add_person)
         buttons.addWidget(self.new_group)
-        buttons.addWidget(self.join)
         buttons.addStretch(1)
         hints = QHBoxLayout()
         hints.setSpacing(5)
         hints.addStretch(1)
-        for key, words in (("Ctrl N", "New group"), ("Ctrl J", "Join"), ("F1", "How it works")):
+        for key, words in (
+            ("Ctrl P", "Person"),
+            ("Ctrl N", "Group"),
+            ("Ctrl J", "Join"),
+            ("F1", "How it works"),
+        ):
             hints.addWidget(KeyCap(key))
             hints.addWidget(Text(words, face="small", colour="ink3"))
             hints.addSpacing(8)
@@ -112,6 +120,8 @@ class EmptyPage(Area):
         page.addWidget(self._words, 0, centre)
         page.addSpacing(18)
         page.addLayout(buttons)
+        page.addSpacing(10)
+        page.addWidget(self.join, 0, centre)
         page.addSpacing(22)
         page.addLayout(hints)
         page.addStretch(1)
@@ -123,7 +133,7 @@ class EmptyPage(Area):
         else:
             self._title.setText("No conversation yet")
             self._words.setText(
-                "Join with an invitation or start a group."
+                "Add a person, start a group, or join one with an invitation."
                 " Everyone in it sees the same messages in the same order."
             )
 

@@ -4,7 +4,7 @@ A flow is a coroutine started by ``Tasks``, so that its errors are shown and nev
 one sheet is open at a time; asking for another while one is open does nothing.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import datetime
 
 from PySide6.QtCore import QObject, QUrl, Signal
@@ -27,8 +27,7 @@ from ui.dialogs.holders import Holders
 from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
 from ui.tasks import Tasks
-
-_Flow = Callable[[], Coroutine[object, object, None]]
+from ui.window.one_sheet import OneSheet
 
 
 class Flows(QObject):
@@ -37,41 +36,27 @@ class Flows(QObject):
     quit_agreed = Signal()
 
     def __init__(
-        self, engine: ChatEngine, tasks: Tasks, window: QWidget, *, now: Callable[[], datetime]
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        window: QWidget,
+        one_sheet: OneSheet,
+        *,
+        now: Callable[[], datetime],
     ) -> None:
         super().__init__(window)
         self._engine = engine
         self._tasks = tasks
         self._window = window
         self._now = now
-        self._busy = False
-        self.sheet: Sheet | None = None
+        self._one = one_sheet
+        self._start = one_sheet.start
+        self._ask = one_sheet.ask
+
+    @property
+    def sheet(self) -> Sheet | None:
         """The one that is open."""
-
-    def _start(self, purpose: str, flow: _Flow) -> None:
-        if self._busy:
-            if self.sheet is not None:
-                self.sheet.raise_()
-                self.sheet.activateWindow()
-            return
-        self._busy = True
-
-        async def alone() -> None:
-            try:
-                await flow()
-            finally:
-                self._busy = False
-
-        self._tasks.spawn(alone, purpose=purpose, retry=False)
-
-    async def _ask(self, sheet: Sheet) -> bool:
-        self.sheet = sheet
-        try:
-            return await sheet.answered()
-        finally:
-            self.sheet = None
-            # Not every window manager gives the keys back to the window behind a dialog.
-            self._window.activateWindow()
+        return self._one.sheet
 
     # --- groups -----------------------------------------------------------------------------------
 

@@ -1,9 +1,10 @@
 """The strip above a conversation: whose it is, who is in it, how whole it is, what can be done."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Signal
-from PySide6.QtGui import QIcon, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QAction, QIcon, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.events import ConversationView, MessageView
@@ -11,6 +12,7 @@ from ui.avatar import Avatar
 from ui.badge import badge_text, draw_badge
 from ui.controls import Area, Button, ElidedText, IconButton, plain_tip
 from ui.icons import draw_icon, icon
+from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of
 from ui.theme import current_theme, theme_changed
 from ui.window.beads import BeadStrip
 from ui.words import is_group, members_line, one_line, present_members, typing_line
@@ -22,15 +24,19 @@ _SHORT_BELOW = 560
 _NO_BEADS_BELOW = 300
 _ONLY_WORDS_BELOW = 260
 _SEALED = "Messages are sealed for the members of this group"
+_SEALED_FOR_TWO = "Messages are sealed for the two of you"
 
 
 class LockGlyph(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(_SEALED)
-        self.setToolTip(plain_tip(_SEALED))
+        self.say(_SEALED)
         theme_changed.connect(self.updateGeometry)
+
+    def say(self, words: str) -> None:
+        self.setAccessibleName(words)
+        self.setToolTip(plain_tip(words))
 
     def sizeHint(self) -> QSize:
         side = current_theme().metrics.scaled(14)
@@ -80,34 +86,57 @@ class ConversationHeader(Area):
     members_requested = Signal()
     mute_requested = Signal(bool)
     leave_requested = Signal()
+    rename_requested = Signal()
+    safety_number_requested = Signal()
+    block_requested = Signal()
+    unblock_requested = Signal()
+    remove_requested = Signal()
     focus_left = Signal()
     """What had the focus is gone."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__("header", edges=("bottom",))
+        self._now = now
         self._conversation: ConversationView | None = None
         self._typing: tuple[str, ...] = ()
         self._is_alone = False
         self.back = BackButton()
-        self._avatar = Avatar(38, is_group=True)
+        self._avatar = Avatar(38, is_group=True, behind="header")
         self._name = ElidedText(face="heading", strong=True)
         self._line = ElidedText(face="small", colour="ink3")
         self._lock = LockGlyph()
         self.beads = BeadStrip()
         self.invite = Button("Invite people", icon_name="join")
         self.more = IconButton("more", "Group menu")
-        self._menu = QMenu(self)
-        self._build_menu()
+        self._group_menu = QMenu(self)
+        self._person_menu = QMenu(self)
+        self._icons: dict[QAction, str] = {}
+        self._build_menus()
         self._lay_out()
 
-    def _build_menu(self) -> None:
-        self._menu.setAccessibleName("Group menu")
-        self._invite_action = self._menu.addAction("Invitation link…", self.invite_requested.emit)
-        self._members_action = self._menu.addAction("Members…", self.members_requested.emit)
-        self._mute_action = self._menu.addAction("Mute", self._toggle_mute)
-        self._menu.addSeparator()
-        self._leave_action = self._menu.addAction("Leave group…", self.leave_requested.emit)
-        self.more.setMenu(self._menu)
+    def _build_menus(self) -> None:
+        group, person = self._group_menu, self._person_menu
+        group.setAccessibleName("Group menu")
+        person.setAccessibleName("Menu of this person")
+        self._add(group, "Invitation link…", "join", self.invite_requested.emit)
+        self._add(group, "Members…", "people", self.members_requested.emit)
+        mute_group = self._add(group, "Mute", "bell-off", self._toggle_mute)
+        group.addSeparator()
+        self._leave_action = self._add(group, "Leave group…", "leave", self.leave_requested.emit)
+        self._add(person, "Safety number…", "key", self.safety_number_requested.emit)
+        self._add(person, "Rename…", "rename", self.rename_requested.emit)
+        mute_person = self._add(person, "Mute", "bell-off", self._toggle_mute)
+        self._mute_actions = (mute_group, mute_person)
+        self._block_action = self._add(person, "Block…", "block", self._toggle_block)
+        person.addSeparator()
+        self._remove_action = self._add(person, "Remove…", "leave", self.remove_requested.emit)
+        self.more.setMenu(group)
+
+    def _add(self, menu: QMenu, words: str, icon_name: str, run: Callable[[], None]) -> QAction:
+        action = menu.addAction(words)
+        action.triggered.connect(lambda _checked=False: run())
+        self._icons[action] = icon_name
+        return action
 
     def _lay_out(self) -> None:
         title = QHBoxLayout()
@@ -139,15 +168,33 @@ class ConversationHeader(Area):
         self._conversation = conversation
         name = one_line(conversation.name)
         self._name.setText(name)
-        self._avatar.show_identity(conversation.conversation_id, name)
-        self._mute_action.setText("Unmute" if conversation.muted else "Mute")
-        self._is_alone = len(present_members(conversation)) <= 1
+        group = is_group(conversation)
+        self._avatar.show_identity(
+            avatar_id(conversation),
+            name,
+            present=True if is_online(conversation) else None,
+            picture=picture_of(conversation),
+            is_group=group,
+        )
+        self._lock.say(_SEALED if group else _SEALED_FOR_TWO)
+        for action in self._mute_actions:
+            action.setText("Unmute" if conversation.muted else "Mute")
+        self._block_action.setText("Unblock" if is_blocked(conversation) else "Block…")
+        self._show_menu(conversation)
+        self._is_alone = group and len(present_members(conversation)) <= 1
         if not self._is_alone and self.invite.hasFocus():
             self.focus_left.emit()  # Qt would give it to the group menu beside it.
         self.beads.show_health(conversation, messages)
-        self.setAccessibleName(f"{name}, {'group' if is_group(conversation) else 'person'}")
+        self.setAccessibleName(f"{name}, {'group' if group else 'person'}")
         self._show_line()
         self._dress()
+
+    def _show_menu(self, conversation: ConversationView) -> None:
+        menu = self._group_menu if is_group(conversation) else self._person_menu
+        if self.more.menu() is not menu:
+            self.more.setMenu(menu)
+            self.more.setAccessibleName(menu.accessibleName())
+            self.more.setToolTip(plain_tip(menu.accessibleName()))
 
     def show_typing(self, names: tuple[str, ...]) -> None:
         self._typing = names
@@ -176,12 +223,23 @@ class ConversationHeader(Area):
             self._line.setText(typing_line(self._typing))
         elif self._conversation is not None:
             self._line.recolour("ink3")
-            short = self.width() / current_theme().metrics.factor < _SHORT_BELOW
-            self._line.setText(members_line(self._conversation, short=short))
+            self._line.setText(self._standing_line(self._conversation))
+
+    def _standing_line(self, conversation: ConversationView) -> str:
+        if conversation.contact is not None:
+            return person_line(conversation, conversation.contact, self._now())
+        short = self.width() / current_theme().metrics.factor < _SHORT_BELOW
+        return members_line(conversation, short=short)
 
     def _toggle_mute(self) -> None:
         if self._conversation is not None:
             self.mute_requested.emit(not self._conversation.muted)
+
+    def _toggle_block(self) -> None:
+        if self._conversation is not None and is_blocked(self._conversation):
+            self.unblock_requested.emit()
+        else:
+            self.block_requested.emit()
 
     def _dress(self) -> None:
         theme = current_theme()
@@ -193,8 +251,10 @@ class ConversationHeader(Area):
         self.setFixedHeight(max(metrics.scaled(_HEIGHT), int(lines) + metrics.gap(16)))
         size = metrics.scaled(16)
         muted = self._conversation is not None and self._conversation.muted
-        self._invite_action.setIcon(icon("join", theme.ink2, size))
-        self._members_action.setIcon(icon("people", theme.ink2, size))
-        self._mute_action.setIcon(icon("bell" if muted else "bell-off", theme.ink2, size))
-        self._leave_action.setIcon(icon("leave", theme.danger, size))
+        for action, name in self._icons.items():
+            action.setIcon(icon(name, theme.ink2, size))
+        for action in self._mute_actions:
+            action.setIcon(icon("bell" if muted else "bell-off", theme.ink2, size))
+        for action in (self._leave_action, self._remove_action):
+            action.setIcon(icon("leave", theme.danger, size))
         self._fit()

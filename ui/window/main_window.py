@@ -4,18 +4,16 @@ It decides nothing about messages; it knows which conversation is open, how much
 which page is shown.  It is closed by the user and never by itself.
 """
 
-import base64
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 
-from PySide6.QtCore import QByteArray, Qt, QUrl, Signal
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QGuiApplication
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
 from engine.core.types import ConversationId, MessageId
-from engine.events import ConversationView, NoticeLevel
+from engine.events import ConversationView
 from ui.bridge import EngineBridge
 from ui.dialogs.first_start import FirstStart
 from ui.icons import app_icon
@@ -27,31 +25,22 @@ from ui.tasks import Tasks
 from ui.theme import theme_changed
 from ui.window.empty import EmptyPage
 from ui.window.flows import Flows
-from ui.window.layout import LIST_WIDTH, Body, Mode
+from ui.window.layout import Body, Mode
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
-from ui.window.notices import Notice, NoticesBar
+from ui.window.notices import NoticesBar, unreadable_page
+from ui.window.one_sheet import OneSheet
 from ui.window.outbox import Outbox
 from ui.window.pane import ConversationPane
+from ui.window.people_flows import PeopleFlows
+from ui.window.place import keep_place, restore_place
 from ui.window.router import EventRouter, Shown
 from ui.window.strip import StatusStrip
+from ui.window.surroundings import Surroundings
 from ui.words import one_line
 
 _SIZE = (1280, 820)
 _LEAST = (360, 420)
-
-
-def _now() -> datetime:
-    return datetime.now().astimezone()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What the window needs from outside besides the engine and its settings."""
-
-    version: str = "0"
-    open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
-    now: Callable[[], datetime] = _now
 
 
 class MainWindow(QMainWindow):
@@ -71,10 +60,19 @@ class MainWindow(QMainWindow):
         self.tasks = Tasks(self)
         self.bridge = EngineBridge(engine, self)
         self.outbox = Outbox(engine, self.tasks, self)
-        self.flows = Flows(engine, self.tasks, self, now=surroundings.now)
+        one_sheet = OneSheet(self.tasks, self)
+        self.flows = Flows(engine, self.tasks, self, one_sheet, now=surroundings.now)
+        self.people = PeopleFlows(
+            engine,
+            self.tasks,
+            self,
+            one_sheet,
+            now=surroundings.now,
+            choose_picture=surroundings.choose_picture,
+        )
         self.model = ConversationModel()
         self.panel = LeftPanel(self.model, surroundings.now)
-        self.pane = ConversationPane(engine, self.tasks, self.outbox)
+        self.pane = ConversationPane(engine, self.tasks, self.outbox, surroundings.now)
         self.empty = EmptyPage()
         self.first_start = FirstStart(engine.create_identity, self.tasks)
         self.notices = NoticesBar()
@@ -97,7 +95,8 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self._fill_menu()
         self._connect_parts()
-        self._restore()
+        self.resize(*_SIZE)
+        restore_place(self, self.body, settings)
 
     # --- building ---------------------------------------------------------------------------------
 
@@ -123,13 +122,13 @@ class MainWindow(QMainWindow):
 
     def _fill_menu(self) -> None:
         menu, flows = self.menu, self.flows
+        menu.add("Add a person", ("Ctrl+P",), self._add_person, icon_name="person-add")
         menu.add("New group", ("Ctrl+N",), self._new_group, icon_name="compose")
         menu.add("Join with an invitation", ("Ctrl+J",), self._join, icon_name="join")
         menu.add("Search conversations", ("Ctrl+K",), self._search, icon_name="search")
         menu.addSeparator()
-        menu.add_appearance(self._settings, self.looks.choose)
-        menu.add_text_size(self.looks.step_text_size)
-        menu.add_notifications(self._settings, self.looks)
+        menu.add("Your profile", (), self._profile, icon_name="person")
+        menu.add_looks(self._settings, self.looks)
         menu.addSeparator()
         version = self._surroundings.version
         menu.add("How it works", ("F1",), lambda: flows.how_it_works(version), icon_name="help")
@@ -146,9 +145,13 @@ class MainWindow(QMainWindow):
         for part in (self.panel, self.empty, self.first_start):
             part.new_group_requested.connect(self._new_group)
             part.join_requested.connect(self._join)
+            part.add_person_requested.connect(self._add_person)
+        self.panel.profile_requested.connect(self._profile)
         self.first_start.identity_created.connect(self._show_connection)
         self.first_start.later_requested.connect(self._show_body)
         self.flows.open_requested.connect(self._open_when_known)
+        self.people.open_requested.connect(self._open_when_known)
+        self.people.profile_changed.connect(self._show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)
         self.model.totals_changed.connect(self._show_totals)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
@@ -160,9 +163,17 @@ class MainWindow(QMainWindow):
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._desktop_changed)
         header, pane = self.pane.header, self.pane
         header.back_requested.connect(self._back)
-        header.invite_requested.connect(lambda: self._with_open(self.flows.invite))
-        header.members_requested.connect(lambda: self._with_open(self.flows.members))
-        header.leave_requested.connect(lambda: self._with_open(self.flows.leave))
+        for wish, flow in (
+            (header.invite_requested, self.flows.invite),
+            (header.members_requested, self.flows.members),
+            (header.leave_requested, self.flows.leave),
+            (header.rename_requested, self.people.rename),
+            (header.safety_number_requested, self.people.safety_number),
+            (header.block_requested, self.people.block),
+            (pane.block_requested, self.people.block),
+            (header.remove_requested, self.people.remove),
+        ):
+            wish.connect(partial(self._with_open, flow))
         pane.delete_requested.connect(lambda m: self._delete(m, unsent=False))
         pane.discard_requested.connect(lambda m: self._delete(m, unsent=True))
         pane.holders_requested.connect(
@@ -172,18 +183,6 @@ class MainWindow(QMainWindow):
             lambda target: self.flows.link(target, self._surroundings.open_url)
         )
         pane.load_failed.connect(self._load_failed)
-
-    def _restore(self) -> None:
-        self.resize(*_SIZE)
-        stored = self._settings.get("geometry") or ""
-        try:
-            geometry = base64.b64decode(stored, validate=True)
-        except ValueError:
-            geometry = b""
-        if geometry:
-            self.restoreGeometry(QByteArray(geometry))
-        width = self._settings.get("list_width") or ""
-        self.body.set_list_width(int(width) if width.isdecimal() else LIST_WIDTH)
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -215,8 +214,7 @@ class MainWindow(QMainWindow):
             self.flows.quit(waiting)
             return
         self._leaving = True
-        packed = base64.b64encode(self.saveGeometry().data()).decode("ascii")
-        self._settings.put("geometry", packed)
+        keep_place(self, self._settings)
         self.pane.composer.flush_draft()
         event.accept()
         self.closed.emit()
@@ -239,7 +237,7 @@ class MainWindow(QMainWindow):
         """Show it, ready to write."""
         self._show_conversation(conversation_id)
         if self.pane.is_open(conversation_id):
-            self.pane.composer.box.setFocus()
+            self.pane.take_focus()
 
     def _show_conversation(self, conversation_id: ConversationId) -> None:
         conversation = self.model.conversation(conversation_id)
@@ -263,7 +261,7 @@ class MainWindow(QMainWindow):
         if self.model.conversation(conversation_id) is not None:
             self._open_wanted()
         else:
-            self.tasks.spawn(self._learn_wanted, purpose="show the group")
+            self.tasks.spawn(self._learn_wanted, purpose="show the conversation")
 
     async def _learn_wanted(self) -> None:
         for conversation in await self._engine.conversations():
@@ -286,7 +284,7 @@ class MainWindow(QMainWindow):
         if self.model.rowCount():
             self.panel.rows.setFocus()
         else:
-            self.empty.new_group.setFocus()
+            self.empty.add_person.setFocus()
 
     def _show_body(self) -> None:
         self.pages.setCurrentWidget(self.body)
@@ -308,6 +306,14 @@ class MainWindow(QMainWindow):
     def _new_group(self) -> None:
         if self._has_identity():
             self.flows.new_group()
+
+    def _add_person(self) -> None:
+        if self._has_identity():
+            self.people.add_person()
+
+    def _profile(self) -> None:
+        if self._has_identity():
+            self.people.profile()
 
     def _join(self) -> None:
         if self._has_identity():
@@ -334,8 +340,8 @@ class MainWindow(QMainWindow):
         self.panel.rows.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _next_area(self) -> None:
-        """List, timeline, composer, and round again."""
-        areas: list[QWidget] = [self.panel.rows, self.pane.timeline, self.pane.composer.box]
+        """List, timeline, the bar about a person, composer, and round again."""
+        areas: list[QWidget] = [self.panel.rows, *self.pane.areas()]
         usable = [area for area in areas if area.isVisible() and area.isEnabled()]
         if not usable:
             return
@@ -376,15 +382,7 @@ class MainWindow(QMainWindow):
             if (conversation := self.pane.conversation) is not None:
                 self.pane.open(conversation)
 
-        self.notices.raise_notice(
-            Notice(
-                key="page",
-                level=NoticeLevel.ERROR,
-                text=f"Could not read the messages: {text}",
-                action_name="Try again",
-                action=again,
-            )
-        )
+        self.notices.raise_notice(unreadable_page(text, again))
 
     def _desktop_changed(self) -> None:
         """Its colours turned, in the evening for example."""

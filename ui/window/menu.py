@@ -49,6 +49,11 @@ class WindowMenu(QMenu):
         action.triggered.connect(lambda _checked=False: run())
         self._window.addAction(action)
 
+    def add_looks(self, settings: UiSettings, looks: Looks) -> None:
+        self.add_appearance(settings, looks.choose)
+        self.add_text_size(looks.step_text_size)
+        self.add_notifications(settings, looks)
+
     def add_appearance(self, settings: UiSettings, chosen: Callable[[Appearance], None]) -> None:
         menu = self.addMenu("Appearance")
         self._icons[menu.menuAction()] = "contrast"

@@ -32,6 +32,16 @@ class Notice:
     action: Callable[[], None] | None = None
 
 
+def unreadable_page(reason: str, again: Callable[[], None]) -> Notice:
+    return Notice(
+        key="page",
+        level=NoticeLevel.ERROR,
+        text=f"Could not read the messages: {reason}",
+        action_name="Try again",
+        action=again,
+    )
+
+
 class _Sign(QWidget):
     def __init__(self, level: NoticeLevel) -> None:
         super().__init__()

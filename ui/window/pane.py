@@ -3,20 +3,25 @@
 It passes engine events for the open conversation on to its parts, and nothing for any other.
 """
 
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
 from engine.core.types import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
+from ui.people import Answer, cannot_write_words
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
 from ui.window.beads import MAX_BEADS
 from ui.window.composer import Composer
+from ui.window.contact_bar import ContactBar
 from ui.window.header import ConversationHeader
 from ui.window.outbox import Outbox
-from ui.words import one_line
+from ui.words import is_group, one_line
 
 _UNKNOWN_NAME = "somebody"
 
@@ -49,23 +54,28 @@ class ConversationPane(QWidget):
     holders_requested = Signal(str)
     link_activated = Signal(str)
     load_failed = Signal(str)
+    block_requested = Signal()
 
-    def __init__(self, engine: ChatEngine, tasks: Tasks, outbox: Outbox) -> None:
+    def __init__(
+        self, engine: ChatEngine, tasks: Tasks, outbox: Outbox, now: Callable[[], datetime]
+    ) -> None:
         super().__init__()
         self._engine = engine
         self._tasks = tasks
         self._outbox = outbox
         self._conversation: ConversationView | None = None
         self._recent = Recent()
-        self.header = ConversationHeader()
+        self.header = ConversationHeader(now)
         self.timeline = TimelineView(engine, names=self._name_of, parent=self)
         self.timeline.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.contact_bar = ContactBar()
         self.composer = Composer()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.header)
         layout.addWidget(self.timeline, 1)
+        layout.addWidget(self.contact_bar)
         layout.addWidget(self.composer)
         self._connect()
 
@@ -76,6 +86,8 @@ class ConversationPane(QWidget):
         self._outbox.returned.connect(self._take_back)
         self.header.mute_requested.connect(self._mute)
         self.header.focus_left.connect(self.composer.box.setFocus)
+        self.header.unblock_requested.connect(lambda: self._answer(Answer.UNBLOCK))
+        self.contact_bar.answered.connect(self._answer)
         self.timeline.visibleUpTo.connect(self._mark_read)
         self.timeline.fetchRequested.connect(self._fetch)
         self.timeline.resendRequested.connect(self._resend)
@@ -104,6 +116,7 @@ class ConversationPane(QWidget):
         self.timeline.open(conversation)
         draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
         self.composer.open(conversation.name, draft)
+        self._judge_standing()
         conversation_id = conversation.conversation_id
 
         async def fill() -> None:
@@ -134,6 +147,7 @@ class ConversationPane(QWidget):
     def _let_go(self) -> None:
         self._conversation = None
         self._recent.clear()
+        self.contact_bar.show_standing(None)
         self.timeline.clear()
         self.composer.set_text("")
         self.composer.block("Choose a conversation first")
@@ -143,7 +157,37 @@ class ConversationPane(QWidget):
         if self.is_open(conversation.conversation_id):
             self._conversation = conversation
             self.timeline.update_conversation(conversation)
+            self._judge_standing()
             self._show_header()
+
+    def areas(self) -> tuple[QWidget, ...]:
+        """What F6 leads to, in order."""
+        return self.timeline, self.contact_bar, self.composer.box
+
+    def take_focus(self) -> None:
+        """Where one writes, or if one cannot: what says why."""
+        if self.composer.box.isEnabled():
+            self.composer.box.setFocus()
+        elif self.contact_bar.isVisibleTo(self):
+            self.contact_bar.setFocus()
+
+    def _judge_standing(self) -> None:
+        """Two people write to each other once both want to; until then the bar says why not."""
+        conversation = self._conversation
+        if conversation is None:
+            return
+        focused = QApplication.focusWidget()
+        had_focus = focused is not None and (
+            focused is self.contact_bar or self.contact_bar.isAncestorOf(focused)
+        )
+        self.contact_bar.show_standing(conversation)
+        reason = cannot_write_words(conversation)
+        if reason:
+            self.composer.block(reason)
+        else:
+            self.composer.address(conversation.name)
+        if had_focus:
+            self.take_focus()
 
     # --- engine events for the open conversation --------------------------------------------------
 
@@ -215,7 +259,44 @@ class ConversationPane(QWidget):
             async def work() -> None:
                 await self._engine.set_muted(open_id, muted=muted)
 
-            self._tasks.spawn(work, purpose="mute the group" if muted else "unmute the group")
+            conversation = self._conversation
+            what = "group" if conversation is None or is_group(conversation) else "person"
+            verb = "mute" if muted else "unmute"
+            self._tasks.spawn(work, purpose=f"{verb} the {what}")
+
+    def _answer(self, answer: Answer) -> None:
+        """What was pressed in the bar.  Blocking asks first, so it is led from elsewhere."""
+        open_id = self._open_id()
+        if open_id is None:
+            return
+        if answer is Answer.BLOCK:
+            self.block_requested.emit()
+            return
+        commands: dict[Answer, tuple[str, Callable[[], Coroutine[object, object, None]]]] = {
+            Answer.ACCEPT: (
+                "accept the request",
+                lambda: self._engine.accept_contact(open_id),
+            ),
+            Answer.ASK_AGAIN: ("ask again", lambda: self._engine.accept_contact(open_id)),
+            Answer.DECLINE: (
+                "decline the request",
+                lambda: self._engine.decline_contact(open_id),
+            ),
+            Answer.UNBLOCK: (
+                "unblock the person",
+                lambda: self._engine.set_blocked(open_id, blocked=False),
+            ),
+        }
+        purpose, command = commands[answer]
+
+        async def work() -> None:
+            self.contact_bar.wait_for_engine(waiting=True)
+            try:
+                await command()
+            finally:
+                self.contact_bar.wait_for_engine(waiting=False)
+
+        self._tasks.spawn(work, purpose=purpose)
 
     def _fetch(self) -> None:
         if (open_id := self._open_id()) is not None:

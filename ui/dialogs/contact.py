@@ -1,0 +1,139 @@
+"""Sheets about one person: the name for this device, the safety number, block and remove."""
+
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
+
+from engine.api import MAX_NAME_CHARACTERS
+from engine.core.errors import ChatError
+from engine.events import ContactView, ConversationView
+from ui.controls import Card, Text
+from ui.dialogs.confirm import Confirm
+from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.people import digit_groups, short_name
+from ui.qr import QrCode
+from ui.tasks import Tasks
+from ui.words import count, one_line
+
+_COLUMNS = 4
+_QR_SIDE = 150
+_SAID_COPIED_MS = 2500
+
+
+class SafetyNumber(Sheet):
+    """Sixty digits in groups, and the same as a code."""
+
+    def __init__(
+        self, conversation: ConversationView, contact: ContactView, parent: QWidget | None = None
+    ) -> None:
+        name = short_name(conversation)
+        super().__init__(
+            f"Safety number with {name}",
+            f"Compare it with {name} when you meet or talk. If it is the same on both devices,"
+            " nobody is in between.",
+            parent=parent,
+        )
+        self.groups = digit_groups(contact.safety_number)
+        box = Card("surface2", "line")
+        box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        box.setAccessibleName("Safety number: " + ", ".join(self.groups))
+        grid = QGridLayout(box)
+        grid.setContentsMargins(16, 14, 16, 14)
+        grid.setVerticalSpacing(6)
+        for place, group in enumerate(self.groups):
+            digits = Text(group, face="heading")
+            digits.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            grid.addWidget(digits, place // _COLUMNS, place % _COLUMNS)
+        plain = "".join(self.groups)
+        self.code = QrCode(plain, f"Code of the safety number with {name}", side=_QR_SIDE)
+        self.body.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.body.addSpacing(4)
+        self.body.addWidget(box)
+        own_name = one_line(contact.name, 60)
+        words = f"Fingerprint of {own_name or name}: {contact.fingerprint}"
+        self.body.addWidget(Text(words, face="caption", colour="ink2", wrap=True))
+        self.copy_button = self.add_button("Copy", left=True, kind="ghost")
+        self.copy_button.clicked.connect(self._copy)
+        close = self.add_button("Close")
+        close.clicked.connect(self.reject)
+        close.setDefault(True)
+        close.setFocus()
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(" ".join(self.groups))
+        self.copy_button.rename("Copied")
+        QTimer.singleShot(_SAID_COPIED_MS, self.copy_button, self._offer_again)
+
+    def _offer_again(self) -> None:
+        self.copy_button.rename("Copy")
+
+
+class RenamePerson(Sheet):
+    """Only here; ``rename`` may refuse, and then the reason stands under the field."""
+
+    def __init__(
+        self,
+        contact: ContactView,
+        rename: Callable[[str], Awaitable[None]],
+        tasks: Tasks,
+        parent: QWidget | None = None,
+    ) -> None:
+        own_name = one_line(contact.name, 60) or "?"
+        super().__init__(
+            f"Rename {own_name}",
+            "Only you see this name. Leave it empty to see the name they gave themselves.",
+            parent=parent,
+        )
+        self._rename = rename
+        self._tasks = tasks
+        self.name = QLineEdit(one_line(contact.local_name, MAX_NAME_CHARACTERS))
+        self.name.setMaxLength(MAX_NAME_CHARACTERS)
+        self.name.setPlaceholderText(own_name)
+        self.problem = problem_line()
+        self.body.addWidget(field_label("Name on this device", self.name))
+        self.body.addWidget(self.name)
+        self.body.addWidget(self.problem)
+        cancel = self.add_button("Cancel", left=True, kind="ghost")
+        cancel.clicked.connect(self.reject)
+        self.confirm = self.add_button("Rename", kind="primary")
+        self.confirm.setDefault(True)
+        self.confirm.clicked.connect(self._submit)
+        self.name.textChanged.connect(lambda _text: say_problem(self.problem, ""))
+        self.name.selectAll()
+        self.name.setFocus()
+
+    def _submit(self) -> None:
+        self._tasks.spawn(self._do, purpose="rename the person", retry=False)
+
+    async def _do(self) -> None:
+        try:
+            await self._rename(self.name.text().strip())
+        except ChatError as error:
+            say_problem(self.problem, str(error))
+            self.name.setFocus()
+        else:
+            self.accept()
+
+
+def block_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
+    return Confirm(
+        f"Block {short_name(conversation)}?",
+        "They are not told. Nothing of theirs is taken in or answered until you unblock them.",
+        yes="Block",
+        kind="danger",
+        parent=parent,
+    )
+
+
+def remove_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
+    name = short_name(conversation)
+    words = (
+        "They and all messages between you go from this device, and they are not told."
+        " They keep what you wrote, and may ask to talk to you again."
+    )
+    if conversation.waiting_to_send or conversation.failed:
+        unsent = conversation.waiting_to_send + conversation.failed
+        words += f" {count(unsent, 'message')} of yours never got out and will be lost."
+    return Confirm(f"Remove {name}?", words, yes="Remove", kind="danger", parent=parent)

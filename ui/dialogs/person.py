@@ -1,0 +1,239 @@
+"""Adding a person: paste the link they gave, or give them one's own as text and as a code.
+
+A pasted link is read while one types, by the engine and without any network; everything it says is
+shown before anybody is asked.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QTextOption
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+
+from engine.api import ContactPreview
+from engine.core.contacts import CONTACT_PREFIX
+from engine.core.errors import ChatError, InviteError
+from ui.avatar import Avatar
+from ui.controls import Button, Card, ElidedText, Text
+from ui.dialogs.group import selectable
+from ui.dialogs.join import MAX_LINK_CHARACTERS, LinkField
+from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.people import adding_words, known_words, misplaced_link_words
+from ui.qr import QrCode
+from ui.segments import Segments
+from ui.tasks import Tasks
+from ui.theme import current_theme
+from ui.words import count, one_line
+
+_QR_SIDE = 264
+_SAID_COPIED_MS = 2500
+THEIRS, MINE = 0, 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnLink:
+    """Either the link and until when it holds, or why there is none."""
+
+    link: str = ""
+    expires: str = ""
+    problem: str = ""
+
+
+class PersonCard(Card):
+    """Name, fingerprint, how far one is with them, and who would be contacted."""
+
+    def __init__(self) -> None:
+        super().__init__("accentSoft", "ownLine", radius=13)
+        self._avatar = Avatar(46, is_group=False)
+        self._name = ElidedText(face="body", strong=True)
+        self._known = Text(face="label", colour="ink2", wrap=True)
+        self._fingerprint = selectable("")
+        self._contacts = Text(face="caption", colour="ink2", wrap=True)
+        words = QVBoxLayout()
+        words.setSpacing(2)
+        words.addStretch(1)
+        words.addWidget(self._name)
+        words.addWidget(self._known)
+        words.addStretch(1)
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(self._avatar, 0, Qt.AlignmentFlag.AlignTop)
+        head.addLayout(words, 1)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(12, 12, 12, 12)
+        whole.setSpacing(2)
+        whole.addLayout(head)
+        whole.addSpacing(8)
+        title = "Their fingerprint, compare it if you can"
+        whole.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
+        whole.addWidget(self._fingerprint)
+        whole.addWidget(self._contacts)
+
+    def show_preview(self, preview: ContactPreview) -> None:
+        name = one_line(preview.name, 60) or "?"
+        self._avatar.show_identity(preview.conversation_id, name)
+        self._name.setText(name)
+        self._known.setText(known_words(preview))
+        self._fingerprint.setText(preview.fingerprint)
+        addresses = preview.node_addresses
+        self._contacts.setText(
+            f"Asking contacts {count(len(addresses), 'address', 'addresses')} of theirs."
+        )
+        self._contacts.setVisible(bool(addresses))
+        self.setAccessibleName(f"{name}, fingerprint {preview.fingerprint}. {known_words(preview)}")
+
+
+class TheirLink(QWidget):
+    """The field with its live answer."""
+
+    judged = Signal()
+
+    def __init__(self, preview: Callable[[str], ContactPreview]) -> None:
+        super().__init__()
+        self._preview = preview
+        self.contact: ContactPreview | None = None
+        self.field = LinkField()
+        self.field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        self.field.setProperty("kind", "field")
+        self.field.setTabChangesFocus(True)
+        self.field.setPlaceholderText("Paste the link they gave you")
+        self.field.setFixedHeight(current_theme().metrics.scaled(72))
+        self.field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.problem = problem_line()
+        self.card = PersonCard()
+        self.card.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addWidget(field_label("Their contact link", self.field))
+        layout.addWidget(self.field)
+        layout.addWidget(self.problem)
+        layout.addWidget(self.card)
+        self.field.textChanged.connect(self._judge)
+
+    def link(self) -> str:
+        return "".join(self.field.toPlainText().split())
+
+    def say(self, problem: str) -> None:
+        say_problem(self.problem, problem)
+
+    def _judge(self) -> None:
+        self.contact, problem = None, ""
+        if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
+            problem = "This is far too long for a contact link."
+        elif link := self.link():
+            problem = misplaced_link_words(link, wanted=CONTACT_PREFIX)
+            try:
+                self.contact = None if problem else self._preview(link)
+            except InviteError as error:
+                problem = str(error)
+        self.say(problem)
+        self.card.setVisible(self.contact is not None)
+        if self.contact is not None:
+            self.card.show_preview(self.contact)
+        self.judged.emit()
+
+
+class MyLink(QWidget):
+    """One's own contact link: a code to scan, the text, and how long it holds."""
+
+    def __init__(self, own: OwnLink) -> None:
+        super().__init__()
+        self._own = own
+        self.code: QrCode | None = None
+        self.copy_button = Button("Copy link", icon_name="copy")
+        self.text = QPlainTextEdit(own.link)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        if not own.link:
+            problem = problem_line()
+            say_problem(problem, own.problem)
+            layout.addWidget(problem)
+            self.copy_button.setEnabled(False)
+            return
+        self.code = QrCode(own.link, "Code of your contact link, to be scanned", side=_QR_SIDE)
+        layout.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(field_label("Your contact link", self.text))
+        self.text.setReadOnly(True)
+        self.text.setProperty("kind", "field")
+        self.text.setTabChangesFocus(True)
+        self.text.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        self.text.setFixedHeight(current_theme().metrics.scaled(56))
+        layout.addWidget(self.text)
+        words = f"Whoever has it can ask to talk to you; you decide. It expires on {own.expires}."
+        foot = QHBoxLayout()
+        foot.setSpacing(12)
+        foot.addWidget(Text(words, face="caption", colour="ink2", wrap=True), 1)
+        foot.addWidget(self.copy_button, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(foot)
+        self.copy_button.clicked.connect(self._copy)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._own.link)
+        self.copy_button.rename("Copied")
+        QTimer.singleShot(_SAID_COPIED_MS, self.copy_button, self._offer_again)
+
+    def _offer_again(self) -> None:
+        self.copy_button.rename("Copy link")
+
+
+class AddPerson(Sheet):
+    """``add`` asks (or opens what is there) and may refuse; the reason stands in place."""
+
+    def __init__(
+        self,
+        own: OwnLink,
+        preview: Callable[[str], ContactPreview],
+        add: Callable[[str], Awaitable[None]],
+        tasks: Tasks,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(
+            "Add a person",
+            "One of you gives the other a contact link. Both must agree before you can write.",
+            parent=parent,
+        )
+        self._add = add
+        self._tasks = tasks
+        self.ways = Segments("Whose link", ("Paste their link", "Give them mine"))
+        self.theirs = TheirLink(preview)
+        self.mine = MyLink(own)
+        for part in (self.ways, self.theirs, self.mine):
+            self.body.addWidget(part)
+        cancel = self.add_button("Close", left=True, kind="ghost")
+        cancel.clicked.connect(self.reject)
+        self.confirm = self.add_button("Ask", kind="primary")
+        self.confirm.setDefault(True)
+        self.confirm.clicked.connect(self._submit)
+        self.theirs.field.entered.connect(self.confirm.click)
+        self.theirs.judged.connect(self._judged)
+        self.ways.chosen.connect(self._turn_to)
+        self.ways.choose(THEIRS)
+        self._judged()
+        self.theirs.field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _turn_to(self, way: int) -> None:
+        self.theirs.setVisible(way == THEIRS)
+        self.mine.setVisible(way == MINE)
+        self.confirm.setVisible(way == THEIRS)
+
+    def _judged(self) -> None:
+        self.confirm.rename(adding_words(self.theirs.contact))
+        self.confirm.setEnabled(self.theirs.contact is not None)
+
+    def _submit(self) -> None:
+        if self.theirs.contact is None:
+            return
+        self.confirm.setEnabled(False)
+        self._tasks.spawn(self._agree, purpose="add the person", retry=False)
+
+    async def _agree(self) -> None:
+        try:
+            await self._add(self.theirs.link())
+        except ChatError as error:
+            self._judged()
+            self.theirs.say(str(error))
+        else:
+            self.accept()

@@ -1,0 +1,46 @@
+"""The menu of the button above the list: the three ways to begin a conversation."""
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QMenu, QWidget
+
+from ui.icons import icon
+from ui.theme import current_theme, theme_changed
+
+
+class StartMenu(QMenu):
+    """The keys are bound by the window; here they are only shown."""
+
+    def __init__(
+        self,
+        parent: QWidget,
+        *,
+        add_person: Callable[[], None],
+        new_group: Callable[[], None],
+        join: Callable[[], None],
+    ) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Start a conversation")
+        self._icons: list[str] = []
+        for words, keys, icon_name, run in (
+            ("Add a person", "Ctrl+P", "person-add", add_person),
+            ("New group", "Ctrl+N", "people", new_group),
+            ("Join with an invitation", "Ctrl+J", "join", join),
+        ):
+            action = self.addAction(f"{words}\t{keys}")
+            action.triggered.connect(_without_argument(run))
+            self._icons.append(icon_name)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def _dress(self) -> None:
+        theme = current_theme()
+        for action, name in zip(self.actions(), self._icons, strict=True):
+            action.setIcon(icon(name, theme.ink2, theme.metrics.scaled(16)))
+
+
+def _without_argument(run: Callable[[], None]) -> Callable[[bool], None]:
+    def start(_checked: bool = False) -> None:
+        run()
+
+    return start

@@ -1,0 +1,93 @@
+"""Two or three choices side by side, of which one holds: what stands below follows it."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QSizePolicy, QWidget
+
+from ui.controls import literal
+from ui.theme import Radius, current_theme, theme_changed
+
+_HEIGHT = 34
+_TRACK = 3
+
+
+class _Segment(QAbstractButton):
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self._words = words
+        self.setText(literal(words))
+        self.setAccessibleName(words)
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def _dress(self) -> None:
+        theme = current_theme()
+        line = int(theme.type.small.line_height) + 2 * theme.metrics.gap(6)
+        self.setFixedHeight(max(theme.metrics.scaled(_HEIGHT) - 2 * _TRACK, line))
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        radius = theme.metrics.gap(Radius.BUTTON) - 1
+        ink = theme.ink2
+        if self.isChecked():
+            strong = theme.is_high_contrast
+            painter.setPen(QPen(theme.line, 1))
+            painter.setBrush(theme.ink if strong else theme.surface)
+            painter.drawRoundedRect(box, radius, radius)
+            ink = theme.canvas if strong else theme.ink
+        elif self.underMouse():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.hover)
+            painter.drawRoundedRect(box, radius, radius)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.focus, theme.focus_width))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box, radius, radius)
+        painter.setFont(theme.type.small.strong())
+        painter.setPen(ink)
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self._words)
+
+
+class Segments(QWidget):
+    """Arrow keys go from one to the next, as with radio buttons."""
+
+    chosen = Signal(int)
+
+    def __init__(self, name: str, words: Sequence[str]) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self._group = QButtonGroup(self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(_TRACK, _TRACK, _TRACK, _TRACK)
+        row.setSpacing(2)
+        self.buttons = [_Segment(each) for each in words]
+        for number, button in enumerate(self.buttons):
+            self._group.addButton(button, number)
+            row.addWidget(button)
+        self._group.idToggled.connect(self._toggled)
+        theme_changed.connect(self.update)
+
+    def choose(self, number: int) -> None:
+        self.buttons[number].setChecked(True)
+
+    def _toggled(self, number: int, on: bool) -> None:
+        if on:
+            self.chosen.emit(number)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.line, 1))
+        painter.setBrush(theme.surface2)
+        radius = theme.metrics.gap(Radius.ROW)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)

@@ -1,0 +1,116 @@
+"""The bar above the composer while two people do not talk (yet): why, and what can be done.
+
+It can be reached by Tab and is read as a whole.  It never takes the focus to one of its buttons by
+itself: nobody should accept a stranger with the Enter that opened the conversation.
+"""
+
+from functools import partial
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from engine.events import ConversationView
+from ui.controls import Area, Button, ButtonKind, Text
+from ui.dialogs.group import selectable
+from ui.people import ANSWER_WORDS, Answer, Standing, standing_of
+from ui.theme import current_theme, theme_changed
+
+_STACK_BELOW = 620
+_KINDS: dict[Answer, ButtonKind] = {
+    Answer.ACCEPT: "primary",
+    Answer.ASK_AGAIN: "primary",
+    Answer.BLOCK: "danger",
+}
+
+
+class ContactBar(Area):
+    answered = Signal(Answer)
+
+    def __init__(self) -> None:
+        super().__init__("header", edges=("top",))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._standing: Standing | None = None
+        self.title = Text(face="body", strong=True, wrap=True)
+        self.words = Text(face="label", colour="ink2", wrap=True)
+        self.fingerprint = selectable("")
+        self.buttons: dict[Answer, Button] = {}
+        self._foot = QWidget()
+        self._row = QHBoxLayout(self._foot)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(8)
+        self._row.addStretch(1)
+        for answer in (
+            Answer.BLOCK,
+            Answer.DECLINE,
+            Answer.ACCEPT,
+            Answer.UNBLOCK,
+            Answer.ASK_AGAIN,
+        ):
+            button = Button(ANSWER_WORDS[answer], kind=_KINDS.get(answer, "plain"), size="big")
+            button.clicked.connect(partial(self._answer, answer))
+            self._row.addWidget(button)
+            self.buttons[answer] = button
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        for text in (self.title, self.words, self.fingerprint):
+            texts.addWidget(text)
+        self._whole = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._whole.addLayout(texts, 1)
+        self._whole.addWidget(self._foot, 0, Qt.AlignmentFlag.AlignVCenter)
+        theme_changed.connect(self._dress)
+        self.hide()
+        self._dress()
+
+    def show_standing(self, conversation: ConversationView | None) -> None:
+        standing = None if conversation is None else standing_of(conversation)
+        if standing == self._standing:
+            return
+        self._standing = standing
+        self.setEnabled(True)
+        self.setVisible(standing is not None)
+        if standing is None:
+            return
+        self.title.setText(standing.title)
+        self.words.setText(standing.words)
+        self.fingerprint.setText(standing.fingerprint)
+        self.fingerprint.setAccessibleName(f"Their fingerprint: {standing.fingerprint}")
+        self.fingerprint.setVisible(bool(standing.fingerprint))
+        said = f"{standing.title}. {standing.words}"
+        if standing.fingerprint:
+            said += f" Their fingerprint: {standing.fingerprint}"
+        self.setAccessibleName(said)
+        for answer, button in self.buttons.items():
+            button.setVisible(answer in standing.answers)
+        self._foot.setVisible(bool(standing.answers))
+
+    def wait_for_engine(self, *, waiting: bool) -> None:
+        """No second answer while one is on its way."""
+        for button in self.buttons.values():
+            button.setEnabled(not waiting)
+
+    def _answer(self, answer: Answer) -> None:
+        self.answered.emit(answer)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        narrow = self.width() / current_theme().metrics.factor < _STACK_BELOW
+        directions = QBoxLayout.Direction
+        self._whole.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+
+    def _dress(self) -> None:
+        gap = current_theme().metrics.gap
+        self._whole.setContentsMargins(gap(20), gap(12), gap(14), gap(12))
+        self._whole.setSpacing(gap(12))
+        self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            theme = current_theme()
+            painter = QPainter(self)
+            painter.setPen(QPen(theme.focus, theme.focus_width))
+            painter.drawRect(QRectF(self.rect()).adjusted(2, 2, -2, -2))

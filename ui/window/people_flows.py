@@ -1,0 +1,122 @@
+"""The flows about people: add somebody, rename, compare, block, remove, and one's own profile."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from engine.api import ChatEngine
+from engine.core.contacts import CONTACT_LINK_DAYS
+from engine.core.errors import ChatError
+from engine.core.types import ConversationId, UnixMs
+from engine.events import ConversationView
+from ui.dialogs.contact import RenamePerson, SafetyNumber, block_confirm, remove_confirm
+from ui.dialogs.person import AddPerson, OwnLink
+from ui.dialogs.profile import ChoosePicture, Profile
+from ui.people import date_words, only_opens
+from ui.tasks import Tasks
+from ui.window.one_sheet import OneSheet
+
+
+class PeopleFlows(QObject):
+    open_requested = Signal(str)
+    """A conversation id that should be shown now."""
+    profile_changed = Signal()
+
+    def __init__(  # noqa: PLR0913 - what flows need, as ``Flows`` has it, and a way to files
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        window: QWidget,
+        one_sheet: OneSheet,
+        *,
+        now: Callable[[], datetime],
+        choose_picture: ChoosePicture,
+    ) -> None:
+        super().__init__(window)
+        self._engine = engine
+        self._tasks = tasks
+        self._window = window
+        self._one = one_sheet
+        self._now = now
+        self._choose_picture = choose_picture
+
+    def add_person(self) -> None:
+        added: list[ConversationId] = []
+
+        async def add(link: str) -> None:
+            preview = self._engine.preview_contact(link)
+            if only_opens(preview):
+                added.append(preview.conversation_id)
+            else:
+                added.append(await self._engine.add_contact(link))
+
+        async def flow() -> None:
+            own = await self._own_link()
+            sheet = AddPerson(own, self._engine.preview_contact, add, self._tasks, self._window)
+            if await self._one.ask(sheet):
+                self.open_requested.emit(added[-1])
+
+        self._one.start("add a person", flow)
+
+    async def _own_link(self) -> OwnLink:
+        """Whoever only wants to paste a link is not kept from it."""
+        try:
+            link = await self._engine.make_contact_link()
+        except ChatError as error:
+            return OwnLink(problem=f"Your link could not be made: {error}")
+        until = self._now() + timedelta(days=CONTACT_LINK_DAYS)
+        at_ms = UnixMs(int(until.timestamp() * 1000))
+        return OwnLink(link=link, expires=date_words(at_ms, self._now()))
+
+    def profile(self) -> None:
+        async def save(name: str, picture: bytes) -> None:
+            await self._engine.set_profile(name=name, picture=picture)
+
+        async def flow() -> None:
+            identity = self._engine.identity()
+            if identity is None:
+                return
+            sheet = Profile(identity, save, self._choose_picture, self._tasks, self._window)
+            if await self._one.ask(sheet):
+                self.profile_changed.emit()
+
+        self._one.start("show your profile", flow)
+
+    def rename(self, conversation: ConversationView) -> None:
+        contact = conversation.contact
+        if contact is None:
+            return
+
+        async def rename(name: str) -> None:
+            await self._engine.rename_contact(conversation.conversation_id, name)
+
+        async def flow() -> None:
+            await self._one.ask(RenamePerson(contact, rename, self._tasks, self._window))
+
+        self._one.start("rename the person", flow)
+
+    def safety_number(self, conversation: ConversationView) -> None:
+        contact = conversation.contact
+        if contact is None:
+            return
+
+        async def flow() -> None:
+            await self._one.ask(SafetyNumber(conversation, contact, self._window))
+
+        self._one.start("show the safety number", flow)
+
+    def block(self, conversation: ConversationView) -> None:
+        async def flow() -> None:
+            if await self._one.ask(block_confirm(conversation, self._window)):
+                await self._engine.set_blocked(conversation.conversation_id, blocked=True)
+
+        self._one.start("block the person", flow)
+
+    def remove(self, conversation: ConversationView) -> None:
+        async def flow() -> None:
+            if await self._one.ask(remove_confirm(conversation, self._window)):
+                await self._engine.remove_contact(conversation.conversation_id)
+
+        self._one.start("remove the person", flow)
