@@ -1,10 +1,11 @@
 """Contact links: ``causerie:contact/`` and who somebody is, signed by themselves.
 
 The form is ``proto/contact.proto`` in the text of ``engine.codec.link_text``.  There is no secret
-in it: whoever has it can ask its owner to talk, and can tell which requests go to them, nothing
-more.  The signature shows that the owner of the identity made it, keys, name, addresses and expiry
-together; it does not show that this is the person one has in mind.  Every refusal is a sentence for
-the user.  Nothing here touches the network, and whether it is one's own link is not known here.
+in it: whoever has it can ask its owner to talk, and can tell when somebody does, nothing more.  The
+last day is kept by who reads the link, so that stale ones do not go round.  The signature shows
+that the owner of the identity made it, keys, name, addresses and expiry together; it does not show
+that this is the person one has in mind.  Every refusal is a sentence for the user.  Nothing here
+touches the network, and whether it is one's own link is not known here.
 """
 
 from collections.abc import Sequence

@@ -2,8 +2,10 @@
 
 What one person sends another is one of two things: an MVDS payload, or an ephemeral content that
 MVDS never sees.  Which of them it is, is part of what was signed.  Every length is fixed or bounded
-here; unknown fields are skipped, as protobuf does.  It refuses to know keys: what a seal or a
-signature is worth is decided in ``engine.crypto.pair``.
+here.  The envelope itself is not authenticated, so it has one form only: otherwise anybody could
+make ever new copies of a message that no memory of payloads recognises.  Under the seal unknown
+fields are skipped, as protobuf does.  It refuses to know keys: what a seal or a signature is worth
+is decided in ``engine.crypto.pair``.
 """
 
 from dataclasses import dataclass, field
@@ -68,7 +70,7 @@ def decode_pair_envelope(payload: bytes) -> bytes:
         raise RemoteProtocolError("malformed", "pair envelope") from error
     if wire.version != VERSION:
         raise RemoteProtocolError("unsupported_version")
-    if not wire.sealed:
+    if not wire.sealed or encode_pair_envelope(wire.sealed) != payload:
         raise RemoteProtocolError("malformed", "pair envelope")
     return wire.sealed
 

@@ -60,8 +60,12 @@ class Identity:
     @cached_property
     def encryption_public_key(self) -> bytes:
         """X25519, 32 bytes."""
-        private = X25519PrivateKey.from_private_bytes(self.encryption_key)
-        return private.public_key().public_bytes_raw()
+        return self.decryption_key.public_key().public_bytes_raw()
+
+    @cached_property
+    def decryption_key(self) -> X25519PrivateKey:
+        """``encryption_key``, ready for use: what opens what was sealed to its public half."""
+        return X25519PrivateKey.from_private_bytes(self.encryption_key)
 
     @cached_property
     def participant_id(self) -> ParticipantId:

@@ -16,7 +16,7 @@ from functools import cached_property
 from hashlib import sha256, sha512
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -106,13 +106,13 @@ class PairSeal:
     @cached_property
     def content_topic(self) -> ContentTopic:
         """Where the pair meets: only the two can tell."""
-        own = X25519PrivateKey.from_private_bytes(self._identity.encryption_key)
+        shared = self._identity.decryption_key.exchange(self._seal_to)
         name = HKDF(
             algorithm=SHA256(),
             length=_TOPIC_NAME_BYTES,
             salt=None,
             info=tuple_bytes(_TOPIC_DOMAIN, self.group_id),
-        ).derive(own.exchange(self._seal_to))
+        ).derive(shared)
         return _topic_named(name)
 
     def seal(self, body: PairBody, *, signed_ms: UnixMs) -> bytes:
@@ -210,9 +210,9 @@ def _check(body: PairBody, signed_ms: UnixMs) -> None:
 
 def _unseal(identity: Identity, payload: bytes) -> PairPlaintext:
     sealed = decode_pair_envelope(payload)
-    own = X25519PrivateKey.from_private_bytes(identity.encryption_key)
+    info = _info_for(identity.public_key)
     try:
-        plaintext = _SUITE.decrypt(sealed, own, _info_for(identity.public_key))
+        plaintext = _SUITE.decrypt(sealed, identity.decryption_key, info)
     except InvalidTag as error:
         raise CryptoError("bad_seal") from error
     return decode_pair_plaintext(plaintext)

@@ -393,6 +393,23 @@ def test_every_cut_and_every_extension_is_refused() -> None:
     assert reason_of(pair(BOB, ALICE), payload + b"\xff") == "malformed"
 
 
+def test_nobody_can_make_a_second_form_of_a_sealed_message() -> None:
+    """Else each could be replayed without end as something that was never seen before."""
+    payload = pair(ALICE, BOB).seal(TYPING, signed_ms=NOW)
+    sealed = decode_pair_envelope(payload)
+    length = len(payload) - len(sealed)
+    for other in (
+        payload + b"\x1a\x01x",  # an unknown field
+        payload + b"\x08\x01",  # the version once more
+        payload[2:] + payload[:2],  # in another order
+        b"\x08\x81\x00" + payload[2:],  # a longer varint
+        b"\x12\x01x" + payload,  # an earlier field of the same number
+    ):
+        assert pair_pb2.PairEnvelope.FromString(other).sealed == sealed
+        assert reason_of(pair(BOB, ALICE), other) == "malformed"
+    assert payload[length:] == sealed
+
+
 def test_every_changed_byte_of_the_seal_is_noticed() -> None:
     sealed = decode_pair_envelope(pair(ALICE, BOB).seal(TYPING, signed_ms=NOW))
     for position in range(len(sealed)):
