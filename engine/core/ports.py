@@ -404,7 +404,7 @@ class ProfileStore(Protocol):
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]: ...
 
     def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
-        """Raises StorageError for an unknown conversation."""
+        """Raises StorageError for an unknown conversation, and for a pair."""
 
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         """The raw bytes of a logged message, for a repair response."""

@@ -84,6 +84,8 @@ class _MemoryMvds:
     def __init__(self) -> None:
         self.records: dict[tuple[ParticipantId, MvdsId], Record] = {}
         self.messages: dict[MvdsId, MvdsMessage] = {}
+        self._peers_of: dict[MvdsId, set[ParticipantId]] = {}
+        """Of whom there is a record of the message; never an empty set."""
         self._held: set[MvdsId] = set()
         self._pending_acks: dict[tuple[ParticipantId, MvdsId], None] = {}
 
@@ -91,8 +93,9 @@ class _MemoryMvds:
         match write:
             case PutRecord(record=record):
                 self.records[record.peer_id, record.message_id] = record
+                self._peers_of.setdefault(record.message_id, set()).add(record.peer_id)
             case RemoveRecord(peer_id=peer_id, message_id=message_id):
-                self.records.pop((peer_id, message_id), None)
+                self._remove_record(peer_id, message_id)
             case NoteHeld(message_id=message_id):
                 self._held.add(message_id)
             case PutPendingAck(peer_id=peer_id, message_id=message_id):
@@ -102,9 +105,17 @@ class _MemoryMvds:
             case KeepMessage(message_id=message_id, message=message):
                 self.messages.setdefault(message_id, message)
             case DropMessage(message_id=message_id):
-                self.messages.pop(message_id, None)
+                if message_id not in self._peers_of:
+                    self.messages.pop(message_id, None)
             case _:
                 assert_never(write)
+
+    def _remove_record(self, peer_id: ParticipantId, message_id: MvdsId) -> None:
+        if self.records.pop((peer_id, message_id), None) is None:
+            return
+        self._peers_of[message_id].remove(peer_id)
+        if not self._peers_of[message_id]:
+            del self._peers_of[message_id]
 
     def state(self, limit: int) -> MvdsState:
         records = self._due()

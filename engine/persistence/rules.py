@@ -141,6 +141,6 @@ def record_limit(limit: int) -> int:
     return min(limit, MAX_LOADED_RECORDS)
 
 
-def due_order(record: Record) -> tuple[Epoch, int, MvdsId, ParticipantId]:
+def due_order(record: Record) -> tuple[Epoch, int, ParticipantId, MvdsId]:
     """Those due soonest first, of one epoch the oldest; given up ones are due last."""
-    return (record.send_epoch, record.created_ms, record.message_id, record.peer_id)
+    return (record.send_epoch, record.created_ms, record.peer_id, record.message_id)

@@ -209,9 +209,9 @@ _MVDS_TABLES: Final = (
     f"""
     CREATE TABLE mvds_record (
       {_OF_CONVERSATION}, send_epoch INTEGER NOT NULL, created_ms INTEGER NOT NULL,
-      message_id BLOB NOT NULL, peer_id TEXT NOT NULL, type TEXT NOT NULL,
+      peer_id TEXT NOT NULL, message_id BLOB NOT NULL, type TEXT NOT NULL,
       send_count INTEGER NOT NULL, body_bytes INTEGER NOT NULL,
-      PRIMARY KEY (conversation_key, send_epoch, created_ms, message_id, peer_id)
+      PRIMARY KEY (conversation_key, send_epoch, created_ms, peer_id, message_id)
     ) STRICT, WITHOUT ROWID
     """,
     """

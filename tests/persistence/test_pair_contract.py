@@ -363,9 +363,9 @@ def test_records_come_as_they_are_due_and_of_one_epoch_the_oldest_first(
         record("z", 1, created_ms=9),
         record("y", 2, created_ms=1),
         record("b", 2, created_ms=2, peer_id=ALICE),
-        record("b", 2, created_ms=2, peer_id=BOB),
         record("c", 2, created_ms=2, peer_id=ALICE),
-        record("a", 2, created_ms=3),
+        record("a", 2, created_ms=2, peer_id=BOB),
+        record("x", 2, created_ms=3),
         record("0", NEVER, created_ms=0),
     )
     with_pair.apply([mvds(*by_due[::-1])])
@@ -457,7 +457,7 @@ def test_a_body_is_kept_until_it_is_dropped_and_nothing_else_goes_with_it(
             mvds(
                 KeepMessage(mvds_id("a"), kept),
                 KeepMessage(mvds_id("b"), empty),
-                record("a"),
+                record("other"),
                 PutPendingAck(BOB, mvds_id("a")),
                 NoteHeld(mvds_id("a")),
             )
@@ -473,6 +473,25 @@ def test_a_body_is_kept_until_it_is_dropped_and_nothing_else_goes_with_it(
     assert with_pair.mvds_state(PAIR, limit=5) == before
     with_pair.apply([mvds(RemoveRecord(BOB, mvds_id("b")))])
     assert with_pair.mvds_message(PAIR, mvds_id("b")) == empty, "the node says when it goes"
+
+
+def test_a_body_that_a_record_still_needs_is_not_dropped(with_pair: ProfileStore) -> None:
+    """The node may not have loaded another peer's record of the same message."""
+    id_ = mvds_id("a")
+    with_pair.apply(
+        [
+            PutContact(contact=contact(OTHER_PAIR)),
+            mvds(KeepMessage(id_, body()), record("a"), record("a", NEVER, peer_id=ALICE)),
+            mvds(KeepMessage(id_, body()), conversation_id=OTHER_PAIR),
+        ]
+    )
+    with_pair.apply([mvds(RemoveRecord(BOB, id_), DropMessage(id_))])
+    assert with_pair.mvds_message(PAIR, id_) == body()
+    assert with_pair.mvds_record(PAIR, ALICE, id_) is not None
+    with_pair.apply([mvds(DropMessage(id_), conversation_id=OTHER_PAIR)])
+    assert with_pair.mvds_message(OTHER_PAIR, id_) is None, "a record elsewhere is none here"
+    with_pair.apply([mvds(RemoveRecord(ALICE, id_), RemoveRecord(ALICE, id_), DropMessage(id_))])
+    assert with_pair.mvds_message(PAIR, id_) is None
 
 
 def test_bodies_are_apart_by_conversation(with_pair: ProfileStore) -> None:
