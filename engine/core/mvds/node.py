@@ -6,7 +6,7 @@ away and build it again from ``MvdsState``.  It refuses to know how payloads are
 carried, holds no bodies, and puts messages in no order: that is the reader's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from engine.core.counters import Counters
@@ -76,6 +76,7 @@ class MvdsNode:
             config=config,
             counters=counters,
         )
+        self._new_in_memory: Sequence[Record] = state.records
         for peer_id, message_id in state.pending_acks:
             peer = self._peers.get(peer_id)
             if peer is not None:
@@ -109,6 +110,7 @@ class MvdsNode:
                 self._loaded(input_, step)
             case _:
                 assert_never(input_)
+        self._drop_answered(step)
         if self._online:
             self._outbox.flush(step)
         self._outbox.settle(step)
@@ -184,13 +186,21 @@ class MvdsNode:
             raise LocalProtocolError("there is no such unacknowledged message")
 
     def _loaded(self, input_: RecordsLoaded, step: MvdsStep) -> None:
-        for record in self._records.loaded(input_):
+        self._new_in_memory = self._records.loaded(input_)
+        for record in self._new_in_memory:
             peer = self._peers[record.peer_id]
-            if record.type is RecordType.REQUEST and record.message_id in self._receiver.held:
-                self._records.remove(peer, record.message_id, step)
-            elif peer.forwarding:
+            if peer.forwarding:
                 peer.forward.append(record.message_id)
         self._receiver.loaded(input_.asked_ids, step)
+
+    def _drop_answered(self, step: MvdsStep) -> None:
+        """REQUESTs that were only on disk when their message came."""
+        for record in self._new_in_memory:
+            if record.type is RecordType.REQUEST and record.message_id in self._receiver.held:
+                peer = self._peers.get(record.peer_id)
+                if peer is not None and record.message_id in peer.live:
+                    self._records.remove(peer, record.message_id, step)
+        self._new_in_memory = ()
 
     def _peer(self, peer_id: ParticipantId) -> Peer:
         peer = self._peers.get(peer_id)

@@ -97,11 +97,15 @@ class Receiver:
         answered = set(asked)
         for key, abouts in tuple(self._awaited.items()):
             peer, message_id = self._peers[key[0]], key[1]
-            if key not in answered and message_id not in peer.live:
+            found = message_id in peer.live
+            if not found and key not in answered:
                 continue
             del self._awaited[key]
             for about in sorted(abouts, key=lambda about: about.value):
-                self._about(about, peer, message_id, step)
+                if found:
+                    self._about(about, peer, message_id, step)
+                else:
+                    self._unknown(about)
 
     def _checked_id(self, message: MvdsMessage, peer: Peer) -> MvdsId:
         if peer.peer_id not in self._groups.get(message.group_id, frozenset()):
@@ -133,10 +137,14 @@ class Receiver:
     def _await(self, about: About, peer: Peer, message_id: MvdsId) -> bool:
         key = (peer.peer_id, message_id)
         if message_id in self.held or not self._records.want(key):
-            self._counters.add(f"mvds.unknown_{about.name.lower()}")
+            self._unknown(about)
             return False
         self._awaited.setdefault(key, set()).add(about)
         return True
+
+    def _unknown(self, about: About) -> None:
+        """Of no record of ours: ignored, and the rest goes on."""
+        self._counters.add(f"mvds.unknown_{about.name.lower()}")
 
     def _renew(self, peer: Peer, live: Live, kind: RecordType, step: MvdsStep) -> None:
         """From the start again; of what was given up the time begins anew."""

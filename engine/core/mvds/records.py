@@ -16,6 +16,7 @@ from engine.core.mvds.peer import Live, Peer
 from engine.core.mvds.schedule import Schedule
 from engine.core.mvds.step import Key, MvdsStep
 from engine.core.mvds.types import (
+    NEVER,
     DropMessage,
     Epoch,
     LoadRecords,
@@ -47,6 +48,7 @@ class Records:
         self._bodies: dict[MvdsId, int] = {}
         self._count = 0
         self._loading = False
+        self._asked_from: Epoch | None = None
         self._wanted: dict[Key, None] = {}
         self._gone: set[Key] = set()
         self._take_in(state.records)
@@ -88,9 +90,7 @@ class Records:
         self._bodies[message_id] -= 1
         if not self._bodies[message_id]:
             del self._bodies[message_id]
-            # With several peers, a record of another one may still be on disk.
-            if self.complete or len(self._peers) == 1:
-                step.dropped.append(DropMessage(message_id))
+            step.dropped.append(DropMessage(message_id))
 
     def _insert(self, peer: Peer, record: Record) -> Live:
         self._count += 1
@@ -119,13 +119,14 @@ class Records:
         if from_epoch is None and not self._wanted:
             return
         ids, self._wanted = tuple(self._wanted), {}
-        self._loading = True
+        self._loading, self._asked_from = True, from_epoch
         step.sends.append(LoadRecords(from_epoch, self._config.load_records, ids))
 
     def loaded(self, answer: RecordsLoaded) -> list[Record]:
         """Those that were not in memory yet."""
+        if self._asked_from is not None:  # Else only some named ones were asked for.
+            self.loaded_before = answer.loaded_before
         self._loading = False
-        self.loaded_before = answer.loaded_before
         taken = self._take_in(answer.records)
         self._gone.clear()
         for record in taken:
@@ -133,8 +134,9 @@ class Records:
         return taken
 
     def next_load(self) -> Epoch | None:
-        """When the records on disk are needed."""
-        return None if self._loading else self.loaded_before
+        """When the records on disk are needed; never if those were all given up."""
+        before = self.loaded_before
+        return None if self._loading or before == NEVER else before
 
     def _take_in(self, records: Iterable[Record]) -> list[Record]:
         taken, touched = [], set()
