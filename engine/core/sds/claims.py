@@ -69,7 +69,8 @@ class Claims:
         self._config = config
         self._claims: dict[ParticipantId, _Claim] = {}
         self.repeated = False
-        """Whether the claim heard last said nothing that was not known of its sender before."""
+        """Whether the claim heard last is the first of its sender or adds nothing to the one before
+        but the sender's own messages."""
 
     def hear(
         self,
@@ -82,7 +83,7 @@ class Claims:
         previous = self._claims.get(participant_id)
         old = previous.sets if previous else {}
         new = {instance_id: SequenceSet(ranges) for instance_id, ranges in holdings.items()}
-        self.repeated = previous is not None and self._says_nothing_new(participant_id, old, new)
+        self.repeated = previous is None or self._says_nothing_new(participant_id, old, new)
         if previous is None or previous.lamport_timestamp <= lamport_timestamp:
             # A filter may err; so whoever is still stuck with the same one is not judged by it.
             stuck = previous is not None and self.repeated and previous.bloom_filter == bloom_filter
@@ -149,9 +150,38 @@ class Claims:
         claim = self._claims.get(participant_id)
         if claim is None:
             return False
-        if mine.keys() != {key for key, numbers in claim.sets.items() if numbers}:
+        if not mine.keys() >= {key for key, numbers in claim.sets.items() if numbers}:
             return False
-        return all(claim.sets[key].ranges() == ranges for key, ranges in mine.items())
+        return all(
+            theirs.ranges() == ranges or self._said_since(participant_id, claim, key, theirs)
+            for key, ranges in mine.items()
+            for theirs in (claim.sets.get(key, _NOTHING),)
+        )
+
+    def _said_since(
+        self,
+        participant_id: ParticipantId,
+        claim: _Claim,
+        instance_id: InstanceId,
+        theirs: SequenceSet,
+    ) -> bool:
+        """Whether all that the claim lacks of an author was written by the claimant after it."""
+        held = self._log.held(instance_id)
+        holes = theirs.holes(held) if held else []
+        if (
+            not held
+            or len(holes) != 1
+            or not held.covers(theirs)
+            or holes[0].last != held.lasts[-1]
+        ):
+            return False
+        message_id = self._log.id_of(instance_id, holes[0].first)
+        entry = None if message_id is None else self._log.get(message_id)
+        return (
+            entry is not None
+            and entry.sender_id == participant_id
+            and entry.position.lamport_timestamp >= claim.lamport_timestamp
+        )
 
     def lacking(self, participant_id: ParticipantId) -> Iterator[Iterator[tuple[InstanceId, int]]]:
         """What we hold and the member's newest claim lacks: per author, oldest first."""

@@ -100,8 +100,9 @@ class SdsConfig:
     sync_multiplier_content_sent: float = 1.0
     sync_multiplier_content_received: float = 0.5
     sync_multiplier_own_sync: float = 2.0
-    sync_gap_ms: int = 5_000
-    """No round by the timer alone follows our own sync sooner.  js 0."""
+    sync_gap_ms: int = 20 * SECOND_MS
+    """No round by the timer alone follows our own sync or content sooner: first everybody has the
+    time (interval x ``sync_multiplier_content_received``) to say what it holds.  js 0."""
     sync_multiplier_repairs: float = 0.3
     sync_slowdown_max: int = 20
     """While nothing but a silent member keeps us from being level, rounds double up to this
@@ -112,8 +113,11 @@ class SdsConfig:
     """In a small group: acknowledge after a random delay in this range.  None: js's timer only."""
     prompt_members: int = 16
     """What counts as a small group."""
-    answer_sync_after_ms: int = 10 * SECOND_MS
-    """In a small group a sync is answered if our last own one is older than this."""
+    answer_sync_after_ms: int = 20 * SECOND_MS
+    """Who syncs without having news is answered if our last own sync is older than this; the wait
+    doubles while all that is said is the same."""
+    answer_sync_longest_ms: int = HOUR_MS
+    """Where that ends: while one member is away, the others would answer one another in vain."""
 
     # --- holders ---
     review_holders_ms: int = 30 * DAY_MS
@@ -138,6 +142,7 @@ class SdsConfig:
             push_per_claim=32,
             push_again_ms=2_000,
             answer_sync_after_ms=5 * SECOND_MS,
+            sync_gap_ms=5 * SECOND_MS,
         )
 
     @classmethod

@@ -169,11 +169,16 @@ class Receiver:
         if received.holdings is None or not received.verified:
             timer.heard_level_sync(step.now_ms)
             timer.arm(config.sync_multiplier_sync_received, step.now_ms)
+            asks = parts.small_group
         elif parts.claims.are_level((message.sender_id,)):
             timer.heard_level_sync(step.now_ms)
+            # Who acknowledges wants no answer; who says the same again has not heard somebody.
+            asks = parts.claims.repeated
         else:
             timer.arm(config.sync_multiplier_sync_received, step.now_ms)
-        self._answer_sync(step)
+            asks = parts.small_group
+        if asks:
+            self._answer_sync(step)
 
     def _receive_content(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
         parts, message = self._parts, received.message
@@ -220,7 +225,8 @@ class Receiver:
         if received.message.sender_id == parts.participant_id:
             self._note_repair(received, step)
         elif received.repaired_by is None:
-            self._answer_sync(step)  # Its author sends it again: our acknowledgement was lost.
+            # Its author sends it again: our acknowledgement was lost.
+            self._answer_sync(step)
 
     def _note_repair(self, received: MessageReceived, step: Step) -> None:
         """Whoever sends one of our messages again under a signature of its own holds it."""
@@ -232,9 +238,9 @@ class Receiver:
     def _answer_sync(self, step: Step) -> None:
         """Somebody does not seem to know what we hold."""
         parts = self._parts
-        if parts.small_group and parts.timer.asked(step.now_ms):
-            multiplier = parts.config.sync_multiplier_sync_received
-            parts.timer.hasten(multiplier, step.now_ms, small_group=True)
+        if parts.members and parts.timer.asked(step.now_ms):
+            multiplier = parts.config.sync_multiplier_content_received
+            parts.timer.hasten(multiplier, step.now_ms, small_group=parts.small_group)
 
     # --- waiting ---
 

@@ -23,6 +23,8 @@ class SyncTimer:
         self._asked = False
         self._stated_ms: UnixMs | None = None
         self._silent_rounds = 0
+        self._repeats = 0
+        """How often we have said the same since anybody told something new."""
         self._spoken_for = False
         self.at_ms: UnixMs | None = None
         self.for_repairs = False
@@ -41,7 +43,8 @@ class SyncTimer:
     def arm(self, multiplier: float, now_ms: UnixMs) -> None:
         """Start the timer unless it runs."""
         if self.at_ms is None:
-            self.at_ms = self._random_time(multiplier, now_ms)
+            at_ms = self._random_time(multiplier, now_ms)
+            self.at_ms = UnixMs(max(at_ms, now_ms + self._config.sync_gap_ms))
 
     def hasten(self, multiplier: float, now_ms: UnixMs, *, small_group: bool) -> None:
         """Bring the next sync forward: at once but for a short random delay in a small group."""
@@ -63,12 +66,18 @@ class SyncTimer:
 
     def progressed(self) -> None:
         """A member told something new: rounds are worth their while again."""
-        self._silent_rounds = 0
+        self._silent_rounds = self._repeats = 0
 
     def asked(self, now_ms: UnixMs) -> bool:
-        """Somebody seems not to know what we hold; True unless we said it a moment ago."""
+        """Somebody seems not to know what we hold; True unless we said it a moment ago.
+
+        The more often we have said the same, the longer that moment.
+        """
         stated_ms = self._stated_ms
-        if stated_ms is not None and now_ms < stated_ms + self._config.answer_sync_after_ms:
+        config = self._config
+        again = min(max(self._repeats - config.sync_patient_rounds, 0), 30)
+        wait_ms = min(config.answer_sync_after_ms << again, config.answer_sync_longest_ms)
+        if stated_ms is not None and now_ms < stated_ms + wait_ms:
             return False
         self._asked = True
         return True
@@ -76,15 +85,13 @@ class SyncTimer:
     def woke(self) -> None:
         """Started, came online, or the group changed: introduce ourselves."""
         self._asked = True
-        self._silent_rounds = 0
+        self._silent_rounds = self._repeats = 0
 
     def heard_level_sync(self, now_ms: UnixMs) -> None:
         """Another member has just said what we would say: start the random wait again."""
         self._spoken_for = True
         if self.at_ms is not None and not self.has_news and not self.for_repairs:
-            self.at_ms = self._random_time(
-                self._config.sync_multiplier_sync_received * self._slowdown, now_ms
-            )
+            self._wait_again(now_ms)
 
     def content_sent(self, history: tuple[HistoryEntry, ...], *, holdings: bool) -> None:
         """Our own content message said this much."""
@@ -100,6 +107,7 @@ class SyncTimer:
         """A sync message went out: everything is said; the next round comes by itself."""
         if for_silent_member:
             self._silent_rounds += 1
+        self._repeats = 0 if self._unsaid else self._repeats + 1
         self._unsaid.clear()
         self._asked = False
         self._spoken_for = False
@@ -112,15 +120,19 @@ class SyncTimer:
         if not self._spoken_for:
             return False
         self._spoken_for = False
-        self.at_ms = self._random_time(
-            self._config.sync_multiplier_sync_received * self._slowdown, now_ms
-        )
+        self._wait_again(now_ms)
         return True
 
     def stop(self) -> None:
         """Nothing to say, or nobody to say it to."""
         self.at_ms = None
         self.for_repairs = False
+
+    def _wait_again(self, now_ms: UnixMs) -> None:
+        multiplier = self._config.sync_multiplier_sync_received * self._slowdown
+        at_ms = self._random_time(multiplier, now_ms)
+        since_ms = now_ms if self._stated_ms is None else self._stated_ms
+        self.at_ms = UnixMs(max(at_ms, since_ms + self._config.sync_gap_ms))
 
     def _random_time(self, multiplier: float, now_ms: UnixMs) -> UnixMs:
         return UnixMs(now_ms + int(self._random() * self._config.sync_interval_ms * multiplier))

@@ -3,8 +3,13 @@
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
+from engine.core.faults import FaultSpec
 from engine.core.sds.config import SdsConfig
-from engine.core.types import ParticipantId
+from engine.core.types import ParticipantId, UnixMs
+from engine.sim.channel_participant import ChannelParticipant
+from engine.sim.network import SimNetwork
 from tests.core.sds.sds_bench import (
     ALICE,
     BOB,
@@ -134,6 +139,7 @@ def test_an_author_who_sends_again_is_told_again_that_we_hold_it() -> None:
 
 def test_in_a_crowd_a_round_is_left_to_whoever_said_the_same() -> None:
     alice = member(members=CROWD, config=SdsConfig())
+    alice.handle(sync(BOB, lamport=NOW + 1, holdings=holds()), now_ms=NOW)
     alice.handle(content(CAROL, "c", sequence=1), now_ms=NOW)
     run_until(alice, after(31_000))
     heard = sync(BOB, lamport=NOW + 5, holdings=holds((CAROL, 1, 1)))
@@ -141,6 +147,99 @@ def test_in_a_crowd_a_round_is_left_to_whoever_said_the_same() -> None:
     first = alice.next_deadline()
     assert first is not None
     assert opened(alice.advance(now_ms=first)) == []
+
+
+def test_who_says_the_same_again_in_a_crowd_is_answered_ever_more_rarely() -> None:
+    """It has not heard somebody, perhaps us; but if it is another, our answers are in vain."""
+    alice = member(members=CROWD, config=SdsConfig())
+    alice.handle(content(CAROL, "c", sequence=1), now_ms=NOW)
+    answers: list[int] = []
+    for at_s in range(0, 3_600, 10):
+        claim = sync(BOB, lamport=NOW + at_s, holdings=holds((CAROL, 1, 1)))
+        alice.handle(claim, now_ms=after(1_000 * at_s))
+        answers += [at - NOW for at, _ in syncs(run_until(alice, after(1_000 * at_s + 9_999)))]
+    assert 3 <= sum(at <= 120_000 for at in answers) <= 6
+    assert len(answers) <= 15
+    assert answers[-1] > 900_000
+
+
+def test_who_acknowledges_is_not_answered() -> None:
+    alice = member(members=TWO)
+    alice.handle(sync(BOB, lamport=NOW, holdings=holds()), now_ms=NOW)
+    assert syncs(run_until(alice, after(60_000)))
+    alice.send("x", now_ms=after(60_000))
+    heard = sync(BOB, lamport=after(61_000), holdings=holds((ALICE, 1, 1)))
+    alice.handle(heard, now_ms=after(61_000))
+    assert [at for at, _ in syncs(run_until(alice, after(HOUR))) if at > after(60_000)] == []
+
+
+def quiet_group(size: int, *, loss: float = 0.0) -> tuple[SimNetwork, list[ChannelParticipant]]:
+    """All have introduced themselves and fallen silent."""
+    names = frozenset(ParticipantId(f"member-{number}") for number in range(size))
+    network = SimNetwork(FaultSpec(loss=loss, delay_ms=(20, 400), seed=7), start_ms=NOW)
+    config = SdsConfig.for_small_group() if size <= 16 else SdsConfig()
+    people = [
+        ChannelParticipant(name, members=names, config=config, seed=7, now_ms=NOW)
+        for name in sorted(names)
+    ]
+    for person in people:
+        network.add(person.participant_id, person)
+    network.run_until(after(HOUR))
+    return network, people
+
+
+def sent_syncs(people: list[ChannelParticipant]) -> int:
+    return sum(person.sends.get("sync", 0) for person in people)
+
+
+def holders_known(speaker: ChannelParticipant) -> int:
+    return len(speaker.seen.certain_holders.get(speaker.seen.sent[-1], ()))
+
+
+@pytest.mark.parametrize("size", [2, 8, 16, 17, 20, 64])
+def test_a_message_in_a_quiet_group_costs_one_sync_for_each_who_receives_it(size: int) -> None:
+    network, people = quiet_group(size)
+    assert sent_syncs(people) <= 1.5 * size
+    for speaker in people[:3]:
+        before = sent_syncs(people)
+        sent_ms = network.now_ms
+        network.broadcast(speaker.participant_id, speaker.send("x", now_ms=sent_ms))
+        network.run_until(UnixMs(sent_ms + 20_000))
+        assert holders_known(speaker) == size - 1
+        network.run_until(UnixMs(sent_ms + HOUR))
+        assert size - 1 <= sent_syncs(people) - before <= 1.3 * size
+
+
+@pytest.mark.parametrize(("size", "loss"), [(8, 0.4), (17, 0.1), (20, 0.2), (20, 0.4)])
+def test_with_loss_the_sender_knows_within_minutes_and_then_all_are_silent(
+    size: int, loss: float
+) -> None:
+    network, people = quiet_group(size, loss=loss)
+    speaker, before, sent_ms = people[1], sent_syncs(people), network.now_ms
+    network.broadcast(speaker.participant_id, speaker.send("x", now_ms=sent_ms))
+    network.run_until(UnixMs(sent_ms + 6 * 60_000))
+    assert holders_known(speaker) == size - 1
+    network.run_until(UnixMs(sent_ms + HOUR))
+    assert sent_syncs(people) - before <= 20 * size
+    before = sent_syncs(people)
+    network.run_until(UnixMs(sent_ms + 4 * HOUR))
+    assert sent_syncs(people) == before
+
+
+@pytest.mark.parametrize("size", [8, 40])
+def test_one_member_that_is_away_does_not_keep_the_others_talking(size: int) -> None:
+    network, people = quiet_group(size)
+    network.crash(people[3].participant_id)
+    speaker, sent_ms = people[0], network.now_ms
+    network.broadcast(speaker.participant_id, speaker.send("x", now_ms=sent_ms))
+    network.run_until(UnixMs(sent_ms + HOUR))
+    before = sent_syncs(people)
+    network.run_until(UnixMs(sent_ms + 4 * HOUR))
+    assert 3 <= sent_syncs(people) - before <= 3 * (40 + size)  # A few rounds, hourly answers.
+    people[3].restart(now_ms=network.now_ms)
+    network.add(people[3].participant_id, people[3])
+    network.run_until(UnixMs(network.now_ms + 5 * 60_000))
+    assert holders_known(speaker) == size - 1
 
 
 def test_offline_nothing_is_said_and_online_we_introduce_ourselves() -> None:
