@@ -354,6 +354,8 @@ def test_records_are_apart_by_peer_message_and_conversation(with_pair: ProfileSt
     assert with_pair.mvds_record(PAIR, ALICE, mvds_id("a")) == here[1].record
     assert with_pair.mvds_record(PAIR, ALICE, mvds_id("b")) is None
     assert with_pair.mvds_state(OTHER_PAIR, limit=5).records == records_of(there)
+    with_pair.apply([mvds(here[0], RemoveRecord(peer_id=ALICE, message_id=mvds_id("a")))])
+    assert with_pair.mvds_state(PAIR, limit=5).records == records_of(here[0], here[2])
 
 
 def test_records_come_as_they_are_due_and_of_one_epoch_the_oldest_first(
