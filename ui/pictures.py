@@ -11,7 +11,18 @@ from collections import OrderedDict
 from functools import lru_cache
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QObject, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QBuffer,
+    QByteArray,
+    QIODevice,
+    QLoggingCategory,
+    QObject,
+    QRect,
+    QSize,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import QColor, QImage, QImageReader, QPainter, QPainterPath, QPixmap
 
 from engine.core.contacts import MAX_PICTURE_BYTES
@@ -37,10 +48,12 @@ def _format_of(data: bytes) -> str | None:
     return next((name for magic, name in _MAGIC if data.startswith(magic)), None)
 
 
-def _reader(data: QByteArray, format_: str) -> tuple[QImageReader, QBuffer]:
-    """The buffer must live as long as the reader."""
+def _reader(data: bytes, format_: str) -> tuple[QImageReader, QBuffer]:
+    """The buffer must live as long as the reader; it has bytes of its own."""
     QImageReader.setAllocationLimit(_ALLOCATION_MIB)
-    buffer = QBuffer(data)
+    QLoggingCategory.setFilterRules("qt.gui.imageio*=false")  # A stranger could fill the log.
+    buffer = QBuffer()
+    buffer.setData(data)
     buffer.open(QIODevice.OpenModeFlag.ReadOnly)
     reader = QImageReader(buffer, QByteArray(format_.encode("ascii")))
     reader.setAutoDetectImageFormat(False)
@@ -52,7 +65,7 @@ def decode_picture(picture: bytes) -> QImage | None:
     format_ = _format_of(picture)
     if format_ is None or len(picture) > MAX_PICTURE_BYTES:
         return None
-    reader, buffer = _reader(QByteArray(picture), format_)
+    reader, buffer = _reader(picture, format_)
     size = reader.size()
     if size.isEmpty() or max(size.width(), size.height()) > MAX_OUTSIDE_SIDE:
         return None
@@ -94,7 +107,7 @@ def picture_from_file(path: Path) -> bytes:
 
 
 def _read_bounded(data: bytes, format_: str) -> QImage:
-    reader, buffer = _reader(QByteArray(data), format_)
+    reader, buffer = _reader(data, format_)
     size = reader.size()
     if size.isEmpty():
         raise PictureError("The picture is damaged.")

@@ -20,7 +20,7 @@ class _Segment(QAbstractButton):
         self.setText(literal(words))
         self.setAccessibleName(words)
         self.setCheckable(True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme_changed.connect(self._dress)
         self._dress()
@@ -80,6 +80,9 @@ class Segments(QWidget):
         self.buttons[number].setChecked(True)
 
     def _toggled(self, number: int, on: bool) -> None:
+        policies = Qt.FocusPolicy  # Tab comes to the chosen one; Qt sees to it only later.
+        policy = policies.StrongFocus if on else policies.ClickFocus
+        self.buttons[number].setFocusPolicy(policy)
         if on:
             self.chosen.emit(number)
 

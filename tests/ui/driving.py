@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from ui.app import build_window
+from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.settings import UiSettings
 from ui.window.surroundings import Surroundings
 
@@ -74,14 +75,21 @@ def heard(signal: SignalInstance) -> asyncio.Future[object]:
 class Stage:
     """An engine, the window on it, and the user's hands."""
 
-    def __init__(self, engine: ScriptedEngine, stored: dict[str, str]) -> None:
+    def __init__(
+        self, engine: ScriptedEngine, stored: dict[str, str], choose_picture: ChoosePicture
+    ) -> None:
         self.engine = engine
         self.stored = stored
         self.opened_urls: list[str] = []
         self.window = build_window(
             engine,
             UiSettings(load=stored.get, save=stored.__setitem__),
-            Surroundings(version="0.1.0", open_url=self._open_url, now=lambda: NOW),
+            Surroundings(
+                version="0.1.0",
+                open_url=self._open_url,
+                now=lambda: NOW,
+                choose_picture=choose_picture,
+            ),
         )
 
     def press(
@@ -117,11 +125,12 @@ async def stage(
     *,
     stored: dict[str, str] | None = None,
     size: tuple[int, int] = (1280, 820),
+    choose_picture: ChoosePicture = choose_picture_file,
 ) -> AsyncIterator[Stage]:
     """The window is shown, active and started; afterwards it is closed and gone."""
     kept = stored if stored is not None else {}
     kept.setdefault("appearance", "light")
-    it = Stage(engine, kept)
+    it = Stage(engine, kept, choose_picture)
     it.window.resize(*size)
     it.window.show()
     it.window.activateWindow()

@@ -40,6 +40,10 @@ class OwnLink:
     problem: str = ""
 
 
+def _two_lines(field: QPlainTextEdit) -> int:
+    return 2 * field.fontMetrics().lineSpacing() + current_theme().metrics.gap(22)
+
+
 class PersonCard(Card):
     """Name, fingerprint, how far one is with them, and who would be contacted."""
 
@@ -160,7 +164,7 @@ class MyLink(QWidget):
         self.text.setProperty("kind", "field")
         self.text.setTabChangesFocus(True)
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.text.setFixedHeight(current_theme().metrics.scaled(56))
+        self.text.setFixedHeight(_two_lines(self.text))
         layout.addWidget(self.text)
         words = f"Whoever has it can ask to talk to you; you decide. It expires on {own.expires}."
         foot = QHBoxLayout()

@@ -31,6 +31,7 @@ class ContactBar(Area):
         super().__init__("header", edges=("top",))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._standing: Standing | None = None
+        self._waiting = False
         self.title = Text(face="body", strong=True, wrap=True)
         self.words = Text(face="label", colour="ink2", wrap=True)
         self.fingerprint = selectable("")
@@ -53,8 +54,15 @@ class ContactBar(Area):
             self.buttons[answer] = button
         texts = QVBoxLayout()
         texts.setSpacing(2)
-        for text in (self.title, self.words, self.fingerprint):
-            texts.addWidget(text)
+        texts.addWidget(self.title)
+        texts.addWidget(self.words)
+        self._proof = QWidget()
+        proof = QHBoxLayout(self._proof)
+        proof.setContentsMargins(0, 0, 0, 0)
+        proof.setSpacing(8)
+        proof.addWidget(Text("Their fingerprint", face="caption", colour="ink3"))
+        proof.addWidget(self.fingerprint, 1)
+        texts.addWidget(self._proof)
         self._whole = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._whole.addLayout(texts, 1)
         self._whole.addWidget(self._foot, 0, Qt.AlignmentFlag.AlignVCenter)
@@ -67,7 +75,6 @@ class ContactBar(Area):
         if standing == self._standing:
             return
         self._standing = standing
-        self.setEnabled(True)
         self.setVisible(standing is not None)
         if standing is None:
             return
@@ -75,7 +82,7 @@ class ContactBar(Area):
         self.words.setText(standing.words)
         self.fingerprint.setText(standing.fingerprint)
         self.fingerprint.setAccessibleName(f"Their fingerprint: {standing.fingerprint}")
-        self.fingerprint.setVisible(bool(standing.fingerprint))
+        self._proof.setVisible(bool(standing.fingerprint))
         said = f"{standing.title}. {standing.words}"
         if standing.fingerprint:
             said += f" Their fingerprint: {standing.fingerprint}"
@@ -85,12 +92,12 @@ class ContactBar(Area):
         self._foot.setVisible(bool(standing.answers))
 
     def wait_for_engine(self, *, waiting: bool) -> None:
-        """No second answer while one is on its way."""
-        for button in self.buttons.values():
-            button.setEnabled(not waiting)
+        """No second answer while one is on its way; the keys stay where they are."""
+        self._waiting = waiting
 
     def _answer(self, answer: Answer) -> None:
-        self.answered.emit(answer)
+        if not self._waiting:
+            self.answered.emit(answer)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

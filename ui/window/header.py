@@ -12,7 +12,7 @@ from ui.avatar import Avatar
 from ui.badge import badge_text, draw_badge
 from ui.controls import Area, Button, ElidedText, IconButton, plain_tip
 from ui.icons import draw_icon, icon
-from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of
+from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of, state_words
 from ui.theme import current_theme, theme_changed
 from ui.window.beads import BeadStrip
 from ui.words import is_group, members_line, one_line, present_members, typing_line
@@ -211,11 +211,17 @@ class ConversationHeader(Area):
     def _fit(self) -> None:
         room = self.width() / current_theme().metrics.factor
         self.beads.set_short(room < _SHORT_BELOW)
-        self.beads.setVisible(room >= _NO_BEADS_BELOW and self.beads.has_any())
+        self.beads.setVisible(room >= _NO_BEADS_BELOW and self._has_health())
         self.invite.setVisible(self._is_alone and room >= _NO_BEADS_BELOW)
         for part in (self._avatar, self._lock):
             part.setVisible(room >= _ONLY_WORDS_BELOW)
         self._show_line()
+
+    def _has_health(self) -> bool:
+        """Where nothing can be written yet there is nothing to be whole or not."""
+        conversation = self._conversation
+        talks = conversation is None or not state_words(conversation)
+        return talks and self.beads.has_any()
 
     def _show_line(self) -> None:
         if self._typing:
