@@ -1,4 +1,4 @@
-"""Drives one ``GroupSession``: the only place where its clock, timer, disk and network meet.
+"""Drives one ``Session``: the only place where its clock, timer, disk and network meet.
 
 Inputs wait in a bounded inbox.  Whatever is there is handled in slices of a few milliseconds, and
 what is due first; the slice's writes become durable in one transaction on the storage thread, and
@@ -12,12 +12,14 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
+from engine.core.mvds.types import LoadRecords
 from engine.core.ports import (
+    ContactRecord,
     ConversationSummary,
-    GroupRecord,
     ProfileStore,
     SaveDraft,
     SaveMuted,
@@ -25,9 +27,10 @@ from engine.core.ports import (
     StoredMessage,
     StoreWrite,
 )
-from engine.core.types import MessageId, ParticipantId, Position, UnixMs, WakuHash
+from engine.core.types import ConversationId, MessageId, ParticipantId, Position, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import (
+    ContactView,
     ConversationChanged,
     ConversationView,
     EngineEvent,
@@ -38,24 +41,26 @@ from engine.events import (
     MemberView,
     MessageAdded,
     MessageChanged,
+    MessageView,
     TypingChanged,
 )
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.held_views import clock_notice, held_view
-from engine.runtime.inbox import Inbox, Job, Work
+from engine.runtime.inbox import Inbox, Job, S, Work
 from engine.runtime.slice import Slice
 from engine.runtime.views import (
     Members,
+    contact_view,
     conversation_view,
     member_views,
     message_view,
 )
-from engine.session.group import GroupSession
+from engine.session.loading import read
+from engine.session.session import ConversationRecord
 from engine.session.types import (
     GapNoted,
     HeldAsideNoted,
-    LoadForRepair,
     MembersNoted,
     Note,
     Publish,
@@ -94,21 +99,21 @@ class Surroundings:
     counters: Counters
 
 
-class ConversationRunner:
+class ConversationRunner(Generic[S]):
     def __init__(
         self,
-        group: GroupRecord,
+        record: ConversationRecord,
         *,
-        load: Callable[[GroupRecord], GroupSession],
+        load: Callable[[ConversationRecord], S],
         around: Surroundings,
     ) -> None:
         """``load`` runs on the storage thread and builds the session from the store."""
-        self.group = group
+        self.record = record
         self._load = load
         self._around = around
-        self._inbox = Inbox(around.counters)
+        self._inbox: Inbox[S] = Inbox(around.counters)
         self._outbox: asyncio.Queue[SessionSend] = asyncio.Queue(maxsize=OUTBOX_SIZE)
-        self._session: GroupSession | None = None
+        self._session: S | None = None
         self._summary: ConversationSummary | None = None
         self._members: Members = {}
         self._people: tuple[MemberView, ...] = ()
@@ -117,11 +122,11 @@ class ConversationRunner:
 
     # --- asked from outside -------------------------------------------------------------------
 
-    async def do(self, work: Work) -> MessageId | None:
+    async def do(self, work: Work[S]) -> MessageId | None:
         """Run ``work``; returns once all that it wrote is durable, or raises why it is not."""
         return await self._inbox.ask(work)
 
-    def offer(self, work: Work) -> None:
+    def offer(self, work: Work[S]) -> None:
         """Like ``do`` for what comes from outside: dropped and counted when there is no room."""
         self._inbox.offer(work)
 
@@ -142,23 +147,23 @@ class ConversationRunner:
         self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
 
     async def mark_read(self, up_to: Position) -> None:
-        if self.group.read_up_to is not None and up_to <= self.group.read_up_to:
+        if self.record.read_up_to is not None and up_to <= self.record.read_up_to:
             return
-        await self._write(SaveReadMark(conversation_id=self.group.conversation_id, up_to=up_to))
-        furthest = max(up_to, self.group.read_up_to or up_to)
-        self.group = replace(self.group, read_up_to=furthest)
+        await self._write(SaveReadMark(conversation_id=self.conversation_id, up_to=up_to))
+        furthest = max(up_to, self.record.read_up_to or up_to)
+        self.record = replace(self.record, read_up_to=furthest)
         self._tell_conversation()
 
     async def set_muted(self, *, muted: bool) -> None:
-        await self._write(SaveMuted(conversation_id=self.group.conversation_id, muted=muted))
-        self.group = replace(self.group, muted=muted)
+        await self._write(SaveMuted(conversation_id=self.conversation_id, muted=muted))
+        self.record = replace(self.record, muted=muted)
         self._tell_conversation()
 
     async def save_draft(self, text: str) -> None:
-        if text == self.group.draft:
+        if text == self.record.draft:
             return
-        await self._write(SaveDraft(conversation_id=self.group.conversation_id, text=text))
-        self.group = replace(self.group, draft=text)
+        await self._write(SaveDraft(conversation_id=self.conversation_id, text=text))
+        self.record = replace(self.record, draft=text)
         self._tell_conversation()
 
     async def write(self, write: StoreWrite) -> None:
@@ -177,6 +182,14 @@ class ConversationRunner:
         await self._ready.wait()
 
     @property
+    def conversation_id(self) -> ConversationId:
+        return self.record.conversation_id
+
+    @property
+    def is_pair(self) -> bool:
+        return isinstance(self.record, ContactRecord)
+
+    @property
     def members(self) -> Members:
         """As last known; empty until the session is loaded."""
         return self._members
@@ -187,12 +200,24 @@ class ConversationRunner:
             return None
         gap, last = self.gap(), self._summary.last_message
         return conversation_view(
-            self.group,
+            self.record,
             self._summary,
             people=self._people,
-            last_message=message_view(last, self._members, self._around.own_id) if last else None,
+            contact=self._contact_view(),
+            last_message=self._message_view(last) if last else None,
             missing=gap.missing if gap else 0,
         )
+
+    def _contact_view(self) -> ContactView | None:
+        own = self._members.get(self._around.own_id)
+        if not isinstance(self.record, ContactRecord) or own is None:
+            return None
+        return contact_view(
+            self.record, own_public_key=own.public_key, now_ms=self._around.now_ms()
+        )
+
+    def _message_view(self, stored: StoredMessage) -> MessageView:
+        return message_view(stored, self._members, self._around.own_id, is_pair=self.is_pair)
 
     def gap(self) -> GapView | None:
         return self._session.gap() if self._session else None
@@ -200,15 +225,16 @@ class ConversationRunner:
     def held(self) -> HeldView | None:
         return self._held_view(self._session) if self._session else None
 
-    def _held_view(self, session: GroupSession) -> HeldView | None:
+    def _held_view(self, session: S) -> HeldView | None:
         aside = session.held_aside()
-        return held_view(self.group.conversation_id, aside, self._members, self._around.own_id)
+        return held_view(self.conversation_id, aside, self._members, self._around.own_id)
 
     # --- running ------------------------------------------------------------------------------
 
     async def load(self) -> None:
         """Build the session from the store; everything asked before waits, or is told why not."""
         reloaded = self._ready.is_set()
+        self._inbox.drop_put()
         try:
             session, self._summary = await self._around.storage.run(self._load_all)
         except StorageError as error:
@@ -222,9 +248,9 @@ class ConversationRunner:
         if reloaded:
             self._tell_conversation()
 
-    def _load_all(self) -> tuple[GroupSession, ConversationSummary]:
-        session = self._load(self.group)
-        return session, self._around.store.summary(self.group.conversation_id)
+    def _load_all(self) -> tuple[S, ConversationSummary]:
+        session = self._load(self.record)
+        return session, self._around.store.summary(self.conversation_id)
 
     async def run(self) -> None:
         """Run until cancelled or until the store refuses."""
@@ -233,7 +259,7 @@ class ConversationRunner:
             raise StorageError("The conversation is not loaded.")
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._send_all(session), name="outbox")
+                tasks.create_task(self._send_all(), name="outbox")
                 tasks.create_task(self._handle_all(session), name="inbox")
         except ExceptionGroup as group:
             # Not "except*": what it raises comes out wrapped on some 3.11 releases.
@@ -245,7 +271,7 @@ class ConversationRunner:
         finally:
             self._inbox.fail_taken(StorageError(UNKNOWN_OUTCOME))
 
-    async def _handle_all(self, session: GroupSession) -> None:
+    async def _handle_all(self, session: S) -> None:
         while True:
             await self._inbox.wait(self._wait_s(session))
             slice_ = self._handle_slice(session)
@@ -254,7 +280,7 @@ class ConversationRunner:
             else:
                 await asyncio.sleep(0)  # Junk, perhaps a lot of it: the window's turn.
 
-    def _wait_s(self, session: GroupSession) -> float | None:
+    def _wait_s(self, session: S) -> float | None:
         deadline_ms = session.next_deadline()
         if deadline_ms is None:
             return None
@@ -262,10 +288,10 @@ class ConversationRunner:
         since_s = asyncio.get_running_loop().time() - self._advanced_s
         return max(wait_ms / 1000, LEAST_ADVANCE_MS / 1000 - since_s, 0.0)
 
-    def _handle_slice(self, session: GroupSession) -> Slice:
+    def _handle_slice(self, session: S) -> Slice[S]:
         loop = asyncio.get_running_loop()
         started_s = loop.time()
-        slice_ = Slice()
+        slice_: Slice[S] = Slice()
         self._advance(session, slice_, started_s)
         for _ in range(MAX_JOBS_PER_SLICE):
             job = self._inbox.take()
@@ -276,7 +302,7 @@ class ConversationRunner:
                 break
         return slice_
 
-    def _advance(self, session: GroupSession, slice_: Slice, loop_s: float) -> None:
+    def _advance(self, session: S, slice_: Slice[S], loop_s: float) -> None:
         """First of all, or a flood of bytes would keep what is due from being done."""
         deadline_ms, now_ms = session.next_deadline(), self._around.now_ms()
         if deadline_ms is None or deadline_ms > now_ms:
@@ -286,7 +312,7 @@ class ConversationRunner:
         self._advanced_s = loop_s
         slice_.add(session.advance(now_ms=now_ms))
 
-    def _handle_one(self, session: GroupSession, job: Job, slice_: Slice) -> None:
+    def _handle_one(self, session: S, job: Job[S], slice_: Slice[S]) -> None:
         if job.done is not None and job.done.done():
             return
         try:
@@ -299,12 +325,15 @@ class ConversationRunner:
             job.fail(LocalProtocolError(type(error).__name__))
             raise
 
-    async def _commit(self, session: GroupSession, slice_: Slice) -> None:
-        rows, self._summary = await self._around.storage.run(
-            self._write_and_read, tuple(slice_.writes), slice_.touched()
-        )
+    async def _commit(self, session: S, slice_: Slice[S]) -> None:
+        rows: dict[MessageId, StoredMessage] = {}
+        touched = slice_.touched()
+        if slice_.writes or touched:
+            rows, self._summary = await self._around.storage.run(
+                self._write_and_read, tuple(slice_.writes), touched
+            )
         for send in slice_.sends:
-            self._enqueue(send)
+            await self._enqueue(send)
         if slice_.sends:
             # The others come first: what listeners do with the events, painting above all, takes
             # longer than handing the bytes to the network.
@@ -318,7 +347,7 @@ class ConversationRunner:
     def _write_and_read(
         self, writes: Sequence[StoreWrite], touched: Sequence[MessageId]
     ) -> tuple[dict[MessageId, StoredMessage], ConversationSummary]:
-        store, conversation_id = self._around.store, self.group.conversation_id
+        store, conversation_id = self._around.store, self.conversation_id
         if writes:
             store.apply(writes)
         rows = {
@@ -333,18 +362,21 @@ class ConversationRunner:
 
     # --- sending ------------------------------------------------------------------------------
 
-    def _enqueue(self, send: SessionSend) -> None:
+    async def _enqueue(self, send: SessionSend) -> None:
+        if isinstance(send, LoadRecords):
+            await self._outbox.put(send)  # Who asked for these does not ask again.
+            return
         try:
             self._outbox.put_nowait(send)
         except asyncio.QueueFull:
-            # SDS sends again what nobody acknowledges, so losing a copy here loses no message.
+            # What nobody acknowledges is sent again, so losing a copy here loses no message.
             self._around.counters.add("runner.outbox_full")
 
-    async def _send_all(self, session: GroupSession) -> None:
+    async def _send_all(self) -> None:
         while True:
             send = await self._outbox.get()
             try:
-                await self._send(session, send)
+                await self._send(send)
             except StorageError:
                 raise
             except ChatError as error:
@@ -353,31 +385,32 @@ class ConversationRunner:
             finally:
                 self._outbox.task_done()
 
-    async def _send(self, session: GroupSession, send: SessionSend) -> None:
-        publish = await self._prepared(session, send)
-        if publish is None:
+    async def _send(self, send: SessionSend) -> None:
+        if isinstance(send, Publish):
+            await self._publish(send)
             return
+        loaded = await self._around.storage.run(
+            read, self._around.store, self.conversation_id, send
+        )
+        if loaded is not None:
+            self._inbox.put(lambda session, now_ms: session.loaded(loaded, now_ms=now_ms))
+
+    async def _publish(self, publish: Publish) -> None:
         receipt = await self._around.transport.publish(publish.message)
-        message_id = publish.message_id
-        if message_id is not None and receipt.peers > 0:
+        if publish.message_ids and receipt.peers > 0:
             self.offer(
-                lambda s, now_ms: s.accepted(
-                    message_id, peers=receipt.peers, waku_hash=receipt.waku_hash, now_ms=now_ms
+                lambda session, now_ms: session.accepted(
+                    publish.message_ids,
+                    peers=receipt.peers,
+                    waku_hash=receipt.waku_hash,
+                    now_ms=now_ms,
                 )
             )
-
-    async def _prepared(self, session: GroupSession, send: SessionSend) -> Publish | None:
-        if isinstance(send, LoadForRepair):
-            raw = await self._around.storage.run(
-                self._around.store.raw, self.group.conversation_id, send.message_id
-            )
-            return session.repair(raw, now_ms=self._around.now_ms()) if raw else None
-        return send
 
     # --- telling ------------------------------------------------------------------------------
 
     def _tell(
-        self, session: GroupSession, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]
+        self, session: S, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]
     ) -> None:
         if not notes:
             return
@@ -385,7 +418,7 @@ class ConversationRunner:
             self._note_members(session)
         self._tell_rows(notes, rows)
         if any(isinstance(note, GapNoted) for note in notes):
-            gap = GapUpdated(conversation_id=self.group.conversation_id, gap=session.gap())
+            gap = GapUpdated(conversation_id=self.conversation_id, gap=session.gap())
             self._around.publish(gap)
         if any(isinstance(note, HeldAsideNoted) for note in notes):
             self._tell_held(session)
@@ -394,13 +427,14 @@ class ConversationRunner:
         if any(not isinstance(note, TypingNoted) for note in notes):
             self._tell_conversation()
 
-    def _tell_held(self, session: GroupSession) -> None:
-        held, group = self._held_view(session), self.group
+    def _tell_held(self, session: S) -> None:
         publish, aside = self._around.publish, session.held_aside()
-        publish(HeldUpdated(conversation_id=group.conversation_id, held=held))
-        publish(clock_notice(aside, self.members, group))
+        publish(HeldUpdated(conversation_id=self.conversation_id, held=self._held_view(session)))
+        publish(clock_notice(aside, self.members, self.record))
 
-    def _note_members(self, session: GroupSession) -> None:
+    def _note_members(self, session: S) -> None:
+        known, mine = session.record, self.record
+        self.record = replace(known, muted=mine.muted, draft=mine.draft, read_up_to=mine.read_up_to)
         self._members = session.members()
         self._people = member_views(tuple(self._members.values()), self._around.own_id)
 
@@ -411,18 +445,18 @@ class ConversationRunner:
         for note in notes:
             if isinstance(note, RowAdded) and note.message_id in rows:
                 added.add(note.message_id)
-                view = message_view(rows[note.message_id], self.members, self._around.own_id)
-                publish(MessageAdded(message=view, notify=note.notify and not self.group.muted))
+                view = self._message_view(rows[note.message_id])
+                publish(MessageAdded(message=view, notify=note.notify and not self.record.muted))
             elif isinstance(note, RowChanged):
                 changed[note.message_id] = None
         for message_id in changed:
             if message_id in rows and message_id not in added:
-                view = message_view(rows[message_id], self.members, self._around.own_id)
+                view = self._message_view(rows[message_id])
                 publish(MessageChanged(message=view))
 
-    def _tell_typing(self, session: GroupSession) -> None:
+    def _tell_typing(self, session: S) -> None:
         names = tuple(self.members[who].name for who in session.typing_now() if who in self.members)
-        self._around.publish(TypingChanged(conversation_id=self.group.conversation_id, names=names))
+        self._around.publish(TypingChanged(conversation_id=self.conversation_id, names=names))
 
     def _tell_conversation(self) -> None:
         view = self.view()

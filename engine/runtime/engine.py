@@ -6,43 +6,30 @@ and everything that runs on them, and takes all of it down in ``stop``.  It refu
 window, and which transport and which store it was given.
 """
 
-import asyncio
 import contextlib
-import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-from engine.api import HolderView, InvitePreview, Listener, Page
-from engine.codec.invite import parse_invite
-from engine.core.content import MAX_TEXT_BYTES, Body, Leave, Text, clean_name
+from engine.api import ContactPreview, HolderView, InvitePreview, Listener, Page
+from engine.core.content import MAX_TEXT_BYTES, Body, Text, check_picture, clean_name
 from engine.core.counters import Counters
-from engine.core.errors import ChatError, ConfigError, LocalProtocolError, StorageError
+from engine.core.errors import ChatError, ConfigError, LocalProtocolError
+from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import (
-    AddCounters,
-    GroupRecord,
     HideMessage,
     ProfileRecord,
     ProfileStore,
-    PutNodeAddress,
-    RemoveGroup,
+    SavePicture,
     SaveProfile,
     SaveValue,
 )
-from engine.core.types import (
-    ConversationId,
-    InstanceId,
-    MessageId,
-    Position,
-    UnixMs,
-)
-from engine.crypto.identity import Identity, fingerprint_of
+from engine.core.types import ConversationId, InstanceId, MessageId, Position, UnixMs
+from engine.crypto.identity import Identity
 from engine.events import (
     ConnectionChanged,
     ConnectionLevel,
     ConnectionView,
-    ConversationAdded,
-    ConversationRemoved,
     ConversationView,
     EngineEvent,
     GapView,
@@ -52,23 +39,23 @@ from engine.events import (
 )
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.persistence.storage_thread import StorageThread
-from engine.runtime.conversation_runner import ConversationRunner, Surroundings
-from engine.runtime.supervisor import keep_running
-from engine.runtime.views import holder_views, page_view
+from engine.runtime.audience import Audience
+from engine.runtime.conversation_runner import Surroundings
+from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
+from engine.runtime.groups import Groups
+from engine.runtime.pages import Pages
+from engine.runtime.people import UNTOLD_KEY, People
+from engine.runtime.request_inbox import RequestInbox
+from engine.runtime.upkeep import Upkeep, connection_view
 from engine.session.chance import Chance
-from engine.session.group import GroupSession
 from engine.session.groups import GroupBook
+from engine.session.pair_seed import OwnProfile
+from engine.session.people import ContactBook
+from engine.session.session import Session
 from engine.session.types import SessionTransition
 
-COUNTERS_EVERY_MS = 60_000
-TRAFFIC_EVERY_MS = 2_000
-LEAVE_FLUSH_MS = 1_500
 PORT_KEY = "network.port"
-BEFORE_ALL = Position(lamport_timestamp=-1, message_id=MessageId(""))
-NO_CONVERSATION = "no such conversation"
-CLOSING = "The profile is being closed; what was asked last may not have been saved."
-
-logger = logging.getLogger(__name__)
+NO_IDENTITY = "there is no identity yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,23 +90,13 @@ class EngineParts:
     peers: Sequence[str] = ()
 
 
-@dataclass(slots=True)
-class _Running:
-    """One conversation that is up."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Up:
+    """What there is once somebody is somebody."""
 
-    runner: ConversationRunner
-    task: asyncio.Task[None]
-    unsubscribe: Callable[[], None]
-
-
-def _connection_view(status: TransportStatus) -> ConnectionView:
-    return ConnectionView(
-        level=ConnectionLevel(status.level.value),
-        peers=status.peers,
-        reason=status.reason,
-        bytes_in=status.bytes_in,
-        bytes_out=status.bytes_out,
-    )
+    groups: Groups
+    people: People
+    pages: Pages
 
 
 def _usable_name(name: str) -> str:
@@ -129,12 +106,19 @@ def _usable_name(name: str) -> str:
         raise ConfigError(f"This name cannot be used: {error}.") from error
 
 
-def _say(body: Body, session: GroupSession, now_ms: UnixMs) -> SessionTransition:
+def _usable_text(text: str) -> Text:
+    size = len(text.encode("utf-8", "replace"))
+    if not text.strip():
+        raise ConfigError("A message needs some text.")
+    if size > MAX_TEXT_BYTES:
+        raise ConfigError(
+            f"This message has {size} bytes; at most {MAX_TEXT_BYTES} can be sent at once."
+        )
+    return Text(text=text.encode("utf-8", "replace").decode())
+
+
+def _say(body: Body, session: Session, now_ms: UnixMs) -> SessionTransition:
     return session.say(body, now_ms=now_ms)
-
-
-def _last_activity_ms(view: ConversationView) -> int:
-    return view.last_message.sent_ms if view.last_message else view.created_ms
 
 
 class Engine:
@@ -144,19 +128,20 @@ class Engine:
         self._parts = parts
         self._storage = StorageThread()
         self._counters = Counters()
-        self._persisted_counters: dict[str, int] = {}
-        self._listeners: list[Listener] = []
-        self._running: dict[ConversationId, _Running] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._audience = Audience(self._counters)
+        self._conversations = Conversations(publish=self._publish, counters=self._counters)
+        self._upkeep = Upkeep(
+            storage=self._storage,
+            counters=self._counters,
+            publish=self._publish,
+            now_ms=parts.now_ms,
+        )
         self._opened: OpenedStore | None = None
         self._profile: ProfileRecord | None = None
-        self._book: GroupBook | None = None
+        self._picture = b""
         self._transport: Transport | None = None
+        self._up: _Up | None = None
         self._online = False
-        self._stopped = False
-        self._turn = asyncio.Lock()
-        """Who becomes somebody, or comes into or out of a group, does so one at a time: the checks
-        hold until the work is done."""
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -168,6 +153,7 @@ class Engine:
         self._opened = await self._storage.run(self._parts.open_store)
         self._profile = await self._storage.run(self._opened.store.profile)
         if self._profile is not None:
+            self._picture = await self._storage.run(self._opened.store.picture)
             await self._bring_up(self._profile)
 
     async def stop(self) -> None:
@@ -175,19 +161,13 @@ class Engine:
 
         Whoever still waits for something is told that its outcome is not known.
         """
-        self._stopped = True
-        running = list(self._running.values())
-        self._running.clear()
-        for one in running:
-            self._close(one, StorageError(CLOSING))
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*(one.task for one in running), *self._tasks, return_exceptions=True)
+        await self._conversations.stop()
+        await self._upkeep.stop()
         if self._transport is not None:
             await self._transport.stop()
         if self._opened is not None:
             with contextlib.suppress(ChatError):
-                await self._save_counters()
+                await self._upkeep.save_counters(self._store, self._transport)
             await self._storage.close(self._opened.store.close)
         else:
             await self._storage.close()
@@ -195,8 +175,34 @@ class Engine:
     async def _bring_up(self, profile: ProfileRecord) -> None:
         store = self._store
         identity = Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key)
-        self._book = GroupBook(
+        transport = await self._start_transport(profile)
+        around = Surroundings(
             store=store,
+            storage=self._storage,
+            transport=transport,
+            own_id=identity.participant_id,
+            now_ms=self._parts.now_ms,
+            publish=self._publish,
+            counters=self._counters,
+        )
+        groups = Groups(self._group_book(identity, profile), self._conversations, around)
+        people = People(self._contact_book(identity, profile), self._conversations, around)
+        pages = Pages(store, self._storage, self._conversations, own_id=around.own_id)
+        self._up = _Up(groups=groups, people=people, pages=pages)
+        for group in await self._storage.run(store.groups):
+            groups.bring_up(group)
+        for contact in await self._storage.run(store.contacts):
+            people.bring_up(contact)
+        inbox = RequestInbox(people, identity, self._counters)
+        transport.subscribe(people.book.inbox_topic, inbox.on_message)
+        self._upkeep.own(inbox.run())
+        if await self._storage.run(store.value, UNTOLD_KEY):
+            self._upkeep.own(people.tell_profile())
+        self._upkeep.begin(store, transport)
+
+    def _group_book(self, identity: Identity, profile: ProfileRecord) -> GroupBook:
+        return GroupBook(
+            store=self._store,
             identity=identity,
             profile=profile,
             chance=self._parts.chance,
@@ -204,14 +210,21 @@ class Engine:
             now_ms=self._parts.now_ms,
             online=lambda: self._online,
         )
-        await self._start_transport(profile)
-        for group in await self._storage.run(store.groups):
-            runner = ConversationRunner(group, load=self._book.load, around=self._surroundings())
-            self._run(runner)
-        self._own(self._keep_counters())
-        self._own(self._tell_traffic())
 
-    async def _start_transport(self, profile: ProfileRecord) -> None:
+    def _contact_book(self, identity: Identity, profile: ProfileRecord) -> ContactBook:
+        return ContactBook(
+            store=self._store,
+            identity=identity,
+            instance_id=profile.instance_id,
+            own=OwnProfile(name=profile.name, picture=self._picture),
+            chance=self._parts.chance,
+            counters=self._counters,
+            now_ms=self._parts.now_ms,
+            online=lambda: self._online,
+            config=MvdsConfig(),
+        )
+
+    async def _start_transport(self, profile: ProfileRecord) -> Transport:
         store = self._store
         remembered = await self._storage.run(store.value, PORT_KEY)
         transport = self._parts.make_transport(
@@ -222,117 +235,29 @@ class Engine:
         )
         self._transport = transport
         transport.on_status(self._status_changed)
-        transport.on_peer_address(self._peer_address_known)
+        transport.on_peer_address(lambda address: self._upkeep.remember(store, address))
         await transport.start()
         known = await self._storage.run(store.node_addresses)
         transport.add_peers([*self._parts.peers, *known])
         port = self._parts.port_of(transport)
         if port is not None and str(port) != remembered:
             await self._storage.run(store.apply, [SaveValue(key=PORT_KEY, value=str(port))])
-
-    def _surroundings(self) -> Surroundings:
-        return Surroundings(
-            store=self._store,
-            storage=self._storage,
-            transport=self._net,
-            own_id=self._groups.own_id,
-            now_ms=self._parts.now_ms,
-            publish=self._publish,
-            counters=self._counters,
-        )
-
-    def _run(self, runner: ConversationRunner) -> None:
-        if self._stopped:
-            raise StorageError(CLOSING)
-        conversation_id = runner.group.conversation_id
-        task = asyncio.create_task(
-            keep_running(
-                "conversation",
-                runner.load,
-                runner.run,
-                publish=self._publish,
-                counters=self._counters,
-            )
-        )
-        unsubscribe = self._net.subscribe(
-            self._groups.content_topic(runner.group), runner.on_message
-        )
-        self._running[conversation_id] = _Running(runner=runner, task=task, unsubscribe=unsubscribe)
-
-    def _close(self, one: _Running, reason: ChatError) -> None:
-        one.unsubscribe()
-        one.task.cancel()
-        one.runner.close(reason)
-
-    def _own(self, coroutine: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        return transport
 
     # --- events -------------------------------------------------------------------------------
 
     def subscribe(self, listener: Listener, /) -> Callable[[], None]:
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
+        return self._audience.subscribe(listener)
 
     def _publish(self, event: EngineEvent) -> None:
-        for listener in tuple(self._listeners):
-            try:
-                listener(event)
-            except Exception:
-                # A bug of whoever listens: the others, and what goes on here, must not suffer.
-                self._counters.add("engine.listener_failed")
-                logger.exception("a listener failed", extra={"event": type(event).__name__})
+        self._audience.publish(event)
 
     def _status_changed(self, status: TransportStatus) -> None:
         online = status.level is not TransportLevel.OFFLINE
         if online != self._online:
             self._online = online
-            for one in self._running.values():
-                one.runner.connectivity_changed(online=online)
-        self._publish(ConnectionChanged(connection=_connection_view(status)))
-
-    def _peer_address_known(self, multiaddr: str) -> None:
-        write = PutNodeAddress(multiaddr=multiaddr, seen_ms=self._parts.now_ms())
-        self._own(self._remember(write))
-
-    async def _remember(self, write: PutNodeAddress) -> None:
-        try:
-            await self._storage.run(self._store.apply, [write])
-        except ChatError as error:
-            self._counters.add("engine.address_not_saved")
-            logger.warning("an address was not saved", extra={"error": type(error).__name__})
-
-    async def _keep_counters(self) -> None:
-        while True:
-            await asyncio.sleep(COUNTERS_EVERY_MS / 1000)
-            try:
-                await self._save_counters()
-            except ChatError as error:
-                logger.warning("counters were not saved", extra={"error": type(error).__name__})
-
-    async def _tell_traffic(self) -> None:
-        """Status changes are told at once; bytes alone only now and then."""
-        told = (0, 0)
-        while True:
-            await asyncio.sleep(TRAFFIC_EVERY_MS / 1000)
-            view = self.connection()
-            if (view.bytes_in, view.bytes_out) != told:
-                told = (view.bytes_in, view.bytes_out)
-                self._publish(ConnectionChanged(connection=view))
-
-    async def _save_counters(self) -> None:
-        now = dict(self._own_counters())
-        amounts = {k: v - self._persisted_counters.get(k, 0) for k, v in now.items()}
-        amounts = {k: v for k, v in amounts.items() if v > 0}
-        if amounts:
-            await self._storage.run(self._store.apply, [AddCounters(amounts=amounts)])
-        self._persisted_counters = now
+            self._conversations.connectivity_changed(online=online)
+        self._publish(ConnectionChanged(connection=connection_view(status)))
 
     # --- identity -----------------------------------------------------------------------------
 
@@ -346,99 +271,76 @@ class Engine:
             name=profile.name,
             fingerprint=identity.fingerprint,
             key_storage=opened.key_storage,
+            picture=self._picture,
         )
 
     async def create_identity(self, name: str) -> IdentityView:
-        async with self._turn:
-            return await self._create_identity(name)
+        async with self._conversations.turn:
+            if self._profile is not None:
+                raise LocalProtocolError("this profile has an identity already")
+            random_bytes = self._parts.chance.random_bytes
+            identity = Identity.generate(random_bytes)
+            profile = ProfileRecord(
+                name=_usable_name(name),
+                signing_key=identity.signing_key,
+                encryption_key=identity.encryption_key,
+                network_key=random_bytes(32),
+                instance_id=InstanceId(random_bytes(16)),
+                created_ms=self._parts.now_ms(),
+            )
+            await self._storage.run(self._store.apply, [SaveProfile(profile=profile)])
+            self._profile = profile
+            await self._bring_up(profile)
+        return self._identity()
 
-    async def _create_identity(self, name: str) -> IdentityView:
-        if self._profile is not None:
-            raise LocalProtocolError("this profile has an identity already")
-        random_bytes = self._parts.chance.random_bytes
-        identity = Identity.generate(random_bytes)
-        profile = ProfileRecord(
-            name=_usable_name(name),
-            signing_key=identity.signing_key,
-            encryption_key=identity.encryption_key,
-            network_key=random_bytes(32),
-            instance_id=InstanceId(random_bytes(16)),
-            created_ms=self._parts.now_ms(),
-        )
-        await self._storage.run(self._store.apply, [SaveProfile(profile=profile)])
-        self._profile = profile
-        await self._bring_up(profile)
-        made = self.identity()
-        if made is None:
-            raise LocalProtocolError("the identity vanished")
-        return made
+    def _identity(self) -> IdentityView:
+        identity = self.identity()
+        if identity is None:
+            raise LocalProtocolError(NO_IDENTITY)
+        return identity
+
+    async def set_profile(self, *, name: str, picture: bytes) -> IdentityView:
+        usable = _usable_name(name)
+        try:
+            check_picture(picture)
+        except ValueError as error:
+            raise ConfigError(f"This picture cannot be used: {error}.") from error
+        up = self._is_up
+        async with self._conversations.turn:
+            if self._profile is None:
+                raise LocalProtocolError(NO_IDENTITY)
+            profile = replace(self._profile, name=usable)
+            writes = (
+                SaveProfile(profile=profile),
+                SavePicture(picture=picture),
+                SaveValue(key=UNTOLD_KEY, value="1"),
+            )
+            await self._storage.run(self._store.apply, writes)
+            self._profile, self._picture = profile, picture
+            up.people.book.own = OwnProfile(name=usable, picture=picture)
+            up.groups.book = replace(up.groups.book, profile=profile)
+            await up.people.tell_profile()
+        return self._identity()
 
     # --- conversations ------------------------------------------------------------------------
 
     async def conversations(self) -> Sequence[ConversationView]:
-        views = []
-        for one in list(self._running.values()):
-            await one.runner.ready()
-            view = one.runner.view()
-            if view is not None:
-                views.append(view)
-        return sorted(views, key=_last_activity_ms, reverse=True)
+        return await self._conversations.views()
 
     async def create_group(self, name: str) -> ConversationId:
-        async with self._turn:
-            group, writes, opening = self._groups.new_group(_usable_name(name))
-            await self._storage.run(self._store.apply, writes)
-            await self._begin(group, opening)
-        return group.conversation_id
+        return await self._is_up.groups.create(_usable_name(name))
 
     async def make_invite_link(self, conversation_id: ConversationId) -> str:
-        return self._groups.invite_link(self._runner(conversation_id).group, self._net.addresses())
+        return self._is_up.groups.invite_link(conversation_id)
 
     def preview_invite(self, link: str) -> InvitePreview:
-        invite = parse_invite(link)
-        return InvitePreview(
-            conversation_id=invite.conversation_id,
-            group_name=invite.group_name,
-            inviter_name=invite.inviter_name,
-            admin_fingerprint=fingerprint_of(invite.admin_public_key),
-            node_addresses=invite.node_addresses,
-            already_joined=invite.conversation_id in self._running,
-        )
+        return self._is_up.groups.preview(link)
 
     async def join_group(self, link: str) -> ConversationId:
-        invite = parse_invite(link)
-        conversation_id = invite.conversation_id
-        async with self._turn:
-            if conversation_id not in self._running:
-                group, writes, opening = self._groups.joined_group(invite)
-                await self._storage.run(self._store.apply, writes)
-                self._net.add_peers(invite.node_addresses)
-                await self._begin(group, opening)
-        return conversation_id
-
-    async def _begin(self, group: GroupRecord, opening: Sequence[Body]) -> None:
-        """Bring a new conversation up and say its first words."""
-        runner = ConversationRunner(group, load=self._groups.load, around=self._surroundings())
-        self._run(runner)
-        await runner.ready()
-        for body in opening:
-            await runner.do(partial(_say, body))
-        view = runner.view()
-        if view is not None:
-            self._publish(ConversationAdded(conversation=view))
+        return await self._is_up.groups.join(link)
 
     async def leave_group(self, conversation_id: ConversationId) -> None:
-        """Tell the others if they can be reached, and forget the group."""
-        async with self._turn:
-            one = self._one(conversation_id)
-            await one.runner.do(partial(_say, Leave()))
-            await one.runner.flush(timeout_ms=LEAVE_FLUSH_MS)
-            remove = RemoveGroup(conversation_id=conversation_id)
-            self._running.pop(conversation_id, None)
-            self._close(one, LocalProtocolError(NO_CONVERSATION))
-            await asyncio.gather(one.task, return_exceptions=True)
-            await self._storage.run(self._store.apply, [remove])
-        self._publish(ConversationRemoved(conversation_id=conversation_id))
+        await self._is_up.groups.leave(conversation_id)
 
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
         await self._runner(conversation_id).set_muted(muted=muted)
@@ -449,17 +351,37 @@ class Engine:
     async def save_draft(self, conversation_id: ConversationId, text: str) -> None:
         await self._runner(conversation_id).save_draft(text)
 
+    # --- people -------------------------------------------------------------------------------
+
+    async def make_contact_link(self) -> str:
+        return self._is_up.people.make_link()
+
+    def preview_contact(self, link: str) -> ContactPreview:
+        return self._is_up.people.preview(link)
+
+    async def add_contact(self, link: str) -> ConversationId:
+        return await self._is_up.people.add(link)
+
+    async def accept_contact(self, conversation_id: ConversationId) -> None:
+        await self._is_up.people.accept(conversation_id)
+
+    async def decline_contact(self, conversation_id: ConversationId) -> None:
+        await self._is_up.people.decline(conversation_id)
+
+    async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
+        await self._is_up.people.set_blocked(conversation_id, blocked=blocked)
+
+    async def remove_contact(self, conversation_id: ConversationId) -> None:
+        await self._is_up.people.remove(conversation_id)
+
+    async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
+        usable = _usable_name(name) if name.strip() else ""
+        await self._is_up.people.rename(conversation_id, usable)
+
     # --- messages -----------------------------------------------------------------------------
 
     async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
-        size = len(text.encode("utf-8", "replace"))
-        if not text.strip():
-            raise ConfigError("A message needs some text.")
-        if size > MAX_TEXT_BYTES:
-            raise ConfigError(
-                f"This message has {size} bytes; at most {MAX_TEXT_BYTES} can be sent at once."
-            )
-        body = Text(text=text.encode("utf-8", "replace").decode())
+        body = _usable_text(text)
         message_id = await self._runner(conversation_id).do(partial(_say, body))
         if message_id is None:
             raise LocalProtocolError("a message without an id")
@@ -471,7 +393,10 @@ class Engine:
         )
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        await self._runner(conversation_id).do(
+        if self._runner(conversation_id).is_pair:
+            await self._is_up.people.resend(conversation_id, message_id)
+            return
+        await self._conversations.group(conversation_id).do(
             lambda session, now_ms: session.resend(message_id, now_ms=now_ms)
         )
 
@@ -487,43 +412,22 @@ class Engine:
         )
 
     async def latest_page(self, conversation_id: ConversationId, *, limit: int = 100) -> Page:
-        runner = self._runner(conversation_id)
-        page = await self._storage.run(self._store.latest_page, conversation_id, limit=limit)
-        return page_view(page, runner.members, self._groups.own_id)
+        return await self._pages.latest(conversation_id, limit=limit)
 
     async def page_before(
         self, conversation_id: ConversationId, position: Position, *, limit: int = 100
     ) -> Page:
-        runner = self._runner(conversation_id)
-        page = await self._storage.run(
-            self._store.page_before, conversation_id, position, limit=limit
-        )
-        return page_view(page, runner.members, self._groups.own_id)
+        return await self._pages.before(conversation_id, position, limit=limit)
 
     async def page_after(
         self, conversation_id: ConversationId, position: Position, *, limit: int = 100
     ) -> Page:
-        runner = self._runner(conversation_id)
-        page = await self._storage.run(
-            self._store.page_after, conversation_id, position, limit=limit
-        )
-        return page_view(page, runner.members, self._groups.own_id)
+        return await self._pages.after(conversation_id, position, limit=limit)
 
     async def page_around(
         self, conversation_id: ConversationId, position: Position, *, limit: int = 100
     ) -> Page:
-        older = await self.page_before(conversation_id, position, limit=max(limit // 2, 1))
-        after = older.messages[-1].position if older.messages else BEFORE_ALL
-        newer = await self.page_after(conversation_id, after, limit=limit - limit // 2)
-        both = older.messages + newer.messages
-        beyond = max(len(both) - limit, 0)  # With a limit of 1 the older one has no room.
-        return Page(
-            messages=both[beyond:],
-            has_older=older.older_count + beyond > 0,
-            has_newer=newer.has_newer,
-            older_count=older.older_count + beyond,
-            total=newer.total,
-        )
+        return await self._pages.around(conversation_id, position, limit=limit)
 
     async def gap(self, conversation_id: ConversationId) -> GapView | None:
         return self._runner(conversation_id).gap()
@@ -534,9 +438,7 @@ class Engine:
     async def holders(
         self, conversation_id: ConversationId, message_id: MessageId
     ) -> Sequence[HolderView]:
-        runner = self._runner(conversation_id)
-        entries = await self._storage.run(self._store.holders, conversation_id, message_id)
-        return holder_views(entries, runner.members, self._groups.own_id)
+        return await self._pages.holders(conversation_id, message_id)
 
     # --- state --------------------------------------------------------------------------------
 
@@ -549,16 +451,10 @@ class Engine:
                 bytes_in=0,
                 bytes_out=0,
             )
-        return _connection_view(self._transport.status())
+        return connection_view(self._transport.status())
 
     def counters(self) -> Mapping[str, int]:
-        return self._own_counters()
-
-    def _own_counters(self) -> Mapping[str, int]:
-        merged = dict(self._counters.snapshot())
-        if self._transport is not None:
-            merged.update(self._transport.counters())
-        return merged
+        return self._upkeep.all_counters(self._transport)
 
     # --- what must be there -------------------------------------------------------------------
 
@@ -569,22 +465,14 @@ class Engine:
         return self._opened.store
 
     @property
-    def _groups(self) -> GroupBook:
-        if self._book is None:
-            raise LocalProtocolError("there is no identity yet")
-        return self._book
+    def _is_up(self) -> _Up:
+        if self._up is None:
+            raise LocalProtocolError(NO_IDENTITY)
+        return self._up
 
     @property
-    def _net(self) -> Transport:
-        if self._transport is None:
-            raise LocalProtocolError("there is no identity yet")
-        return self._transport
+    def _pages(self) -> Pages:
+        return self._is_up.pages
 
-    def _one(self, conversation_id: ConversationId) -> _Running:
-        try:
-            return self._running[conversation_id]
-        except KeyError:
-            raise LocalProtocolError(NO_CONVERSATION) from None
-
-    def _runner(self, conversation_id: ConversationId) -> ConversationRunner:
-        return self._one(conversation_id).runner
+    def _runner(self, conversation_id: ConversationId) -> GroupRunner | PairRunner:
+        return self._conversations.runner(conversation_id)

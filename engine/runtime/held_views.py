@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from engine.core.duration import duration_words
-from engine.core.ports import GroupRecord, MemberRecord, MessageRecord, StoredMessage
+from engine.core.ports import MemberRecord, MessageRecord, StoredMessage
 from engine.core.types import ConversationId, ParticipantId, UnixMs
 from engine.events import ClockView, HeldView, MessageView, NoticeCleared, NoticeLevel, NoticeRaised
-from engine.runtime.views import message_view
+from engine.runtime.views import message_view, shown_name
+from engine.session.session import ConversationRecord
 from engine.session.types import HeldAside
 
 NAMES_IN_A_NOTICE = 3
@@ -50,14 +51,14 @@ def held_view(
 
 
 def clock_notice(
-    aside: HeldAside, members: Members, group: GroupRecord
+    aside: HeldAside, members: Members, record: ConversationRecord
 ) -> NoticeRaised | NoticeCleared:
     """Whose clock is wrong, in words; cleared once nothing is held and ours is right."""
-    key = f"clock/{group.conversation_id}"
+    key = f"clock/{record.conversation_id}"
     sentences = [*_held_sentences(aside, members), *_own_sentences(aside.clock_offset_ms)]
     if not sentences:
         return NoticeCleared(key=key)
-    text = f"{group.name}: {' '.join(sentences)}"
+    text = f"{shown_name(record)}: {' '.join(sentences)}"
     return NoticeRaised(key=key, level=NoticeLevel.WARNING, text=text)
 
 

@@ -11,24 +11,25 @@ import contextlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError
 from engine.core.types import MessageId, UnixMs
-from engine.session.group import GroupSession
+from engine.session.session import Session
 from engine.session.types import SessionTransition
 
 INBOX_SIZE = 2_000
 
-Work: TypeAlias = Callable[[GroupSession, UnixMs], SessionTransition]
+S = TypeVar("S", bound=Session)
+Work: TypeAlias = Callable[[S, UnixMs], SessionTransition]
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class Job(Generic[S]):
     """``done`` is set for what was asked."""
 
-    work: Work
+    work: Work[S]
     done: asyncio.Future[MessageId | None] | None = None
 
     def succeed(self, message_id: MessageId | None) -> None:
@@ -40,15 +41,15 @@ class Job:
             self.done.set_exception(error)
 
 
-class Inbox:
+class Inbox(Generic[S]):
     """Jobs of one conversation; made once, it outlives sessions that fail."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._asked: deque[Job] = deque()
-        self._offered: deque[Job] = deque()
-        self._latest: Job | None = None
-        self._taken: set[Job] = set()
+        self._asked: deque[Job[S]] = deque()
+        self._offered: deque[Job[S]] = deque()
+        self._latest: Job[S] | None = None
+        self._taken: set[Job[S]] = set()
         self._room = asyncio.Semaphore(INBOX_SIZE)
         self._wake = asyncio.Event()
         self._closed: ChatError | None = None
@@ -59,7 +60,7 @@ class Inbox:
 
     # --- putting in -----------------------------------------------------------------------------
 
-    async def ask(self, work: Work) -> MessageId | None:
+    async def ask(self, work: Work[S]) -> MessageId | None:
         """Wait for room, then for what comes of it."""
         async with self._room:
             if self._closed is not None:
@@ -72,14 +73,24 @@ class Inbox:
             finally:
                 self._taken.discard(job)
 
-    def offer(self, work: Work) -> None:
+    def offer(self, work: Work[S]) -> None:
         if len(self._offered) >= INBOX_SIZE:
             self._counters.add("runner.inbox_full")
             return
         self._offered.append(Job(work))
         self._wake.set()
 
-    def offer_latest(self, work: Work) -> None:
+    def put(self, work: Work[S]) -> None:
+        """What the session itself asked for: never dropped, and no more than it asked for."""
+        if self._closed is None:
+            self._asked.append(Job(work))
+            self._wake.set()
+
+    def drop_put(self) -> None:
+        """What a session asked for is of no use to the next one."""
+        self._asked = deque(job for job in self._asked if job.done is not None)
+
+    def offer_latest(self, work: Work[S]) -> None:
         """Replaces what was offered so before and not taken yet."""
         self._latest = Job(work)
         self._wake.set()
@@ -95,7 +106,7 @@ class Inbox:
             async with asyncio.timeout(timeout_s):
                 await self._wake.wait()
 
-    def take(self) -> Job | None:
+    def take(self) -> Job[S] | None:
         """The next job, if there is one."""
         if self._latest is not None:
             job, self._latest = self._latest, None
@@ -133,5 +144,5 @@ class Inbox:
         self._offered.clear()
 
 
-async def _outcome(job: Job) -> MessageId | None:
+async def _outcome(job: Job[S]) -> MessageId | None:
     return await job.done if job.done is not None else None

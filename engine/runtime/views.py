@@ -3,15 +3,16 @@
 The delivery state is derived at every read from what only ever grows, who holds the message, and
 from its audience: the members who had joined when it was sent, and whoever proved to hold it since,
 also if they left.  So nobody's leaving moves it backwards; nor does a join that we hear of late,
-because that everybody held it is written down when it is first known.
+because that everybody held it is written down when it is first known.  One to one it is what was
+written down: there the other says "I have it" of every single message.
 """
 
 from collections.abc import Mapping, Sequence
 
 from engine.api import HolderView, Page
 from engine.core.ports import (
+    ContactRecord,
     ConversationSummary,
-    GroupRecord,
     MemberRecord,
     StoredMessage,
     StoredPage,
@@ -24,7 +25,9 @@ from engine.core.types import (
     UnixMs,
 )
 from engine.crypto.identity import fingerprint_of
+from engine.crypto.pair import safety_number
 from engine.events import (
+    ContactView,
     ConversationView,
     DeliveryView,
     MemberView,
@@ -33,12 +36,20 @@ from engine.events import (
     SpanKind,
     TextSpan,
 )
+from engine.session.pair_presence import ONLINE_FOR_MS
+from engine.session.session import ConversationRecord
+
+ACKNOWLEDGED = "acknowledged"
+"""How we know that the other of a pair holds a message: it said so itself."""
 
 Members = Mapping[ParticipantId, MemberRecord]
 
 
-def message_view(stored: StoredMessage, members: Members, own_id: ParticipantId) -> MessageView:
+def message_view(
+    stored: StoredMessage, members: Members, own_id: ParticipantId, *, is_pair: bool = False
+) -> MessageView:
     record = stored.record
+    delivery = pair_delivery_view if is_pair else delivery_view
     sender = members.get(record.sender_id)
     return MessageView(
         conversation_id=record.conversation_id,
@@ -53,7 +64,7 @@ def message_view(stored: StoredMessage, members: Members, own_id: ParticipantId)
             for s in record.spans
         ),
         sent_ms=record.sent_ms,
-        delivery=delivery_view(stored, members, own_id) if record.is_own else None,
+        delivery=delivery(stored, members, own_id) if record.is_own else None,
         waiting=record.waiting,
         late=record.late,
     )
@@ -86,6 +97,22 @@ def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId
     )
 
 
+def pair_delivery_view(
+    stored: StoredMessage, members: Members, own_id: ParticipantId
+) -> DeliveryView:
+    others = tuple(who for who in members if who != own_id)
+    state = stored.delivery.state if stored.delivery else DeliveryState.SENT
+    return DeliveryView(
+        state=state,
+        held_by=others if state is DeliveryState.HELD else (),
+        of=len(others),
+        attempts=stored.delivery.attempts if stored.delivery else 0,
+        failure=stored.delivery.failure
+        if stored.delivery and state is DeliveryState.FAILED
+        else None,
+    )
+
+
 def audience_of(
     members: Members, own_id: ParticipantId, certain: set[ParticipantId], *, sent_ms: UnixMs
 ) -> list[ParticipantId]:
@@ -98,9 +125,13 @@ def audience_of(
     ]
 
 
-def page_view(page: StoredPage, members: Members, own_id: ParticipantId) -> Page:
+def page_view(
+    page: StoredPage, members: Members, own_id: ParticipantId, *, is_pair: bool = False
+) -> Page:
     return Page(
-        messages=tuple(message_view(stored, members, own_id) for stored in page.messages),
+        messages=tuple(
+            message_view(stored, members, own_id, is_pair=is_pair) for stored in page.messages
+        ),
         has_older=page.has_older,
         has_newer=page.has_newer,
         older_count=page.older_count,
@@ -122,27 +153,51 @@ def member_views(members: Sequence[MemberRecord], own_id: ParticipantId) -> tupl
     )
 
 
-def conversation_view(
-    group: GroupRecord,
+def shown_name(record: ConversationRecord) -> str:
+    """What the user calls the conversation."""
+    if isinstance(record, ContactRecord):
+        return record.local_name or record.name
+    return record.name
+
+
+def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
+    record: ConversationRecord,
     summary: ConversationSummary,
     *,
     people: tuple[MemberView, ...],
+    contact: ContactView | None,
     last_message: MessageView | None,
     missing: int,
 ) -> ConversationView:
     return ConversationView(
-        conversation_id=group.conversation_id,
-        name=group.name,
+        conversation_id=record.conversation_id,
+        name=shown_name(record),
         members=people,
         unread=summary.unread,
         first_unread=summary.first_unread,
-        muted=group.muted,
+        muted=record.muted,
         last_message=last_message,
         missing=missing,
         waiting_to_send=summary.waiting_to_send,
         failed=summary.failed,
-        created_ms=group.created_ms,
-        draft=group.draft,
+        created_ms=record.created_ms,
+        draft=record.draft,
+        contact=contact,
+    )
+
+
+def contact_view(record: ContactRecord, *, own_public_key: bytes, now_ms: UnixMs) -> ContactView:
+    seen_ms = record.last_seen_ms
+    return ContactView(
+        participant_id=record.participant_id,
+        name=record.name,
+        local_name=record.local_name,
+        state=record.state,
+        fingerprint=fingerprint_of(record.public_key),
+        safety_number=safety_number(own_public_key, record.public_key),
+        picture=record.picture,
+        last_seen_ms=seen_ms,
+        is_online=seen_ms is not None and now_ms - seen_ms < ONLINE_FOR_MS,
     )
 
 
@@ -163,4 +218,23 @@ def holder_views(
         )
         for who, member in members.items()
         if who != own_id and member.left_ms is None
+    )
+
+
+def pair_holder_views(
+    message: StoredMessage | None, members: Members, own_id: ParticipantId
+) -> tuple[HolderView, ...]:
+    """One line: whether the other said that they have it."""
+    delivery = message.delivery if message else None
+    held = delivery is not None and delivery.state is DeliveryState.HELD
+    return tuple(
+        HolderView(
+            participant_id=who,
+            name=member.name,
+            certain=held,
+            source=ACKNOWLEDGED if held else None,
+            since_ms=None,
+        )
+        for who, member in members.items()
+        if who != own_id
     )

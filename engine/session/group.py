@@ -19,7 +19,7 @@ from engine.codec.join import decode_join, verify_join
 from engine.codec.message_id import message_id_in
 from engine.core.content import NONCE_BYTES, Body, Content, Join, Leave, Typing
 from engine.core.counters import Counters
-from engine.core.errors import RemoteProtocolError
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.invite import group_id_of
 from engine.core.membership.members import Membership
 from engine.core.ports import (
@@ -70,9 +70,11 @@ from engine.session.narration import Narrator
 from engine.session.parking import Parking
 from engine.session.types import (
     HeldAside,
+    Loaded,
     LoadForRepair,
     MembersNoted,
     Publish,
+    RawLoaded,
     SessionSend,
     SessionTransition,
     TypingNoted,
@@ -226,13 +228,14 @@ class GroupSession:
         return batch.finish()
 
     def accepted(
-        self, message_id: MessageId, *, peers: int, waku_hash: WakuHash, now_ms: UnixMs
+        self, message_ids: Sequence[MessageId], *, peers: int, waku_hash: WakuHash, now_ms: UnixMs
     ) -> SessionTransition:
-        """Note that ``peers`` relays took a copy of our message."""
-        return self._handle(
-            CopyAccepted(message_id=message_id, peers=peers, retrieval_hint=waku_hash),
-            now_ms=now_ms,
-        )
+        """Note that ``peers`` relays took a copy of our messages."""
+        batch = Batch()
+        for message_id in message_ids:
+            copy = CopyAccepted(message_id=message_id, peers=peers, retrieval_hint=waku_hash)
+            self._translate(self._channel.handle(copy, now_ms=now_ms), batch, now_ms=now_ms)
+        return batch.finish()
 
     def connectivity(self, *, online: bool, now_ms: UnixMs) -> SessionTransition:
         return self._handle(ConnectivityChanged(online=online), now_ms=now_ms)
@@ -248,6 +251,12 @@ class GroupSession:
         self._narrator.note_clock(self._channel.clock_offset_ms(now_ms), batch)
         return batch.finish()
 
+    def loaded(self, loaded: Loaded, *, now_ms: UnixMs) -> SessionTransition:
+        """Answer whoever asked for what was read."""
+        if not isinstance(loaded, RawLoaded):
+            raise LocalProtocolError("a group asks for no such thing")
+        return SessionTransition(sends=(self.repair(loaded.raw, now_ms=now_ms),))
+
     def repair(self, raw: bytes, *, now_ms: UnixMs) -> Publish:
         """Wrap somebody's signed part, as we hold it, in our own signature."""
         signed, author = self._wire.wrap_repair(raw, now_ms=now_ms)
@@ -261,6 +270,10 @@ class GroupSession:
     @property
     def content_topic(self) -> ContentTopic:
         return self._wire.content_topic
+
+    @property
+    def record(self) -> GroupRecord:
+        return self._group
 
     # --- what can be asked --------------------------------------------------------------------
 

@@ -5,9 +5,11 @@ transaction, then performs ``sends``, then turns ``notes`` into events by readin
 name.  Notes carry ids, not rows, so that what is shown is always what is on disk.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from engine.core.mvds.types import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
 from engine.core.ports import MessageRecord, StoreWrite
 from engine.core.sds.types import SendPurpose
 from engine.core.types import MessageId, ParticipantId, UnixMs
@@ -16,21 +18,57 @@ from engine.core.waku import WakuMessage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publish:
-    """Hand this to the network.  ``message_id`` is set when an own message's receipt matters."""
+    """Hand this to the network.  ``message_ids`` are the own messages whose receipt matters."""
 
     message: WakuMessage
     purpose: SendPurpose
-    message_id: MessageId | None = None
+    message_ids: tuple[MessageId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadForRepair:
-    """Read this message's raw bytes and give them to ``repair``: somebody asked for it."""
+    """Read this message's raw bytes: somebody asked for it."""
 
     message_id: MessageId
 
 
-SessionSend: TypeAlias = Publish | LoadForRepair
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadBodies:
+    """Read what this payload has to carry and is not in memory any more."""
+
+    payload: SendPayload
+    message_ids: tuple[MvdsId, ...]
+
+
+Load: TypeAlias = LoadForRepair | LoadBodies | LoadRecords
+"""To be read from the store (``engine.session.loading``) and given to ``Session.loaded``."""
+
+SessionSend: TypeAlias = Publish | Load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawLoaded:
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodiesLoaded:
+    """What is not among ``bodies`` is needed by nobody any more."""
+
+    payload: SendPayload
+    bodies: Mapping[MvdsId, MvdsMessage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsRead:
+    """``loaded_before`` means nothing if no epoch was asked for."""
+
+    load: LoadRecords
+    records: tuple[Record, ...]
+    loaded_before: Epoch | None
+
+
+Loaded: TypeAlias = RawLoaded | BodiesLoaded | RecordsRead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +86,22 @@ class RowChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapNoted:
-    """Ask ``GroupSession.gap`` for what is missing now."""
+    """Ask ``Session.gap`` for what is missing now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembersNoted:
-    """Somebody joined or left, or a name changed."""
+    """Somebody joined or left, a name changed; or what is known of the other side of a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypingNoted:
-    """Ask ``GroupSession.typing_now`` who is typing."""
+    """Ask ``Session.typing_now`` who is typing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldAsideNoted:
-    """Ask ``GroupSession.held_aside`` what is held aside now, and whose clock is wrong."""
+    """Ask ``Session.held_aside`` what is held aside now, and whose clock is wrong."""
 
 
 Note: TypeAlias = RowAdded | RowChanged | GapNoted | MembersNoted | TypingNoted | HeldAsideNoted

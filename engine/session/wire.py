@@ -113,7 +113,7 @@ class GroupWire:
                 ephemeral=True if purpose is SendPurpose.EPHEMERAL else None,
             ),
             purpose=purpose,
-            message_id=message_id,
+            message_ids=() if message_id is None else (message_id,),
         )
 
     def knock(self, waku: WakuMessage) -> None:

@@ -171,7 +171,7 @@ class SessionParticipant:
         outgoing = []
         for send in transition.sends:
             publish = self._loaded(send) if isinstance(send, LoadForRepair) else send
-            if publish is not None:
+            if isinstance(publish, Publish):
                 outgoing.append(self._outgoing(publish))
         return outgoing
 
@@ -183,14 +183,14 @@ class SessionParticipant:
 
     def _outgoing(self, publish: Publish) -> Outgoing:
         self.sends[publish.purpose] = self.sends.get(publish.purpose, 0) + 1
-        message_id, waku_hash = publish.message_id, message_hash(_TOPIC, publish.message)
+        message_ids, waku_hash = publish.message_ids, message_hash(_TOPIC, publish.message)
 
         def accepted(peers: int, now_ms: UnixMs) -> list[Outgoing]:
             self._now_ms = now_ms
-            if message_id is None:
+            if not message_ids:
                 return []
             return self._perform(
-                self.session.accepted(message_id, peers=peers, waku_hash=waku_hash, now_ms=now_ms)
+                self.session.accepted(message_ids, peers=peers, waku_hash=waku_hash, now_ms=now_ms)
             )
 
         return Outgoing(

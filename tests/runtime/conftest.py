@@ -10,8 +10,9 @@ from random import SystemRandom
 import pytest
 
 from engine.core.errors import StorageError
-from engine.core.ports import StoreWrite
-from engine.core.types import UnixMs
+from engine.core.ports import GroupRecord, StoreWrite
+from engine.core.types import ContentTopic, ConversationId, UnixMs
+from engine.crypto.sealed import content_topic_of
 from engine.events import EngineEvent
 from engine.network.memory import MemoryNetwork
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -72,6 +73,14 @@ class Person:
         if self.engine.identity() is None:
             await self.engine.create_identity(self.name)
         return self
+
+    def group(self, conversation_id: ConversationId) -> GroupRecord:
+        record = self.engine._conversations.group(conversation_id).record
+        assert isinstance(record, GroupRecord)
+        return record
+
+    def topic(self, conversation_id: ConversationId) -> ContentTopic:
+        return content_topic_of(self.group(conversation_id).epoch_key)
 
     async def until(self, wanted: Callable[[EngineEvent], bool]) -> EngineEvent:
         """The first event, told already or still to come, that is wanted."""

@@ -95,11 +95,11 @@ def test_a_flood_of_junk_leaves_the_loop_turning_and_wishes_are_not_behind_it(
     async def scenario(alice: Clocked, bob: Clocked) -> None:
         group = await alice.engine.create_group("Tide")
         await bob.engine.join_group(await alice.engine.make_invite_link(group))
-        runner = alice.engine._runner(group)
-        topic = alice.engine._groups.content_topic(runner.group)
+        runner = alice.engine._conversations.group(group)
+        topic = alice.topic(group)
         loop = asyncio.get_running_loop()
         assert isinstance(loop, QtLikeLoop)
-        record = runner.group
+        record = alice.group(group)
         sealed = SealedGroup(
             group_id=group_id_of(group), epoch_id=record.epoch_id, epoch_key=record.epoch_key
         )
@@ -127,7 +127,7 @@ def test_what_is_due_is_done_although_the_inbox_is_never_empty(tmp_path: Path) -
     async def scenario(alice: Clocked, bob: Clocked) -> None:
         group = await alice.engine.create_group("Tide")
         await bob.engine.join_group(await alice.engine.make_invite_link(group))
-        runner = bob.engine._runner(group)
+        runner = bob.engine._conversations.group(group)
         over = asyncio.Event()
 
         async def keep_busy() -> None:
@@ -152,8 +152,8 @@ def test_junk_of_strangers_does_not_crowd_out_what_members_say(tmp_path: Path) -
         await bob.engine.join_group(await alice.engine.make_invite_link(group))
         await alice.engine.send_text(group, "before")
         await bob.until(shows("before"))
-        runner = bob.engine._runner(group)
-        topic = bob.engine._groups.content_topic(runner.group)
+        runner = bob.engine._conversations.group(group)
+        topic = bob.topic(group)
         for _ in range(5_000):
             junk = WakuMessage(payload=os.urandom(300), content_topic=topic, timestamp_ns=1)
             runner.on_message(junk, WakuHash(bytes(32)))
@@ -169,8 +169,8 @@ def test_a_connection_that_comes_back_during_a_flood_is_noticed(tmp_path: Path) 
     async def scenario(alice: Clocked, bob: Clocked) -> None:
         group = await alice.engine.create_group("Tide")
         await bob.engine.join_group(await alice.engine.make_invite_link(group))
-        runner = alice.engine._runner(group)
-        topic = alice.engine._groups.content_topic(runner.group)
+        runner = alice.engine._conversations.group(group)
+        topic = alice.topic(group)
         alice.transport.set_online(False)
         await alice.engine.send_text(group, "written offline")
         for _ in range(2_500):

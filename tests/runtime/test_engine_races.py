@@ -139,7 +139,7 @@ def test_a_command_in_the_same_slice_as_a_bug_is_answered_and_life_goes_on(play:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
         group = await alice.engine.create_group("Tide")
-        runner = alice.engine._runner(group)
+        runner = alice.engine._conversations.group(group)
 
         def broken(_session: GroupSession, _now_ms: UnixMs) -> SessionTransition:
             raise ZeroDivisionError

@@ -1,0 +1,142 @@
+"""The conversations that are up: a supervised runner for each group and each pair.
+
+It brings them up, finds them, tells them what concerns all, and takes them down; who waits for
+something then is told why it will not come.  What a conversation is about is not known here.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, TypeAlias
+
+from engine.core.counters import Counters
+from engine.core.errors import ChatError, LocalProtocolError, StorageError
+from engine.core.types import ContentTopic, ConversationId, UnixMs
+from engine.events import ConversationView, EngineEvent
+from engine.network.transport import Transport
+from engine.runtime.conversation_runner import ConversationRunner
+from engine.runtime.inbox import S
+from engine.runtime.supervisor import keep_running
+from engine.session.group import GroupSession
+from engine.session.pair import PairSession
+
+NO_CONVERSATION = "no such conversation"
+CLOSING = "The profile is being closed; what was asked last may not have been saved."
+
+GroupRunner: TypeAlias = ConversationRunner[GroupSession]
+PairRunner: TypeAlias = ConversationRunner[PairSession]
+
+
+@dataclass(slots=True)
+class _Running(Generic[S]):
+    """One conversation that is up."""
+
+    runner: ConversationRunner[S]
+    task: asyncio.Task[None]
+    unsubscribe: Callable[[], None]
+
+
+class Conversations:
+    def __init__(self, *, publish: Callable[[EngineEvent], None], counters: Counters) -> None:
+        self._publish = publish
+        self._counters = counters
+        self._groups: dict[ConversationId, _Running[GroupSession]] = {}
+        self._pairs: dict[ConversationId, _Running[PairSession]] = {}
+        self._stopped = False
+        self.turn = asyncio.Lock()
+        """Who becomes somebody, or comes into or out of a conversation, does so one at a time: the
+        checks hold until the work is done."""
+
+    # --- up and down --------------------------------------------------------------------------
+
+    def run_group(self, runner: GroupRunner, topic: ContentTopic, net: Transport) -> None:
+        self._groups[runner.conversation_id] = self._up(runner, topic, net)
+
+    def run_pair(self, runner: PairRunner, topic: ContentTopic, net: Transport) -> None:
+        self._pairs[runner.conversation_id] = self._up(runner, topic, net)
+
+    def _up(
+        self, runner: ConversationRunner[S], topic: ContentTopic, net: Transport
+    ) -> _Running[S]:
+        if self._stopped:
+            raise StorageError(CLOSING)
+        keep = partial(keep_running, "conversation", runner.load, runner.run)
+        task = asyncio.create_task(keep(publish=self._publish, counters=self._counters))
+        unsubscribe = net.subscribe(topic, runner.on_message)
+        return _Running(runner=runner, task=task, unsubscribe=unsubscribe)
+
+    async def end(self, conversation_id: ConversationId) -> None:
+        """Take one down; returns once nothing of it runs."""
+        one = self._groups.pop(conversation_id, None) or self._pairs.pop(conversation_id, None)
+        if one is not None:
+            self._close(one, LocalProtocolError(NO_CONVERSATION))
+            await asyncio.gather(one.task, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """Take all down, for good."""
+        self._stopped = True
+        running = list(self._all())
+        self._groups.clear()
+        self._pairs.clear()
+        for one in running:
+            self._close(one, StorageError(CLOSING))
+        await asyncio.gather(*(one.task for one in running), return_exceptions=True)
+
+    def _close(
+        self, one: _Running[GroupSession] | _Running[PairSession], reason: ChatError
+    ) -> None:
+        one.unsubscribe()
+        one.task.cancel()
+        one.runner.close(reason)
+
+    # --- finding ------------------------------------------------------------------------------
+
+    def __contains__(self, conversation_id: ConversationId) -> bool:
+        return conversation_id in self._groups or conversation_id in self._pairs
+
+    def runner(self, conversation_id: ConversationId) -> GroupRunner | PairRunner:
+        """Raises LocalProtocolError."""
+        one = self._groups.get(conversation_id) or self._pairs.get(conversation_id)
+        if one is None:
+            raise LocalProtocolError(NO_CONVERSATION)
+        return one.runner
+
+    def group(self, conversation_id: ConversationId) -> GroupRunner:
+        """Raises LocalProtocolError, also for a pair."""
+        if conversation_id not in self._groups:
+            raise LocalProtocolError(NO_CONVERSATION)
+        return self._groups[conversation_id].runner
+
+    def pair(self, conversation_id: ConversationId) -> PairRunner:
+        """Raises LocalProtocolError, also for a group."""
+        if conversation_id not in self._pairs:
+            raise LocalProtocolError(NO_CONVERSATION)
+        return self._pairs[conversation_id].runner
+
+    def pairs(self) -> Sequence[PairRunner]:
+        return tuple(one.runner for one in self._pairs.values())
+
+    def _all(self) -> Iterator[_Running[GroupSession] | _Running[PairSession]]:
+        yield from tuple(self._groups.values())
+        yield from tuple(self._pairs.values())
+
+    # --- all of them --------------------------------------------------------------------------
+
+    def connectivity_changed(self, *, online: bool) -> None:
+        for one in self._all():
+            one.runner.connectivity_changed(online=online)
+
+    async def views(self) -> Sequence[ConversationView]:
+        """Most recent activity first."""
+        views = []
+        for one in self._all():
+            await one.runner.ready()
+            view = one.runner.view()
+            if view is not None:
+                views.append(view)
+        return sorted(views, key=_last_activity_ms, reverse=True)
+
+
+def _last_activity_ms(view: ConversationView) -> UnixMs:
+    return view.last_message.sent_ms if view.last_message else view.created_ms

@@ -1,0 +1,104 @@
+"""The commands about groups of ``engine.api``: they begin here, are joined, and are left.
+
+What a group is, and who is in it, is its session's business.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from engine.api import InvitePreview
+from engine.codec.invite import parse_invite
+from engine.core.content import Body, Leave
+from engine.core.errors import LocalProtocolError
+from engine.core.ports import GroupRecord, RemoveGroup, StoreWrite
+from engine.core.types import ConversationId, UnixMs
+from engine.crypto.identity import fingerprint_of
+from engine.events import ConversationAdded, ConversationRemoved
+from engine.runtime.conversation_runner import ConversationRunner, Surroundings
+from engine.runtime.conversations import Conversations, GroupRunner
+from engine.session.group import GroupSession
+from engine.session.groups import GroupBook
+from engine.session.session import ConversationRecord
+from engine.session.types import SessionTransition
+
+LEAVE_FLUSH_MS = 1_500
+
+
+def _group(record: ConversationRecord) -> GroupRecord:
+    if not isinstance(record, GroupRecord):
+        raise LocalProtocolError("not a group")
+    return record
+
+
+def _say(body: Body, session: GroupSession, now_ms: UnixMs) -> SessionTransition:
+    return session.say(body, now_ms=now_ms)
+
+
+class Groups:
+    def __init__(self, book: GroupBook, conversations: Conversations, around: Surroundings) -> None:
+        self.book = book
+        self._conversations = conversations
+        self._around = around
+
+    def bring_up(self, group: GroupRecord) -> GroupRunner:
+        runner: GroupRunner = ConversationRunner(group, load=self._load, around=self._around)
+        topic = self.book.content_topic(group)
+        self._conversations.run_group(runner, topic, self._around.transport)
+        return runner
+
+    def _load(self, record: ConversationRecord) -> GroupSession:
+        return self.book.load(_group(record))
+
+    async def create(self, name: str) -> ConversationId:
+        async with self._conversations.turn:
+            group, writes, opening = self.book.new_group(name)
+            await self._begin(group, writes, opening)
+        return group.conversation_id
+
+    def invite_link(self, conversation_id: ConversationId) -> str:
+        group = _group(self._conversations.group(conversation_id).record)
+        return self.book.invite_link(group, self._around.transport.addresses())
+
+    def preview(self, link: str) -> InvitePreview:
+        invite = parse_invite(link)
+        return InvitePreview(
+            conversation_id=invite.conversation_id,
+            group_name=invite.group_name,
+            inviter_name=invite.inviter_name,
+            admin_fingerprint=fingerprint_of(invite.admin_public_key),
+            node_addresses=invite.node_addresses,
+            already_joined=invite.conversation_id in self._conversations,
+        )
+
+    async def join(self, link: str) -> ConversationId:
+        invite = parse_invite(link)
+        async with self._conversations.turn:
+            if invite.conversation_id not in self._conversations:
+                group, writes, opening = self.book.joined_group(invite)
+                self._around.transport.add_peers(invite.node_addresses)
+                await self._begin(group, writes, opening)
+        return invite.conversation_id
+
+    async def _begin(
+        self, group: GroupRecord, writes: Sequence[StoreWrite], opening: Sequence[Body]
+    ) -> None:
+        """Bring a new group up and say its first words."""
+        await self._around.storage.run(self._around.store.apply, writes)
+        runner = self.bring_up(group)
+        await runner.ready()
+        for body in opening:
+            await runner.do(partial(_say, body))
+        view = runner.view()
+        if view is not None:
+            self._around.publish(ConversationAdded(conversation=view))
+
+    async def leave(self, conversation_id: ConversationId) -> None:
+        """Tell the others if they can be reached, and forget the group."""
+        async with self._conversations.turn:
+            runner = self._conversations.group(conversation_id)
+            await runner.do(partial(_say, Leave()))
+            await runner.flush(timeout_ms=LEAVE_FLUSH_MS)
+            await self._conversations.end(conversation_id)
+            remove = RemoveGroup(conversation_id=conversation_id)
+            await self._around.storage.run(self._around.store.apply, [remove])
+        self._around.publish(ConversationRemoved(conversation_id=conversation_id))

@@ -1,0 +1,75 @@
+"""Reads of a conversation's timeline, as the window asks for them."""
+
+from collections.abc import Sequence
+
+from engine.api import HolderView, Page
+from engine.core.ports import ProfileStore, StoredPage
+from engine.core.types import ConversationId, MessageId, ParticipantId, Position
+from engine.persistence.storage_thread import StorageThread
+from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
+from engine.runtime.views import holder_views, page_view, pair_holder_views
+
+BEFORE_ALL = Position(lamport_timestamp=-1, message_id=MessageId(""))
+
+
+class Pages:
+    def __init__(
+        self,
+        store: ProfileStore,
+        storage: StorageThread,
+        conversations: Conversations,
+        *,
+        own_id: ParticipantId,
+    ) -> None:
+        self._store = store
+        self._storage = storage
+        self._conversations = conversations
+        self._own_id = own_id
+
+    async def latest(self, conversation_id: ConversationId, *, limit: int) -> Page:
+        runner = self._conversations.runner(conversation_id)
+        page = await self._storage.run(self._store.latest_page, conversation_id, limit=limit)
+        return self._view(page, runner)
+
+    async def before(
+        self, conversation_id: ConversationId, position: Position, *, limit: int
+    ) -> Page:
+        runner, store = self._conversations.runner(conversation_id), self._store
+        page = await self._storage.run(store.page_before, conversation_id, position, limit=limit)
+        return self._view(page, runner)
+
+    async def after(
+        self, conversation_id: ConversationId, position: Position, *, limit: int
+    ) -> Page:
+        runner, store = self._conversations.runner(conversation_id), self._store
+        page = await self._storage.run(store.page_after, conversation_id, position, limit=limit)
+        return self._view(page, runner)
+
+    async def around(
+        self, conversation_id: ConversationId, position: Position, *, limit: int
+    ) -> Page:
+        older = await self.before(conversation_id, position, limit=max(limit // 2, 1))
+        after = older.messages[-1].position if older.messages else BEFORE_ALL
+        newer = await self.after(conversation_id, after, limit=limit - limit // 2)
+        both = older.messages + newer.messages
+        beyond = max(len(both) - limit, 0)  # With a limit of 1 the older one has no room.
+        return Page(
+            messages=both[beyond:],
+            has_older=older.older_count + beyond > 0,
+            has_newer=newer.has_newer,
+            older_count=older.older_count + beyond,
+            total=newer.total,
+        )
+
+    async def holders(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[HolderView]:
+        runner, store = self._conversations.runner(conversation_id), self._store
+        if runner.is_pair:
+            message = await self._storage.run(store.message, conversation_id, message_id)
+            return pair_holder_views(message, runner.members, self._own_id)
+        entries = await self._storage.run(store.holders, conversation_id, message_id)
+        return holder_views(entries, runner.members, self._own_id)
+
+    def _view(self, page: StoredPage, runner: GroupRunner | PairRunner) -> Page:
+        return page_view(page, runner.members, self._own_id, is_pair=runner.is_pair)

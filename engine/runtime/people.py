@@ -1,0 +1,214 @@
+"""Contacts: who is asked, who asks, and what is done about them.
+
+The commands about people of ``engine.api``, and the requests of strangers that come to our inbox.
+How far two people have come is their session's business; conversations begin and end here.
+"""
+
+from engine.api import ContactPreview
+from engine.codec.contact_link import parse_contact_link
+from engine.core.contacts import ContactLink, ContactState
+from engine.core.content import ContactRequest
+from engine.core.errors import InviteError, LocalProtocolError
+from engine.core.ports import ContactRecord, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
+from engine.core.types import ConversationId, DeliveryState, MessageId, UnixMs, WakuHash
+from engine.core.waku import WakuMessage
+from engine.crypto.identity import fingerprint_of
+from engine.crypto.pair import OpenedPair
+from engine.events import ConversationAdded, ConversationRemoved
+from engine.runtime.conversation_runner import ConversationRunner, Surroundings
+from engine.runtime.conversations import Conversations, PairRunner
+from engine.session.pair import PairSession
+from engine.session.people import ContactBook
+from engine.session.session import ConversationRecord
+from engine.session.types import SessionTransition
+
+MAX_OPEN_REQUESTS = 50
+UNTOLD_KEY = "profile.untold"
+"""Set while some contacts may not have been told our newest name and picture."""
+
+
+class People:
+    def __init__(
+        self, book: ContactBook, conversations: Conversations, around: Surroundings
+    ) -> None:
+        self._book = book
+        self._conversations = conversations
+        self._around = around
+
+    @property
+    def book(self) -> ContactBook:
+        return self._book
+
+    def bring_up(self, contact: ContactRecord) -> PairRunner:
+        runner: PairRunner = ConversationRunner(contact, load=self._load, around=self._around)
+        topic = self._book.content_topic(contact)
+        self._conversations.run_pair(runner, topic, self._around.transport)
+        return runner
+
+    def _load(self, record: ConversationRecord) -> PairSession:
+        if not isinstance(record, ContactRecord):
+            raise LocalProtocolError("not a contact")
+        return self._book.load(record)
+
+    # --- links --------------------------------------------------------------------------------
+
+    def make_link(self) -> str:
+        return self._book.contact_link(self._around.transport.addresses())
+
+    def preview(self, link: str) -> ContactPreview:
+        said = self._parse(link)
+        conversation_id = self._book.conversation_id(said.public_key)
+        contact = self._contact(conversation_id)
+        return ContactPreview(
+            conversation_id=conversation_id,
+            name=said.name,
+            fingerprint=fingerprint_of(said.public_key),
+            node_addresses=said.node_addresses,
+            known=contact.state if contact else None,
+        )
+
+    def _parse(self, link: str) -> ContactLink:
+        said = parse_contact_link(link, now_ms=self._around.now_ms())
+        if said.public_key == self._book.identity.public_key:
+            raise InviteError(
+                "This is your own contact link. Send it to somebody, or paste the link of another."
+            )
+        return said
+
+    def _contact(self, conversation_id: ConversationId) -> ContactRecord | None:
+        if conversation_id not in self._conversations:
+            return None
+        record = self._conversations.pair(conversation_id).record
+        return record if isinstance(record, ContactRecord) else None
+
+    # --- wishes -------------------------------------------------------------------------------
+
+    async def add(self, link: str) -> ConversationId:
+        said = self._parse(link)
+        conversation_id = self._book.conversation_id(said.public_key)
+        async with self._conversations.turn:
+            known = self._contact(conversation_id)
+            if known is not None and known.state is ContactState.BLOCKED:
+                raise InviteError(
+                    f"You blocked {known.local_name or known.name}. Unblock them first."
+                )
+            self._around.transport.add_peers(said.node_addresses)
+            if known is None:
+                await self._begin(self._book.asked(said), said)
+            else:
+                await self._conversations.pair(conversation_id).do(_ask)
+        return conversation_id
+
+    async def _begin(self, contact: ContactRecord, link: ContactLink) -> None:
+        seen_ms = self._around.now_ms()
+        addresses = (
+            PutNodeAddress(multiaddr=address, seen_ms=seen_ms) for address in link.node_addresses
+        )
+        await self._apply(*self._book.beginning(contact), *addresses)
+        runner = self.bring_up(contact)
+        await runner.ready()
+        await runner.do(_ask)
+        self._tell_added(runner)
+
+    async def accept(self, conversation_id: ConversationId) -> None:
+        await self._conversations.pair(conversation_id).do(_accept)
+
+    async def decline(self, conversation_id: ConversationId) -> None:
+        await self._conversations.pair(conversation_id).do(_decline)
+
+    async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
+        await self._conversations.pair(conversation_id).do(
+            lambda session, now_ms: session.block(blocked=blocked, now_ms=now_ms)
+        )
+
+    async def rename(self, conversation_id: ConversationId, name: str) -> None:
+        await self._conversations.pair(conversation_id).do(
+            lambda session, now_ms: session.rename(name, now_ms=now_ms)
+        )
+
+    async def remove(self, conversation_id: ConversationId) -> None:
+        async with self._conversations.turn:
+            self._conversations.pair(conversation_id)
+            await self._conversations.end(conversation_id)
+            await self._apply(RemoveGroup(conversation_id=conversation_id))
+        self._around.publish(ConversationRemoved(conversation_id=conversation_id))
+
+    async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """Raises LocalProtocolError unless it was given up."""
+        message = await self._around.storage.run(
+            self._around.store.message, conversation_id, message_id
+        )
+        delivery = message.delivery if message else None
+        if delivery is None or delivery.state is not DeliveryState.FAILED:
+            raise LocalProtocolError("this message needs no resending")
+        await self._conversations.pair(conversation_id).do(
+            lambda session, now_ms: session.resend(message_id, now_ms=now_ms)
+        )
+
+    async def tell_profile(self) -> None:
+        """Tell all contacts our name and picture, also those whom a crash kept from hearing it."""
+        for runner in self._conversations.pairs():
+            await runner.ready()
+            await runner.do(_tell_profile)
+        await self._apply(SaveValue(key=UNTOLD_KEY, value=""))
+
+    # --- strangers ----------------------------------------------------------------------------
+
+    async def asked_by(
+        self, opened: OpenedPair, request: ContactRequest, message: WakuMessage, waku_hash: WakuHash
+    ) -> None:
+        """Somebody whom we do not know asks to talk."""
+        async with self._conversations.turn:
+            contact = self._book.asking(opened, request)
+            if contact.conversation_id in self._conversations:
+                self._conversations.pair(contact.conversation_id).on_message(message, waku_hash)
+                return
+            if self._open_requests() >= MAX_OPEN_REQUESTS:
+                self._around.counters.add("inbox.too_many_requests")
+                return
+            await self._apply(*self._book.beginning(contact))
+            runner = self.bring_up(contact)
+            await runner.ready()
+            await runner.do(
+                lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms)
+            )
+            self._tell_added(runner)
+
+    def known(self, public_key: bytes) -> PairRunner | None:
+        conversation_id = self._book.conversation_id(public_key)
+        if conversation_id not in self._conversations:
+            return None
+        return self._conversations.pair(conversation_id)
+
+    def _open_requests(self) -> int:
+        records = (runner.record for runner in self._conversations.pairs())
+        return sum(
+            isinstance(record, ContactRecord) and record.state is ContactState.ASKING
+            for record in records
+        )
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _tell_added(self, runner: PairRunner) -> None:
+        view = runner.view()
+        if view is not None:
+            self._around.publish(ConversationAdded(conversation=view))
+
+    async def _apply(self, *writes: StoreWrite) -> None:
+        await self._around.storage.run(self._around.store.apply, writes)
+
+
+def _ask(session: PairSession, now_ms: UnixMs) -> SessionTransition:
+    return session.ask(now_ms=now_ms)
+
+
+def _accept(session: PairSession, now_ms: UnixMs) -> SessionTransition:
+    return session.accept(now_ms=now_ms)
+
+
+def _decline(session: PairSession, now_ms: UnixMs) -> SessionTransition:
+    return session.decline(now_ms=now_ms)
+
+
+def _tell_profile(session: PairSession, now_ms: UnixMs) -> SessionTransition:
+    return session.tell_profile(now_ms=now_ms)

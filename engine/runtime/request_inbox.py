@@ -1,0 +1,91 @@
+"""Our inbox, where anybody who has our contact link can ask to talk.
+
+Its topic is known to all who know our key, so all that comes is suspect: bounded in number, opened
+at a bounded rate, one after the other between the window's turns.  What is for a conversation that
+exists is handed to it; of a stranger only one thing is taken, a request.  What this drops comes
+again: nothing here acknowledges anything.
+"""
+
+import asyncio
+import logging
+from collections import deque
+
+from engine.codec.content import decode_pair_content
+from engine.codec.mvds import decode_payload
+from engine.core.content import ContactRequest
+from engine.core.counters import Counters
+from engine.core.errors import ChatError, RemoteProtocolError
+from engine.core.types import WakuHash
+from engine.core.waku import WakuMessage
+from engine.crypto.identity import Identity
+from engine.crypto.pair import MvdsPart, OpenedPair, open_from_anybody, pair_group_id
+from engine.crypto.sealed import MAX_ENVELOPE_BYTES
+from engine.runtime.people import People
+
+MAX_WAITING = 100
+MAX_OPENED_PER_SECOND = 50
+"""About half a millisecond each."""
+
+logger = logging.getLogger(__name__)
+
+
+class RequestInbox:
+    def __init__(self, people: People, identity: Identity, counters: Counters) -> None:
+        self._people = people
+        self._identity = identity
+        self._counters = counters
+        self._waiting: deque[tuple[WakuMessage, WakuHash]] = deque()
+        self._wake = asyncio.Event()
+
+    def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        if len(message.payload) > MAX_ENVELOPE_BYTES:
+            self._counters.add("inbox.oversized")
+            return
+        if len(self._waiting) >= MAX_WAITING:
+            self._counters.add("inbox.full")
+            return
+        self._waiting.append((message, waku_hash))
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting:
+                message, waku_hash = self._waiting.popleft()
+                try:
+                    await self._take(message, waku_hash)
+                except RemoteProtocolError as error:
+                    self._counters.add(f"inbox.{error.reason}")
+                except ChatError as error:
+                    # It is not acknowledged, so it comes again.
+                    self._counters.add("inbox.failed")
+                    logger.warning("a request failed", extra={"error": type(error).__name__})
+                except Exception:
+                    self._counters.add("inbox.crashed")
+                    logger.exception("a request was not handled")
+                await asyncio.sleep(1 / MAX_OPENED_PER_SECOND)
+
+    async def _take(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        """Raises RemoteProtocolError for what is no request."""
+        opened = open_from_anybody(self._identity, message.payload)
+        known = self._people.known(opened.sender_public_key)
+        if known is not None:
+            known.on_message(message, waku_hash)
+            return
+        request = self._request_in(opened)
+        await self._people.asked_by(opened, request, message, waku_hash)
+
+    def _request_in(self, opened: OpenedPair) -> ContactRequest:
+        if not isinstance(opened.body, MvdsPart):
+            raise RemoteProtocolError("stranger")
+        group_id = pair_group_id(self._identity.public_key, opened.sender_public_key)
+        payload, _ = decode_payload(opened.body.payload)
+        for message in payload.messages:
+            if message.group_id != group_id:
+                raise RemoteProtocolError("mvds_foreign_group")
+            body = decode_pair_content(message.body).body
+            if isinstance(body, ContactRequest):
+                return body
+        raise RemoteProtocolError("stranger")

@@ -1,0 +1,110 @@
+"""What a running profile does by itself: keep counters, remember addresses, tell the traffic."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+
+from engine.core.counters import Counters
+from engine.core.errors import ChatError
+from engine.core.ports import AddCounters, ProfileStore, PutNodeAddress
+from engine.core.types import UnixMs
+from engine.events import ConnectionChanged, ConnectionLevel, ConnectionView, EngineEvent
+from engine.network.transport import Transport, TransportStatus
+from engine.persistence.storage_thread import StorageThread
+
+COUNTERS_EVERY_MS = 60_000
+TRAFFIC_EVERY_MS = 2_000
+
+logger = logging.getLogger(__name__)
+
+
+def connection_view(status: TransportStatus) -> ConnectionView:
+    return ConnectionView(
+        level=ConnectionLevel(status.level.value),
+        peers=status.peers,
+        reason=status.reason,
+        bytes_in=status.bytes_in,
+        bytes_out=status.bytes_out,
+    )
+
+
+class Upkeep:
+    """Tasks that live as long as the profile is up."""
+
+    def __init__(
+        self,
+        *,
+        storage: StorageThread,
+        counters: Counters,
+        publish: Callable[[EngineEvent], None],
+        now_ms: Callable[[], UnixMs],
+    ) -> None:
+        self._storage = storage
+        self._counters = counters
+        self._publish = publish
+        self._now_ms = now_ms
+        self._persisted: Mapping[str, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, store: ProfileStore, transport: Transport) -> None:
+        self.own(self._keep_counters(store, transport))
+        self.own(self._tell_traffic(transport))
+
+    def own(self, coroutine: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- addresses ----------------------------------------------------------------------------
+
+    def remember(self, store: ProfileStore, multiaddr: str) -> None:
+        write = PutNodeAddress(multiaddr=multiaddr, seen_ms=self._now_ms())
+        self.own(self._remember(store, write))
+
+    async def _remember(self, store: ProfileStore, write: PutNodeAddress) -> None:
+        try:
+            await self._storage.run(store.apply, [write])
+        except ChatError as error:
+            self._counters.add("engine.address_not_saved")
+            logger.warning("an address was not saved", extra={"error": type(error).__name__})
+
+    # --- counters -----------------------------------------------------------------------------
+
+    def all_counters(self, transport: Transport | None) -> Mapping[str, int]:
+        merged = dict(self._counters.snapshot())
+        if transport is not None:
+            merged.update(transport.counters())
+        return merged
+
+    async def save_counters(self, store: ProfileStore, transport: Transport | None) -> None:
+        now = dict(self.all_counters(transport))
+        amounts = {k: v - self._persisted.get(k, 0) for k, v in now.items()}
+        amounts = {k: v for k, v in amounts.items() if v > 0}
+        if amounts:
+            await self._storage.run(store.apply, [AddCounters(amounts=amounts)])
+        self._persisted = now
+
+    async def _keep_counters(self, store: ProfileStore, transport: Transport) -> None:
+        while True:
+            await asyncio.sleep(COUNTERS_EVERY_MS / 1000)
+            try:
+                await self.save_counters(store, transport)
+            except ChatError as error:
+                logger.warning("counters were not saved", extra={"error": type(error).__name__})
+
+    # --- traffic ------------------------------------------------------------------------------
+
+    async def _tell_traffic(self, transport: Transport) -> None:
+        """Status changes are told at once; bytes alone only now and then."""
+        told = (0, 0)
+        while True:
+            await asyncio.sleep(TRAFFIC_EVERY_MS / 1000)
+            view = connection_view(transport.status())
+            if (view.bytes_in, view.bytes_out) != told:
+                told = (view.bytes_in, view.bytes_out)
+                self._publish(ConnectionChanged(connection=view))

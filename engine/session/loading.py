@@ -1,0 +1,57 @@
+"""Reads for a session what it asked for: the one place where a ``Load`` meets the store.
+
+Runs wherever the store may be used (the storage thread in life) and touches no session, so that
+what comes back can be given to the session in turn with everything else.
+"""
+
+from typing import assert_never
+
+from engine.core.mvds.types import LoadRecords, MvdsId, MvdsMessage, Record
+from engine.core.ports import ProfileStore
+from engine.core.types import ConversationId
+from engine.session.types import (
+    BodiesLoaded,
+    Load,
+    LoadBodies,
+    Loaded,
+    LoadForRepair,
+    RawLoaded,
+    RecordsRead,
+)
+
+
+def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Loaded | None:
+    """None if there is nothing to give back.  Raises StorageError."""
+    match load:
+        case LoadForRepair():
+            raw = store.raw(conversation_id, load.message_id)
+            return RawLoaded(raw=raw) if raw else None
+        case LoadBodies():
+            return BodiesLoaded(
+                payload=load.payload, bodies=_bodies(store, conversation_id, load.message_ids)
+            )
+        case LoadRecords():
+            return _records(store, conversation_id, load)
+        case _:
+            assert_never(load)
+
+
+def _bodies(
+    store: ProfileStore, conversation_id: ConversationId, ids: tuple[MvdsId, ...]
+) -> dict[MvdsId, MvdsMessage]:
+    found = ((id_, store.mvds_message(conversation_id, id_)) for id_ in ids)
+    return {id_: message for id_, message in found if message is not None}
+
+
+def _records(
+    store: ProfileStore, conversation_id: ConversationId, load: LoadRecords
+) -> RecordsRead:
+    by_id = (store.mvds_record(conversation_id, peer_id, id_) for peer_id, id_ in load.ids)
+    records: list[Record] = [record for record in by_id if record is not None]
+    loaded_before = None
+    if load.from_epoch is not None:
+        next_ones, loaded_before = store.mvds_records(
+            conversation_id, load.from_epoch, limit=load.limit
+        )
+        records += next_ones
+    return RecordsRead(load=load, records=tuple(records), loaded_before=loaded_before)

@@ -1,0 +1,263 @@
+"""The messages of one pair, both ways: MVDS node, order and bytes, and what becomes of own ones.
+
+What is said becomes content with author, sequence and clock, then an MVDS message.  What the node
+delivers in no order comes out in the order of its author.  It refuses to know what the two people
+are to each other, and so what may be said: that is the session's business.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.codec.content import decode_pair_content, encode_content
+from engine.codec.mvds import decode_payload
+from engine.codec.mvds_id import mvds_id_of
+from engine.core.content import NONCE_BYTES, Body, Content, EphemeralContent
+from engine.core.counters import Counters
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.mvds.config import MvdsConfig
+from engine.core.mvds.node import MvdsNode
+from engine.core.mvds.types import (
+    Acknowledged,
+    AppendMessage,
+    ConnectivityChanged,
+    DeadlineReached,
+    GivenUp,
+    Input,
+    LoadRecords,
+    MvdsDelivered,
+    MvdsMessage,
+    MvdsState,
+    MvdsTransition,
+    PayloadReceived,
+    PeerSeen,
+    RecordsLoaded,
+    ResendRequested,
+)
+from engine.core.ports import (
+    ApplyMvds,
+    ContactRecord,
+    OwnSequence,
+    PairState,
+    SaveOwnSequence,
+    WaitingContent,
+)
+from engine.core.types import AuthorSequence, MessageId, Position, UnixMs
+from engine.crypto.identity import Identity
+from engine.session.batch import Batch
+from engine.session.chance import Chance
+from engine.session.pair_ids import message_id_of, mvds_id_of_row
+from engine.session.pair_narration import PairNarrator
+from engine.session.pair_order import PairOrder, Placed, Shown
+from engine.session.pair_wire import PairWire
+from engine.session.types import BodiesLoaded, GapNoted, Loaded, RecordsRead
+
+MS_PER_SECOND = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelSeed:
+    """What the messages of a pair continue from."""
+
+    mvds: MvdsState
+    order: PairState
+    own_sequence: OwnSequence
+
+
+class PairChannel:
+    """What a call does is added to ``batch``; what has its place now is given back, in order."""
+
+    def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
+        self,
+        seed: ChannelSeed,
+        contact: ContactRecord,
+        identity: Identity,
+        *,
+        to_inbox: Callable[[], bool],
+        chance: Chance,
+        counters: Counters,
+        config: MvdsConfig,
+        online: bool,
+        now_ms: UnixMs,
+    ) -> None:
+        """``to_inbox``: whether the other has not answered yet, and is only to be found there."""
+        self._conversation_id = contact.conversation_id
+        self._own_id = identity.participant_id
+        self._peer_id = contact.participant_id
+        self._to_inbox = to_inbox
+        self._chance = chance
+        self._counters = counters
+        self._online = online
+        self._own_sequence = seed.own_sequence
+        self._loaded_before = seed.mvds.loaded_before
+        self.wire = PairWire(
+            identity,
+            peer_public_key=contact.public_key,
+            peer_encryption_key=contact.encryption_key,
+        )
+        self.narrator = PairNarrator(contact.conversation_id, peer_id=self._peer_id)
+        self.order = PairOrder(
+            contact.conversation_id,
+            seed.order,
+            decode=decode_pair_content,
+            online=online,
+            now_ms=now_ms,
+            counters=counters,
+        )
+        self.node = MvdsNode(
+            self._own_id,
+            config=config,
+            id_of=mvds_id_of,
+            groups={self.wire.group_id: frozenset([self._peer_id])},
+            random_unit=chance.random_unit,
+            state=seed.mvds,
+            online=online,
+            now_ms=now_ms,
+            counters=counters,
+        )
+
+    # --- ours ---------------------------------------------------------------------------------
+
+    @property
+    def said_nothing(self) -> bool:
+        return self._own_sequence.sequence == 0
+
+    def say(self, body: Body, batch: Batch, *, now_ms: UnixMs) -> MessageId:
+        author = AuthorSequence(
+            instance_id=self._own_sequence.instance_id, sequence=self._own_sequence.sequence + 1
+        )
+        content = Content(
+            author=author,
+            previous_id=self._own_sequence.previous_id or None,
+            nonce=self._chance.random_bytes(NONCE_BYTES),
+            sent_ms=now_ms,
+            body=body,
+            lamport_timestamp=self.order.stamp(batch.writes, now_ms=now_ms),
+        )
+        message = MvdsMessage(self.wire.group_id, now_ms // MS_PER_SECOND, encode_content(content))
+        append = AppendMessage(message=message, peer_ids=(self._peer_id,))
+        transition = self.node.handle(append, now_ms=now_ms)
+        message_id = message_id_of(mvds_id_of(message))
+        self._own_sequence = OwnSequence(
+            instance_id=author.instance_id, sequence=author.sequence, previous_id=message_id
+        )
+        batch.writes.append(
+            SaveOwnSequence(conversation_id=self._conversation_id, own_sequence=self._own_sequence)
+        )
+        position = Position(lamport_timestamp=content.lamport_timestamp, message_id=message_id)
+        self.narrator.said(content, position, self._own_id, batch)
+        self._translate(transition, batch, now_ms=now_ms)
+        return message_id
+
+    def say_unheld(self, content: EphemeralContent, batch: Batch, *, now_ms: UnixMs) -> None:
+        """Best effort, kept nowhere."""
+        batch.sends.append(self.wire.ephemeral(content, now_ms=now_ms))
+
+    def resend(self, message_id: MessageId, batch: Batch, *, now_ms: UnixMs) -> None:
+        """Raises LocalProtocolError if it is not ours or needs no resending."""
+        wish = ResendRequested(peer_id=self._peer_id, message_id=mvds_id_of_row(message_id))
+        transition = self.node.handle(wish, now_ms=now_ms)
+        self.narrator.tried_again(message_id, batch)
+        self._translate(transition, batch, now_ms=now_ms)
+
+    # --- theirs -------------------------------------------------------------------------------
+
+    def take(self, encoded: bytes, batch: Batch, *, now_ms: UnixMs) -> list[Placed]:
+        """One MVDS payload.  Raises RemoteProtocolError; nothing has changed then."""
+        payload, generation = decode_payload(encoded)
+        received = PayloadReceived(peer_id=self._peer_id, payload=payload, generation=generation)
+        return self._handle(received, batch, now_ms=now_ms)
+
+    def seen(self, batch: Batch, *, now_ms: UnixMs) -> None:
+        """The other is there."""
+        self._handle(PeerSeen(peer_id=self._peer_id), batch, now_ms=now_ms)
+
+    # --- the world ----------------------------------------------------------------------------
+
+    def advance(self, batch: Batch, *, now_ms: UnixMs) -> tuple[list[Placed], list[Shown]]:
+        self._handle(DeadlineReached(), batch, now_ms=now_ms)
+        gap = self.order.gap()
+        placed, shown = self.order.advance(batch.writes, now_ms=now_ms)
+        if self.order.gap() != gap:
+            batch.notes.append(GapNoted())
+        return placed, shown
+
+    def connectivity(self, *, online: bool, batch: Batch, now_ms: UnixMs) -> None:
+        if online != self._online:
+            self._online = online
+            self.order.connectivity(online=online, now_ms=now_ms)
+            self._handle(ConnectivityChanged(online=online), batch, now_ms=now_ms)
+
+    def loaded(self, loaded: Loaded, batch: Batch, *, now_ms: UnixMs) -> None:
+        """Raises LocalProtocolError for what was not asked for."""
+        if isinstance(loaded, BodiesLoaded):
+            publish = self.wire.carry_loaded(
+                loaded.payload, loaded.bodies, to_inbox=self._to_inbox(), now_ms=now_ms
+            )
+            if publish is not None:
+                batch.sends.append(publish)
+        elif isinstance(loaded, RecordsRead):
+            if loaded.load.from_epoch is not None:
+                self._loaded_before = loaded.loaded_before
+            answer = RecordsLoaded(
+                records=loaded.records,
+                loaded_before=self._loaded_before,
+                asked_ids=loaded.load.ids,
+            )
+            self._handle(answer, batch, now_ms=now_ms)
+        else:
+            raise LocalProtocolError("a pair asks for no such thing")
+
+    def next_deadline(self) -> UnixMs | None:
+        deadlines = (self.node.next_deadline(), self.order.next_deadline())
+        return min((d for d in deadlines if d is not None), default=None)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _handle(self, input_: Input, batch: Batch, *, now_ms: UnixMs) -> list[Placed]:
+        transition = self.node.handle(input_, now_ms=now_ms)
+        return self._translate(transition, batch, now_ms=now_ms)
+
+    def _translate(
+        self, transition: MvdsTransition, batch: Batch, *, now_ms: UnixMs
+    ) -> list[Placed]:
+        if transition.writes:
+            self.wire.hear_writes(transition.writes)
+            batch.writes.append(
+                ApplyMvds(conversation_id=self._conversation_id, writes=transition.writes)
+            )
+        for send in transition.sends:
+            if isinstance(send, LoadRecords):
+                batch.sends.append(send)
+                continue
+            out = self.wire.carry(send, to_inbox=self._to_inbox(), now_ms=now_ms)
+            if out is not None:
+                batch.sends.append(out)
+        placed: list[Placed] = []
+        for event in transition.events:
+            match event:
+                case MvdsDelivered():
+                    placed += self._delivered(event, batch, now_ms=now_ms)
+                case Acknowledged():
+                    self.narrator.held(message_id_of(event.message_id), batch)
+                case GivenUp():
+                    self.narrator.failed(message_id_of(event.message_id), batch)
+        return placed
+
+    def _delivered(self, event: MvdsDelivered, batch: Batch, *, now_ms: UnixMs) -> list[Placed]:
+        try:
+            content = decode_pair_content(event.message.body)
+        except RemoteProtocolError as error:
+            # Acknowledged all the same: it would be as unreadable the next time.
+            self._counters.add(f"pair.{error.reason}")
+            return []
+        kept = WaitingContent(
+            message_id=message_id_of(event.message_id),
+            sender_id=self._peer_id,
+            content=event.message.body,
+            received_ms=now_ms,
+        )
+        gap = self.order.gap()
+        placed = self.order.arrive(content, kept, batch.writes, now_ms=now_ms)
+        if self.order.gap() != gap:
+            batch.notes.append(GapNoted())
+        return placed

@@ -1,0 +1,141 @@
+"""What happens in a pair → what to write and what to tell: rows, and how far own messages came.
+
+An own message is saved, sent once a relay or service node took a copy, held once the other said
+that they have it, or failed once it was given up.  A state never moves backwards, so what came
+later in life and was heard of earlier, is remembered here for a while.
+"""
+
+from collections import OrderedDict
+
+from engine.core.content import Content
+from engine.core.ports import DeliveryRecord, HideMessage, PutDelivery, PutMessage
+from engine.core.types import (
+    ConversationId,
+    DeliveryState,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+from engine.session.batch import Batch
+from engine.session.pair_order import Placed, Shown
+from engine.session.rows import ACCEPTED, ASKED, TEXT, makes_row, row_of
+from engine.session.types import RowAdded, RowChanged
+
+GIVEN_UP = "They could not be reached for 30 days. It is safe on this device."
+MAX_REMEMBERED = 4_096
+_WORTH_A_NOTIFICATION = frozenset([TEXT, ASKED, ACCEPTED])
+
+
+class PairNarrator:
+    def __init__(self, conversation_id: ConversationId, *, peer_id: ParticipantId) -> None:
+        self._conversation_id = conversation_id
+        self._peer_id = peer_id
+        self._known: OrderedDict[MessageId, DeliveryState] = OrderedDict()
+        self._without_row: set[MessageId] = set()
+
+    # --- rows ---------------------------------------------------------------------------------
+
+    def said(
+        self, content: Content, position: Position, own_id: ParticipantId, batch: Batch
+    ) -> None:
+        """Something of our own."""
+        if not makes_row(content.body):
+            self._without_row.add(position.message_id)
+            return
+        record = row_of(
+            self._conversation_id,
+            content,
+            position=position,
+            sender_id=own_id,
+            is_own=True,
+            now_ms=content.sent_ms,
+        )
+        batch.writes.append(PutMessage(message=record))
+        batch.writes.append(self._delivery(position.message_id, DeliveryState.SAVED))
+        batch.notes.append(RowAdded(message_id=position.message_id, is_own=True, notify=False))
+
+    def placed(self, placed: Placed, batch: Batch, *, now_ms: UnixMs) -> None:
+        """Something of theirs has its place."""
+        if not makes_row(placed.content.body):
+            return
+        position = Position(
+            lamport_timestamp=placed.lamport_timestamp, message_id=placed.message_id
+        )
+        record = row_of(
+            self._conversation_id,
+            placed.content,
+            position=position,
+            sender_id=self._peer_id,
+            is_own=False,
+            now_ms=now_ms,
+            late=placed.late,
+        )
+        batch.writes.append(PutMessage(message=record))
+        if placed.was_shown:
+            batch.notes.append(RowChanged(message_id=placed.message_id))
+        else:
+            self._added(placed.message_id, record.kind, batch)
+
+    def shown(self, shown: Shown, batch: Batch, *, now_ms: UnixMs) -> None:
+        """Something of theirs still waits, and is to be seen below a gap."""
+        if not makes_row(shown.content.body):
+            return
+        position = Position(lamport_timestamp=shown.lamport_timestamp, message_id=shown.message_id)
+        record = row_of(
+            self._conversation_id,
+            shown.content,
+            position=position,
+            sender_id=self._peer_id,
+            is_own=False,
+            now_ms=now_ms,
+            waiting=True,
+        )
+        batch.writes.append(PutMessage(message=record))
+        self._added(shown.message_id, record.kind, batch)
+
+    def refused(self, placed: Placed, batch: Batch) -> None:
+        """What must not be said now leaves no trace, also if it waited before."""
+        if placed.was_shown and makes_row(placed.content.body):
+            batch.writes.append(
+                HideMessage(conversation_id=self._conversation_id, message_id=placed.message_id)
+            )
+
+    def _added(self, message_id: MessageId, kind: str, batch: Batch) -> None:
+        notify = kind in _WORTH_A_NOTIFICATION
+        batch.notes.append(RowAdded(message_id=message_id, is_own=False, notify=notify))
+
+    # --- delivery -----------------------------------------------------------------------------
+
+    def sent(self, message_id: MessageId, batch: Batch) -> None:
+        if message_id not in self._known:
+            self._came_to(DeliveryState.SENT, message_id, batch)
+
+    def held(self, message_id: MessageId, batch: Batch) -> None:
+        self._came_to(DeliveryState.HELD, message_id, batch)
+        self._without_row.discard(message_id)
+
+    def failed(self, message_id: MessageId, batch: Batch) -> None:
+        self._came_to(DeliveryState.FAILED, message_id, batch)
+
+    def tried_again(self, message_id: MessageId, batch: Batch) -> None:
+        self._came_to(DeliveryState.SAVED, message_id, batch)
+        self._known.pop(message_id, None)
+
+    def _came_to(self, state: DeliveryState, message_id: MessageId, batch: Batch) -> None:
+        if self._known.get(message_id) is state or message_id in self._without_row:
+            return
+        self._known[message_id] = state
+        self._known.move_to_end(message_id)
+        if len(self._known) > MAX_REMEMBERED:
+            self._known.popitem(last=False)
+        batch.writes.append(self._delivery(message_id, state))
+        batch.notes.append(RowChanged(message_id=message_id))
+
+    def _delivery(self, message_id: MessageId, state: DeliveryState) -> PutDelivery:
+        failure = GIVEN_UP if state is DeliveryState.FAILED else None
+        return PutDelivery(
+            conversation_id=self._conversation_id,
+            message_id=message_id,
+            delivery=DeliveryRecord(state=state, failure=failure),
+        )

@@ -1,0 +1,354 @@
+"""The order of a one-to-one conversation, which MVDS does not have.
+
+A place is (lamport timestamp, message id).  The author's clock is max(now, last + 1) and travels in
+the content; one that is more than ``AHEAD_MS`` ahead of ours counts as said now.  A message whose
+author's previous sequence number was not delivered waits: shown below a gap after
+``SHOW_AFTER_MS``, delivered when the earlier one came, or when that has not come for
+``LOST_AFTER_MS`` although we were there for it.  Of an instance never heard before the lowest
+number that waited ``SHOW_AFTER_MS`` is the start.  What waits is acknowledged already, so it is on
+disk, and what is too much is delivered with a gap rather than dropped.  It knows nothing of bytes
+on the wire and of what a message means.
+"""
+
+from bisect import insort
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from engine.core.content import ContactAnswer, ContactRequest, Content
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError
+from engine.core.ports import (
+    PairState,
+    PutWaiting,
+    RemoveWaiting,
+    SavePairAuthor,
+    SavePairClock,
+    StoreWrite,
+    WaitingContent,
+)
+from engine.core.types import ConversationId, InstanceId, MessageId, UnixMs
+from engine.events import GapView
+
+AHEAD_MS = 5 * 60_000
+SHOW_AFTER_MS = 60_000
+LOST_AFTER_MS = 24 * 3_600_000
+ONLINE_AT_LEAST_MS = 2 * 3_600_000
+"""Longer than the longest back-off: whoever has it has tried to send it while we were there."""
+MAX_WAITING = 2_000
+MAX_WAITING_BYTES = 8 * 1024 * 1024
+MAX_INSTANCES = 256
+MAX_MISSING_TOLD = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Waits:
+    sequence: int
+    message_id: MessageId
+    content: Content = field(compare=False)
+    kept: WaitingContent = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A message that has its place now."""
+
+    message_id: MessageId
+    content: Content
+    lamport_timestamp: int
+    was_shown: bool = False
+    late: bool = False
+    """Later ones of the same author were delivered before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A message that still waits, but is to be seen from now on."""
+
+    message_id: MessageId
+    content: Content
+    lamport_timestamp: int
+
+
+class PairOrder:
+    """What one call changes is appended to ``writes``."""
+
+    def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
+        self,
+        conversation_id: ConversationId,
+        state: PairState,
+        *,
+        decode: Callable[[bytes], Content],
+        online: bool,
+        now_ms: UnixMs,
+        counters: Counters,
+    ) -> None:
+        self._conversation_id = conversation_id
+        self._lamport = state.lamport_timestamp
+        self._delivered = dict(state.authors)
+        self._counters = counters
+        self._waiting: dict[InstanceId, list[_Waits]] = {}
+        self._ids: set[MessageId] = set()
+        self._bytes = 0
+        self._online_since_ms = now_ms if online else None
+        self._online_before_ms = 0
+        self._deadline_ms: UnixMs | None = None
+        self._deadline_known = False
+        for kept in state.waiting:
+            try:
+                self._keep(decode(kept.content), kept)
+            except RemoteProtocolError:  # It was readable to the version that kept it.
+                counters.add("pair.waiting_unreadable")
+
+    # --- clock --------------------------------------------------------------------------------
+
+    def stamp(self, writes: list[StoreWrite], *, now_ms: UnixMs) -> int:
+        """The lamport timestamp of what we say now."""
+        return self._advance_clock(max(now_ms, self._lamport + 1), writes)
+
+    def _place(self, content: Content, writes: list[StoreWrite], now_ms: UnixMs) -> int:
+        claimed = content.lamport_timestamp
+        if claimed > now_ms + AHEAD_MS:
+            self._counters.add("pair.clock_ahead")
+            claimed = max(now_ms, self._lamport + 1)
+        self._advance_clock(claimed, writes)
+        return claimed
+
+    def _advance_clock(self, lamport: int, writes: list[StoreWrite]) -> int:
+        if lamport > self._lamport:
+            self._lamport = lamport
+            writes.append(
+                SavePairClock(conversation_id=self._conversation_id, lamport_timestamp=lamport)
+            )
+        return lamport
+
+    # --- what arrives -------------------------------------------------------------------------
+
+    def arrive(
+        self, content: Content, kept: WaitingContent, writes: list[StoreWrite], *, now_ms: UnixMs
+    ) -> list[Placed]:
+        """Take a message that was not had before; gives back what has its place now, in order."""
+        author = content.author
+        if author.instance_id not in self._delivered and not self._may_begin(content):
+            return self._wait(content, kept, writes, now_ms)
+        delivered = self._delivered.get(author.instance_id, author.sequence - 1)
+        if author.sequence > delivered + 1:
+            return self._wait(content, kept, writes, now_ms)
+        placed = [
+            Placed(
+                message_id=kept.message_id,
+                content=content,
+                lamport_timestamp=self._place(content, writes, now_ms),
+                late=author.sequence <= delivered,
+            )
+        ]
+        if author.sequence > delivered:
+            self._note_delivered(author.instance_id, author.sequence, writes)
+        return placed + self._cascade(author.instance_id, writes, now_ms)
+
+    def _may_begin(self, content: Content) -> bool:
+        """Whether nothing of this instance can be expected before this."""
+        if len(self._delivered) >= MAX_INSTANCES:
+            self._counters.add("pair.too_many_instances")
+            return True
+        return content.author.sequence == 1 or isinstance(
+            content.body, ContactRequest | ContactAnswer
+        )
+
+    def _wait(
+        self, content: Content, kept: WaitingContent, writes: list[StoreWrite], now_ms: UnixMs
+    ) -> list[Placed]:
+        self._keep(content, kept)
+        writes.append(PutWaiting(conversation_id=self._conversation_id, waiting=kept))
+        placed: list[Placed] = []
+        while len(self._ids) > MAX_WAITING or self._bytes > MAX_WAITING_BYTES:
+            self._counters.add("pair.waiting_full")
+            fullest = max(self._waiting, key=lambda instance: len(self._waiting[instance]))
+            placed += self._skip_gap(fullest, writes, now_ms)
+        return placed
+
+    def _keep(self, content: Content, kept: WaitingContent) -> None:
+        waits = _Waits(content.author.sequence, kept.message_id, content, kept)
+        insort(self._waiting.setdefault(content.author.instance_id, []), waits)
+        self._ids.add(kept.message_id)
+        self._bytes += len(kept.content)
+        self._deadline_known = False
+
+    # --- what is due --------------------------------------------------------------------------
+
+    def advance(
+        self, writes: list[StoreWrite], *, now_ms: UnixMs
+    ) -> tuple[list[Placed], list[Shown]]:
+        placed: list[Placed] = []
+        shown: list[Shown] = []
+        for instance_id in list(self._waiting):
+            if instance_id not in self._delivered:
+                placed += self._begin(instance_id, writes, now_ms)
+            while self._is_lost(instance_id, now_ms):
+                self._counters.add("pair.lost")
+                placed += self._skip_gap(instance_id, writes, now_ms)
+            shown += self._show(instance_id, writes, now_ms)
+        return placed, shown
+
+    def _begin(
+        self, instance_id: InstanceId, writes: list[StoreWrite], now_ms: UnixMs
+    ) -> list[Placed]:
+        waited = [
+            one
+            for one in self._waiting[instance_id]
+            if one.kept.received_ms + SHOW_AFTER_MS <= now_ms
+        ]
+        if not waited:
+            return []
+        self._delivered[instance_id] = waited[0].sequence - 1
+        return self._cascade(instance_id, writes, now_ms)
+
+    def _is_lost(self, instance_id: InstanceId, now_ms: UnixMs) -> bool:
+        """Whether what the first that waits lacks is not to be expected any more."""
+        waiting = self._waiting.get(instance_id)
+        if not waiting or self._online_ms(now_ms) < ONLINE_AT_LEAST_MS:
+            return False
+        return waiting[0].kept.received_ms + LOST_AFTER_MS <= now_ms
+
+    def _show(
+        self, instance_id: InstanceId, writes: list[StoreWrite], now_ms: UnixMs
+    ) -> list[Shown]:
+        shown = []
+        waiting = self._waiting.get(instance_id, [])
+        for index, one in enumerate(waiting):
+            if one.kept.shown or one.kept.received_ms + SHOW_AFTER_MS > now_ms:
+                continue
+            kept = replace(one.kept, shown=True)
+            self._deadline_known = False
+            waiting[index] = _Waits(one.sequence, one.message_id, one.content, kept)
+            writes.append(PutWaiting(conversation_id=self._conversation_id, waiting=kept))
+            lamport = min(one.content.lamport_timestamp, now_ms + AHEAD_MS)
+            shown.append(
+                Shown(message_id=one.message_id, content=one.content, lamport_timestamp=lamport)
+            )
+        return shown
+
+    # --- delivering ---------------------------------------------------------------------------
+
+    def _skip_gap(
+        self, instance_id: InstanceId, writes: list[StoreWrite], now_ms: UnixMs
+    ) -> list[Placed]:
+        self._delivered[instance_id] = self._waiting[instance_id][0].sequence - 1
+        return self._cascade(instance_id, writes, now_ms)
+
+    def _cascade(
+        self, instance_id: InstanceId, writes: list[StoreWrite], now_ms: UnixMs
+    ) -> list[Placed]:
+        if instance_id not in self._delivered:
+            return []
+        self._deadline_known = False
+        waiting = self._waiting.get(instance_id, [])
+        count = 0
+        placed = []
+        for one in waiting:
+            delivered = self._delivered[instance_id]
+            if one.sequence > delivered + 1:
+                break
+            count += 1
+            self._ids.discard(one.message_id)
+            self._bytes -= len(one.kept.content)
+            writes.append(
+                RemoveWaiting(conversation_id=self._conversation_id, message_id=one.message_id)
+            )
+            placed.append(
+                Placed(
+                    message_id=one.message_id,
+                    content=one.content,
+                    lamport_timestamp=self._place(one.content, writes, now_ms),
+                    was_shown=one.kept.shown,
+                    late=one.sequence <= delivered,
+                )
+            )
+            self._delivered[instance_id] = max(delivered, one.sequence)
+        del waiting[:count]
+        if not waiting:
+            self._waiting.pop(instance_id, None)
+        if count:
+            self._note_delivered(instance_id, self._delivered[instance_id], writes)
+        return placed
+
+    def _note_delivered(
+        self, instance_id: InstanceId, sequence: int, writes: list[StoreWrite]
+    ) -> None:
+        if instance_id not in self._delivered and len(self._delivered) >= MAX_INSTANCES:
+            return
+        self._delivered[instance_id] = sequence
+        writes.append(
+            SavePairAuthor(
+                conversation_id=self._conversation_id, instance_id=instance_id, sequence=sequence
+            )
+        )
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def connectivity(self, *, online: bool, now_ms: UnixMs) -> None:
+        self._online_before_ms = self._online_ms(now_ms)
+        self._online_since_ms = now_ms if online else None
+        self._deadline_known = False
+
+    def _online_ms(self, now_ms: UnixMs) -> int:
+        since_ms = self._online_since_ms
+        current_ms = 0 if since_ms is None else max(now_ms - since_ms, 0)
+        return self._online_before_ms + current_ms
+
+    def next_deadline(self) -> UnixMs | None:
+        if not self._deadline_known:
+            self._deadline_ms, self._deadline_known = self._find_deadline(), True
+        return self._deadline_ms
+
+    def _find_deadline(self) -> UnixMs | None:
+        deadlines: list[int] = []
+        for instance_id, waiting in self._waiting.items():
+            first = waiting[0].kept
+            begins = instance_id not in self._delivered
+            deadlines += (
+                one.kept.received_ms + SHOW_AFTER_MS
+                for one in waiting
+                if begins or not one.kept.shown
+            )
+            if not begins and self._online_since_ms is not None:
+                enough_ms = self._online_since_ms + ONLINE_AT_LEAST_MS - self._online_before_ms
+                deadlines.append(max(first.received_ms + LOST_AFTER_MS, enough_ms))
+        return UnixMs(min(deadlines)) if deadlines else None
+
+    # --- looking ------------------------------------------------------------------------------
+
+    def gap(self) -> GapView | None:
+        """What lacks before messages that are shown waiting; None if none are."""
+        missing = waiting_count = 0
+        since_ms: int | None = None
+        for instance_id, waiting in self._waiting.items():
+            shown = [one.kept.received_ms for one in waiting if one.kept.shown]
+            if not shown or instance_id not in self._delivered:
+                continue
+            sequences = {one.sequence for one in waiting}
+            missing += max(sequences) - self._delivered[instance_id] - len(sequences)
+            waiting_count += len(waiting)
+            since_ms = min([*shown, since_ms] if since_ms is not None else shown)
+        if since_ms is None:
+            return None
+        return GapView(
+            conversation_id=self._conversation_id,
+            missing=min(missing, MAX_MISSING_TOLD),
+            waiting=waiting_count,
+            since_ms=UnixMs(since_ms),
+            requests=0,
+            next_request_ms=None,
+        )
+
+    def snapshot(self) -> PairState:
+        """As the store would give it back."""
+        return PairState(
+            lamport_timestamp=self._lamport,
+            authors=dict(self._delivered),
+            waiting=tuple(
+                sorted(
+                    (one.kept for waiting in self._waiting.values() for one in waiting),
+                    key=lambda kept: kept.message_id,
+                )
+            ),
+        )

@@ -1,0 +1,92 @@
+"""Whether the other of a pair is there, and how they learn that we are.
+
+Both say so in ephemeral messages: when the conversation comes online (and want an answer, which is
+given at most every ``ANSWER_EVERY_MS``), then every ``SAY_EVERY_MS``.  Whatever is heard live is a
+sign of life.  When somebody was last seen is worth a write at most every ``SAVE_EVERY_MS``.
+Nothing here knows bytes; nothing is said before both wanted to talk.
+"""
+
+from dataclasses import dataclass
+
+from engine.core.types import UnixMs
+
+SAY_EVERY_MS = 60_000
+ANSWER_EVERY_MS = 30_000
+ASK_EVERY_MS = 10_000
+"""However often the connection comes and goes."""
+SAVE_EVERY_MS = 60_000
+ONLINE_FOR_MS = 120_000
+"""After the last sign of life."""
+
+
+@dataclass(slots=True)
+class PresenceBoard:
+    """Times are Unix milliseconds by our own clock."""
+
+    last_seen_ms: UnixMs | None = None
+    _saved_ms: UnixMs | None = None
+    _shown_online: bool = False
+    _answered_ms: UnixMs | None = None
+    _asked_ms: UnixMs | None = None
+    _say_ms: UnixMs | None = None
+    _wants_answer: bool = False
+
+    def begin(self, *, now_ms: UnixMs) -> None:
+        """From now on we are there for the other: say so at once, and ask."""
+        if self._say_ms is not None:
+            return
+        self._wants_answer = True
+        early_ms = 0 if self._asked_ms is None else self._asked_ms + ASK_EVERY_MS
+        self._say_ms = UnixMs(min(max(now_ms, early_ms), now_ms + ASK_EVERY_MS))
+
+    def end(self) -> None:
+        """Offline, or not on speaking terms: nothing is said."""
+        self._say_ms = None
+
+    def ask_again(self, *, now_ms: UnixMs) -> None:
+        if self._say_ms is not None:
+            self._say_ms, self._wants_answer = now_ms, True
+
+    def due(self, now_ms: UnixMs) -> bool | None:
+        """Whether an answer is wanted, if it is time to say that we are there; else None."""
+        if self._say_ms is None or now_ms < self._say_ms:
+            return None
+        wanted, self._wants_answer = self._wants_answer, False
+        if wanted:
+            self._asked_ms = now_ms
+        self._say_ms = UnixMs(now_ms + SAY_EVERY_MS)
+        return wanted
+
+    def may_answer(self, now_ms: UnixMs) -> bool:
+        """Whether to answer somebody who asks; if so it counts as answered."""
+        answered_ms = self._answered_ms
+        if answered_ms is not None and 0 <= now_ms - answered_ms < ANSWER_EVERY_MS:
+            return False
+        self._answered_ms = now_ms
+        return True
+
+    def heard(self, now_ms: UnixMs) -> bool:
+        """Note a sign of life; True if that is news worth a write."""
+        self.last_seen_ms = max(now_ms, self.last_seen_ms or now_ms)
+        news = not self._shown_online
+        self._shown_online = True
+        if news or self._saved_ms is None or now_ms - self._saved_ms >= SAVE_EVERY_MS:
+            self._saved_ms = now_ms
+            return True
+        return False
+
+    def expire(self, now_ms: UnixMs) -> bool:
+        """True once the other fell silent and was shown as online until now."""
+        if self._shown_online and now_ms >= self._silent_ms():
+            self._shown_online = False
+            return True
+        return False
+
+    def next_deadline(self) -> UnixMs | None:
+        deadlines = [self._say_ms]
+        if self._shown_online:
+            deadlines.append(self._silent_ms())
+        return min((d for d in deadlines if d is not None), default=None)
+
+    def _silent_ms(self) -> UnixMs:
+        return UnixMs((self.last_seen_ms or 0) + ONLINE_FOR_MS)

@@ -1,0 +1,170 @@
+"""The bytes of a pair: payloads and ephemeral contents, sealed afresh each time, on their topic.
+
+Bodies that were written lately are remembered, so that a new message goes out without a look at the
+disk; others are read by whoever performs the send.  Until the other answers our request everything
+goes to their inbox, where strangers are heard, and there an offered message goes as it is: nobody
+requests something of a stranger.  What was dealt with already is known by its hash and costs no
+more than a look.  It keeps no state of the conversation.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from hashlib import sha256
+
+from engine.codec.content import encode_ephemeral
+from engine.codec.mvds import encode_payload
+from engine.core.content import EphemeralContent
+from engine.core.errors import RemoteProtocolError
+from engine.core.mvds.types import (
+    DropMessage,
+    KeepMessage,
+    MvdsId,
+    MvdsMessage,
+    MvdsWrite,
+    Payload,
+    SendPayload,
+)
+from engine.core.sds.types import SendPurpose
+from engine.core.types import ContentTopic, MessageId, UnixMs
+from engine.core.waku import WakuMessage
+from engine.crypto.identity import Identity
+from engine.crypto.pair import (
+    EphemeralPart,
+    MvdsPart,
+    OpenedPair,
+    PairBody,
+    PairSeal,
+    inbox_topic_of,
+)
+from engine.crypto.sealed import MAX_ENVELOPE_BYTES
+from engine.session.pair_ids import message_id_of
+from engine.session.types import LoadBodies, Publish
+
+NS_PER_MS = 1_000_000
+MAX_REMEMBERED = 4_096
+"""Hashes of envelopes that are dealt with, about half a megabyte."""
+MAX_BODY_BYTES_KEPT = 1024 * 1024
+_HASH_BYTES = 16
+
+
+class PairWire:
+    """One identity and one peer."""
+
+    def __init__(
+        self, identity: Identity, *, peer_public_key: bytes, peer_encryption_key: bytes
+    ) -> None:
+        self._seal = PairSeal(
+            identity, peer_public_key=peer_public_key, peer_encryption_key=peer_encryption_key
+        )
+        self.group_id = self._seal.group_id
+        self.content_topic: ContentTopic = self._seal.content_topic
+        self._inbox_topic = inbox_topic_of(peer_public_key)
+        self._done_with: OrderedDict[bytes, None] = OrderedDict()
+        self._bodies: OrderedDict[MvdsId, MvdsMessage] = OrderedDict()
+        self._body_bytes = 0
+
+    # --- in -----------------------------------------------------------------------------------
+
+    def knock(self, message: WakuMessage) -> None:
+        """Raises RemoteProtocolError for what cannot be for us, or was dealt with already."""
+        if len(message.payload) > MAX_ENVELOPE_BYTES:
+            raise RemoteProtocolError("oversized")
+        if _hash_of(message) in self._done_with:
+            raise RemoteProtocolError("replayed")
+
+    def open(self, message: WakuMessage) -> OpenedPair:
+        """Raises RemoteProtocolError with the reason for whatever does not check out."""
+        self.knock(message)
+        opened = self._seal.open(message.payload)
+        self._done_with[_hash_of(message)] = None
+        if len(self._done_with) > MAX_REMEMBERED:
+            self._done_with.popitem(last=False)
+        return opened
+
+    # --- out ----------------------------------------------------------------------------------
+
+    def hear_writes(self, writes: tuple[MvdsWrite, ...]) -> None:
+        """Remember what has just been written, forget what is needed by nobody."""
+        for write in writes:
+            if isinstance(write, KeepMessage):
+                self._bodies[write.message_id] = write.message
+                self._body_bytes += len(write.message.body)
+            elif isinstance(write, DropMessage):
+                self._forget(write.message_id)
+        while self._body_bytes > MAX_BODY_BYTES_KEPT:
+            self._forget(next(iter(self._bodies)))
+
+    def _forget(self, message_id: MvdsId) -> None:
+        message = self._bodies.pop(message_id, None)
+        if message is not None:
+            self._body_bytes -= len(message.body)
+
+    def carry(
+        self, send: SendPayload, *, to_inbox: bool, now_ms: UnixMs
+    ) -> Publish | LoadBodies | None:
+        """None if there is nothing left to be said."""
+        wanted = send.offers + send.message_ids if to_inbox else send.message_ids
+        lacking = tuple(message_id for message_id in wanted if message_id not in self._bodies)
+        if lacking:
+            return LoadBodies(payload=send, message_ids=lacking)
+        return self.carry_loaded(send, {}, to_inbox=to_inbox, now_ms=now_ms)
+
+    def carry_loaded(
+        self,
+        send: SendPayload,
+        bodies: Mapping[MvdsId, MvdsMessage],
+        *,
+        to_inbox: bool,
+        now_ms: UnixMs,
+    ) -> Publish | None:
+        """What is neither in memory nor among ``bodies`` is left out: nobody needs it any more."""
+        wanted = send.offers + send.message_ids if to_inbox else send.message_ids
+        found = [(id_, self._bodies.get(id_) or bodies.get(id_)) for id_ in wanted]
+        messages = {id_: message for id_, message in found if message is not None}
+        payload = Payload(
+            acks=send.acks,
+            offers=() if to_inbox else send.offers,
+            requests=send.requests,
+            messages=tuple(messages.values()),
+        )
+        if payload == Payload():
+            return None
+        return self._publish(
+            MvdsPart(payload=encode_payload(payload, send.generation)),
+            SendPurpose.CONTENT if messages else SendPurpose.SYNC,
+            topic=self._inbox_topic if to_inbox else self.content_topic,
+            now_ms=now_ms,
+            message_ids=tuple(map(message_id_of, messages)),
+        )
+
+    def ephemeral(self, content: EphemeralContent, *, now_ms: UnixMs) -> Publish:
+        return self._publish(
+            EphemeralPart(content=encode_ephemeral(content)),
+            SendPurpose.EPHEMERAL,
+            topic=self.content_topic,
+            now_ms=now_ms,
+        )
+
+    def _publish(
+        self,
+        body: PairBody,
+        purpose: SendPurpose,
+        *,
+        topic: ContentTopic,
+        now_ms: UnixMs,
+        message_ids: tuple[MessageId, ...] = (),
+    ) -> Publish:
+        return Publish(
+            message=WakuMessage(
+                payload=self._seal.seal(body, signed_ms=now_ms),
+                content_topic=topic,
+                timestamp_ns=now_ms * NS_PER_MS,
+                ephemeral=True if purpose is SendPurpose.EPHEMERAL else None,
+            ),
+            purpose=purpose,
+            message_ids=message_ids,
+        )
+
+
+def _hash_of(message: WakuMessage) -> bytes:
+    return sha256(message.payload).digest()[:_HASH_BYTES]

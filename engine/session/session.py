@@ -1,0 +1,70 @@
+"""What a runner drives: one conversation's session, of a group or of a pair.
+
+Sans-I/O: a session is fed time, bytes and wishes and gives back transitions
+(``engine.session.types``).  It never raises for bytes from outside; for a wish it raises
+``LocalProtocolError`` when the conversation does not allow it.  Runner, inbox and slice know this
+protocol only.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from engine.core.content import Body
+from engine.core.ports import ContactRecord, GroupRecord, MemberRecord
+from engine.core.types import MessageId, ParticipantId, UnixMs, WakuHash
+from engine.core.waku import WakuMessage
+from engine.events import GapView
+from engine.session.types import HeldAside, Loaded, SessionTransition
+
+ConversationRecord: TypeAlias = GroupRecord | ContactRecord
+
+
+class Session(Protocol):
+    # what people want
+
+    def say(self, body: Body, *, now_ms: UnixMs) -> SessionTransition:
+        """Put something into the conversation; the transition names the message's id."""
+
+    def type_now(self, *, active: bool, now_ms: UnixMs) -> SessionTransition: ...
+
+    def resend(self, message_id: MessageId, *, now_ms: UnixMs) -> SessionTransition: ...
+
+    def retrieve(self, *, now_ms: UnixMs) -> SessionTransition:
+        """Ask for what is missing, now."""
+
+    # what the world says
+
+    def knock(self, message: WakuMessage) -> bool:
+        """Whether it is worth a place in the queue; what is not is counted.  Changes nothing."""
+
+    def receive(
+        self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs
+    ) -> SessionTransition: ...
+
+    def accepted(
+        self, message_ids: Sequence[MessageId], *, peers: int, waku_hash: WakuHash, now_ms: UnixMs
+    ) -> SessionTransition:
+        """``peers`` relays or service nodes took a copy of these own messages."""
+
+    def loaded(self, loaded: Loaded, *, now_ms: UnixMs) -> SessionTransition: ...
+
+    def connectivity(self, *, online: bool, now_ms: UnixMs) -> SessionTransition: ...
+
+    def advance(self, *, now_ms: UnixMs) -> SessionTransition:
+        """Do what is due."""
+
+    # what can be asked
+
+    @property
+    def record(self) -> ConversationRecord:
+        """As the session knows it; muted, draft and read mark belong to the user, not to it."""
+
+    def members(self) -> Mapping[ParticipantId, MemberRecord]: ...
+
+    def next_deadline(self) -> UnixMs | None: ...
+
+    def gap(self) -> GapView | None: ...
+
+    def held_aside(self) -> HeldAside: ...
+
+    def typing_now(self) -> tuple[ParticipantId, ...]: ...
