@@ -612,6 +612,27 @@ def test_a_request_that_arrives_is_a_new_row_and_a_notification_away() -> None:
     play(scenario)
 
 
+def test_large_letters_in_a_narrow_window_leave_every_answer_in_sight() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        bob = engine.add_person("Bob", ContactState.ASKING)
+        async with stage(engine, stored={"text_percent": "200"}, size=(420, 720)) as it:
+            it.window.open_conversation(bob)
+            pane = it.window.pane
+            await until(lambda: pane.contact_bar.is_column)
+            await turn()
+            assert not pane.composer.isVisible(), "it could only repeat what the bar says"
+            for answer in (Answer.BLOCK, Answer.DECLINE, Answer.ACCEPT):
+                button = pane.contact_bar.buttons[answer]
+                assert button.width() >= button.sizeHint().width()
+                corner = button.mapTo(pane, button.rect().bottomRight())
+                assert pane.rect().contains(corner)
+            engine.set_state(bob, ContactState.ACCEPTED)
+            assert pane.composer.isVisible()
+
+    play(scenario)
+
+
 @pytest.mark.parametrize("appearance", ["light", "dark", "high_contrast"])
 @pytest.mark.parametrize("size", [(1280, 820), (860, 700), (380, 640)])
 def test_every_standing_fits_its_window_in_every_appearance(

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.events import ConversationView
 from ui.controls import Area, Button, ButtonKind, Text
@@ -26,18 +26,22 @@ _KINDS: dict[Answer, ButtonKind] = {
 
 class ContactBar(Area):
     answered = Signal(Answer)
+    fitted = Signal()
+    """It became a column of buttons, or is none any more."""
 
     def __init__(self) -> None:
         super().__init__("header", edges=("top",))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._standing: Standing | None = None
         self._waiting = False
+        self.is_column = False
+        """It needs the room of the composer, too."""
         self.title = Text(face="body", strong=True, wrap=True)
         self.words = Text(face="label", colour="ink2", wrap=True)
         self.fingerprint = selectable("")
         self.buttons: dict[Answer, Button] = {}
         self._foot = QWidget()
-        self._row = QHBoxLayout(self._foot)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._foot)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(8)
         self._row.addStretch(1)
@@ -77,6 +81,7 @@ class ContactBar(Area):
         self._standing = standing
         self.setVisible(standing is not None)
         if standing is None:
+            self._become_column(column=False)
             return
         self.title.setText(standing.title)
         self.words.setText(standing.words)
@@ -90,6 +95,7 @@ class ContactBar(Area):
         for answer, button in self.buttons.items():
             button.setVisible(answer in standing.answers)
         self._foot.setVisible(bool(standing.answers))
+        self._fit()
 
     def wait_for_engine(self, *, waiting: bool) -> None:
         """No second answer while one is on its way; the keys stay where they are."""
@@ -104,9 +110,31 @@ class ContactBar(Area):
         self._fit()
 
     def _fit(self) -> None:
+        """Beside each other, below each other, or at worst a column of buttons under few words."""
+        if self._standing is None:
+            return
         narrow = self.width() / current_theme().metrics.factor < _STACK_BELOW
         directions = QBoxLayout.Direction
         self._whole.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+        shown = [self.buttons[answer] for answer in self._standing.answers]
+        edges = self._whole.contentsMargins()
+        room = self.width() - edges.left() - edges.right()
+        wanted = sum(button.sizeHint().width() + self._row.spacing() for button in shown)
+        column = narrow and wanted > room
+        self._row.setDirection(directions.TopToBottom if column else directions.LeftToRight)
+        for button in shown:
+            sideways = QSizePolicy.Policy.Expanding if column else QSizePolicy.Policy.Fixed
+            button.setSizePolicy(sideways, QSizePolicy.Policy.Fixed)
+        self.words.setVisible(not column)
+        self._whole.activate()
+        height = self._whole.totalHeightForWidth(self.width())
+        self.setFixedHeight(height if height > 0 else self._whole.totalSizeHint().height())
+        self._become_column(column=column)
+
+    def _become_column(self, *, column: bool) -> None:
+        if column is not self.is_column:
+            self.is_column = column
+            self.fitted.emit()
 
     def _dress(self) -> None:
         gap = current_theme().metrics.gap

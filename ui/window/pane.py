@@ -88,6 +88,7 @@ class ConversationPane(QWidget):
         self.header.focus_left.connect(self.composer.box.setFocus)
         self.header.unblock_requested.connect(lambda: self._answer(Answer.UNBLOCK))
         self.contact_bar.answered.connect(self._answer)
+        self.contact_bar.fitted.connect(self._share_room)
         self.timeline.visibleUpTo.connect(self._mark_read)
         self.timeline.fetchRequested.connect(self._fetch)
         self.timeline.resendRequested.connect(self._resend)
@@ -170,6 +171,10 @@ class ConversationPane(QWidget):
             self.composer.box.setFocus()
         elif self.contact_bar.isVisibleTo(self):
             self.contact_bar.setFocus()
+
+    def _share_room(self) -> None:
+        """Large letters in a narrow window: the bar says all that the composer would."""
+        self.composer.setVisible(not self.contact_bar.is_column)
 
     def _judge_standing(self) -> None:
         """Two people write to each other once both want to; until then the bar says why not."""
