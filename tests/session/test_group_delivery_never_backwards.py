@@ -34,11 +34,17 @@ def meet(people: list[SessionParticipant], start_ms: int, seconds: int) -> int:
             deadline = sender.next_deadline()
             if deadline is None or deadline > now_ms:
                 continue
-            sent = list(sender.advance(now_ms=UnixMs(now_ms)))
-            for receiver in people:
-                if receiver is not sender:
-                    give(receiver, sent, now_ms)
+            talk(people, sender, list(sender.advance(now_ms=UnixMs(now_ms))), now_ms)
     return start_ms + seconds * 1000
+
+
+def talk(
+    people: list[SessionParticipant], sender: SessionParticipant, sent: list[Outgoing], at_ms: int
+) -> None:
+    """All the others hear it, and all hear what they answer at once."""
+    for receiver in people:
+        if receiver is not sender and sent:
+            talk(people, receiver, give(receiver, sent, at_ms), at_ms)
 
 
 def say(someone: SessionParticipant, text: str, at_ms: int) -> tuple[MessageId, list[Outgoing]]:
