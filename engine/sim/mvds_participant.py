@@ -77,6 +77,7 @@ class MvdsParticipant:
         self.store = MvdsStore()
         self.online = True
         self.appended: dict[MvdsId, tuple[ParticipantId, ...]] = {}
+        self.appended_ms: dict[MvdsId, UnixMs] = {}
         self.delivered: Counter[MvdsId] = Counter()
         self.delivered_ms: dict[MvdsId, UnixMs] = {}
         self.acknowledged: set[tuple[ParticipantId, MvdsId]] = set()
@@ -121,7 +122,9 @@ class MvdsParticipant:
         input_ = AppendMessage(message=message, peer_ids=tuple(peer_ids))
         parcels = self.handle(input_, now_ms=now_ms, fate=fate)
         if fate is not Fate.UNWRITTEN:
-            self.appended[mvds_id_of(message)] = input_.peer_ids
+            message_id = mvds_id_of(message)
+            self.appended[message_id] = input_.peer_ids
+            self.appended_ms[message_id] = now_ms
         return parcels
 
     def receive(

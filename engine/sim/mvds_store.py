@@ -83,6 +83,12 @@ class MvdsStore:
         rest = len(taken) < len(later)
         return tuple(taken), later[len(taken)].send_epoch if rest else None
 
+    def _is_needed(self, message_id: MvdsId) -> bool:
+        return any(
+            record.message_id == message_id and record.type is not RecordType.REQUEST
+            for record in self.records.values()
+        )
+
     def _apply_one(self, write: MvdsWrite) -> None:  # noqa: C901 - one case per kind of write
         match write:
             case KeepMessage(message_id=message_id, message=message):
@@ -90,7 +96,7 @@ class MvdsStore:
                     raise ValueError("a body is kept twice")
                 self.bodies[message_id] = message
             case DropMessage(message_id=message_id):
-                if not any(key[1] == message_id for key in self.records):
+                if not self._is_needed(message_id):
                     del self.bodies[message_id]
             case PutRecord(record=record):
                 if record.type is not RecordType.REQUEST and record.message_id not in self.bodies:

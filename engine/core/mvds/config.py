@@ -37,20 +37,22 @@ class Mode(StrEnum):
 
 def back_off(send_count: int, random_unit: RandomUnit) -> int:
     """4 epochs doubling to 3 600, then again and again from 60 to 3 600; a quarter more or less."""
-    return max(1, round(_plain_back_off(send_count) * (1 + JITTER * (2 * random_unit() - 1))))
+    if send_count <= len(_FIRST_WAITS):
+        wait = _FIRST_WAITS[send_count - 1]
+    else:
+        wait = _LATER_WAITS[(send_count - len(_FIRST_WAITS) - 1) % len(_LATER_WAITS)]
+    return max(1, round(wait * (1 - JITTER + 2 * JITTER * random_unit())))
 
 
-def _plain_back_off(send_count: int) -> int:
-    first_rounds = _doublings(FIRST_BACK_OFF)
-    if send_count <= first_rounds:
-        return min(FIRST_BACK_OFF << send_count - 1, UPPER_BACK_OFF)
-    later = (send_count - first_rounds - 1) % _doublings(LOWER_BACK_OFF)
-    return min(LOWER_BACK_OFF << later, UPPER_BACK_OFF)
+def _doubling(lowest: int) -> tuple[int, ...]:
+    waits = [lowest]
+    while waits[-1] < UPPER_BACK_OFF:
+        waits.append(min(2 * waits[-1], UPPER_BACK_OFF))
+    return tuple(waits)
 
 
-def _doublings(lowest: int) -> int:
-    """Sends until the upper bound has been waited once."""
-    return (-(-UPPER_BACK_OFF // lowest) - 1).bit_length() + 1
+_FIRST_WAITS: Final = _doubling(FIRST_BACK_OFF)
+_LATER_WAITS: Final = _doubling(LOWER_BACK_OFF)
 
 
 def linear_back_off(send_count: int, _random_unit: RandomUnit) -> int:

@@ -159,7 +159,7 @@ class Outbox:
             if self._is_expired(live, step):
                 expired.append(live)
             elif packing.has_room(size_of(live.record), spare=spare):
-                self._pack_one(live, packing, step)
+                self._pack_one(peer, live, packing, step)
                 sent.append(message_id)
             else:
                 break
@@ -176,7 +176,7 @@ class Outbox:
                 forward.popleft()
             elif packing.has_room(size_of(live.record), spare=spare):
                 peer.due.pop(forward.popleft(), None)
-                self._pack_one(live, packing, step, at_most=config.seen_retry_epochs)
+                self._pack_one(peer, live, packing, step, at_most=config.seen_retry_epochs)
             else:
                 return
 
@@ -187,6 +187,7 @@ class Outbox:
 
     def _pack_one(
         self,
+        peer: Peer,
         live: Live,
         packing: Packing,
         step: MvdsStep,
@@ -215,7 +216,7 @@ class Outbox:
         if record.type is RecordType.MESSAGE:
             live.message_epoch = step.epoch
         self._records.replace(live, changed, step)
-        self._records.schedule.add(changed)
+        self._records.schedule.add(peer, changed)
 
     # --- giving up ---
 

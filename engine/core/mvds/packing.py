@@ -4,6 +4,7 @@ The specification's field numbers are the larger ones of the two generations, so
 test holds these numbers against the codec.
 """
 
+from operator import attrgetter
 from typing import Final
 
 from engine.core.mvds.peer import Peer
@@ -45,14 +46,24 @@ class Packing:
         """In order of creation; None = there is nothing to say."""
         if not self._acks and not self._records:
             return None
-        lists: dict[RecordType, list[MvdsId]] = {kind: [] for kind in RecordType}
-        for record in sorted(self._records, key=lambda record: record.created_ms):
-            lists[record.type].append(record.message_id)
+        offers: list[MvdsId] = []
+        requests: list[MvdsId] = []
+        messages: list[MvdsId] = []
+        for record in sorted(self._records, key=_created_ms):
+            if record.type is RecordType.OFFER:
+                offers.append(record.message_id)
+            elif record.type is RecordType.MESSAGE:
+                messages.append(record.message_id)
+            else:
+                requests.append(record.message_id)
         return SendPayload(
             peer.peer_id,
             tuple(self._acks),
-            tuple(lists[RecordType.OFFER]),
-            tuple(lists[RecordType.REQUEST]),
-            tuple(lists[RecordType.MESSAGE]),
+            tuple(offers),
+            tuple(requests),
+            tuple(messages),
             peer.generation,
         )
+
+
+_created_ms: Final = attrgetter("created_ms")

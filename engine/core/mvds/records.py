@@ -40,7 +40,7 @@ class Records:
         state: MvdsState,
         counters: Counters,
     ) -> None:
-        self.schedule = Schedule(peers)
+        self.schedule = Schedule()
         self.loaded_before = state.loaded_before
         self._peers = peers
         self._config = config
@@ -52,7 +52,6 @@ class Records:
         self._wanted: dict[Key, None] = {}
         self._gone: set[Key] = set()
         self._take_in(state.records)
-        self.schedule.fill()
 
     def __len__(self) -> int:
         return self._count
@@ -129,8 +128,6 @@ class Records:
         self._loading = False
         taken = self._take_in(answer.records)
         self._gone.clear()
-        for record in taken:
-            self.schedule.add(record)
         return taken
 
     def next_load(self) -> Epoch | None:
@@ -146,6 +143,7 @@ class Records:
             if peer is None or record.message_id in peer.live or key in self._gone:
                 continue
             self._insert(peer, record)
+            self.schedule.add(peer, record)
             taken.append(record)
             touched.add(peer)
         for peer in touched:

@@ -173,7 +173,7 @@ class KeepMessage:
 
 @value(frozen=True, slots=True)
 class DropMessage:
-    """No record needs this body any more, unless there is one (of another peer) only on disk."""
+    """No OFFER or MESSAGE needs this body any more, unless one of another peer is only on disk."""
 
     message_id: MvdsId
 

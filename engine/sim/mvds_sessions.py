@@ -1,0 +1,132 @@
+"""Two people who are online in sessions and write to each other: bytes and latency of a mode.
+
+Sessions have exponentially distributed lengths; whoever writes is online, the other one only by
+chance.  Both begin at a random point of their rhythm.  Every payload counts ``ENVELOPE_BYTES``
+besides its own; presence hints are counted apart, because their number follows from the sessions,
+not from the messages.
+"""
+
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+from engine.core.faults import FaultSpec, SeededRandom
+from engine.core.mvds.config import MvdsConfig
+from engine.core.mvds.types import GroupId
+from engine.core.types import ParticipantId, UnixMs
+from engine.sim.mvds_participant import MvdsParticipant
+from engine.sim.mvds_world import PRESENCE_BYTES, START_MS, MvdsWorld
+
+A, B = ParticipantId("a"), ParticipantId("b")
+GROUP: Final = GroupId(b"two people and their own session")
+_MINUTE_MS: Final = 60_000
+_DAY_MS: Final = 24 * 60 * _MINUTE_MS
+_DELAY_MS: Final = (20, 120)
+_LONGEST_MS: Final = 25 * _DAY_MS
+"""How long after the last message it may take until all is acknowledged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rhythm:
+    """How people behave and what the network does."""
+
+    offline: float = 0.0
+    """Share of the time that each is offline."""
+    loss: float = 0.0
+    session_ms: int = 10 * _MINUTE_MS
+    """Mean length of a session."""
+    per_session: float = 2.0
+    """Messages that each writes in one, on average."""
+    messages: int = 200
+    """Of each."""
+    size: int = 1_000
+    store_copies: bool = False
+    presence: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What it came to; times in ms from writing to delivery."""
+
+    delivered: int
+    unfinished: int
+    bytes_per_message: float
+    copies_per_message: float
+    payloads_per_message: float
+    presence_bytes_per_message: float
+    latencies_ms: tuple[int, ...]
+
+
+def cost(config: MvdsConfig, rhythm: Rhythm, *, seed: int) -> Cost:
+    """Run it; the same seed gives the same figures."""
+    people = {
+        name: MvdsParticipant(
+            name,
+            groups={GROUP: frozenset({A, B})},
+            config=config,
+            seed=seed,
+            now_ms=START_MS,
+        )
+        for name in (A, B)
+    }
+    world = MvdsWorld(
+        people=people,
+        faults=FaultSpec(loss=rhythm.loss, delay_ms=_DELAY_MS, seed=seed),
+        store_copies=rhythm.store_copies,
+        presence=rhythm.presence and rhythm.offline > 0,
+    )
+    end_ms = max(_plan(world, name, rhythm, seed) for name in (A, B))
+    world.run_until(end_ms)
+    world.run_until(end_ms + _LONGEST_MS, stop=lambda: _settled(world))
+    return _count(world, 2 * rhythm.messages)
+
+
+def _plan(world: MvdsWorld, name: ParticipantId, rhythm: Rhythm, seed: int) -> UnixMs:
+    """Sessions far beyond the last message; when that is written."""
+    random = SeededRandom(seed, f"rhythm of {name}")
+    off_ms = rhythm.session_ms * rhythm.offline / max(1 - rhythm.offline, 1e-9)
+    other = B if name == A else A
+    written, at_ms = 0, float(START_MS)
+    if random() < rhythm.offline:
+        world.set_online(name, online=False)
+        at_ms += _exponential(off_ms, random)
+    last_ms = at_ms
+    while at_ms < last_ms + (_LONGEST_MS if rhythm.offline else 0) or written < rhythm.messages:
+        world.at(int(at_ms), lambda: world.set_online(name, online=True))
+        length_ms = _exponential(rhythm.session_ms, random)
+        gap_ms = rhythm.session_ms / rhythm.per_session
+        write_ms = at_ms + _exponential(gap_ms, random)
+        while write_ms < at_ms + length_ms and written < rhythm.messages:
+            world.at(int(write_ms), lambda: world.say(name, (other,), rhythm.size))
+            written, last_ms = written + 1, write_ms
+            write_ms += _exponential(gap_ms, random)
+        at_ms += length_ms
+        if rhythm.offline:
+            world.at(int(at_ms), lambda: world.set_online(name, online=False))
+            at_ms += _exponential(off_ms, random)
+    return UnixMs(int(last_ms))
+
+
+def _exponential(mean: float, random: SeededRandom) -> float:
+    return -mean * log(1 - random())
+
+
+def _settled(world: MvdsWorld) -> bool:
+    return not any(person.store.records for person in world.people.values())
+
+
+def _count(world: MvdsWorld, messages: int) -> Cost:
+    traffic, people = world.traffic, world.people.values()
+    written_ms = {item: at_ms for one in people for item, at_ms in one.appended_ms.items()}
+    latencies = [
+        at_ms - written_ms[item] for one in people for item, at_ms in one.delivered_ms.items()
+    ]
+    return Cost(
+        delivered=len(latencies),
+        unfinished=sum(len(person.store.records) for person in people),
+        bytes_per_message=traffic.bytes / messages,
+        copies_per_message=traffic.message_copies / messages,
+        payloads_per_message=traffic.payloads / messages,
+        presence_bytes_per_message=traffic.presences * PRESENCE_BYTES / messages,
+        latencies_ms=tuple(sorted(latencies)),
+    )
