@@ -45,6 +45,12 @@ def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
     return tuple((first + index * step) % bits for index in range(HASHES))
 
 
+@lru_cache(maxsize=1_024)
+def _places(message_id: MessageId, bits: int) -> tuple[tuple[int, int], ...]:
+    """Byte and bit of each position; remembered, because a rollover asks again."""
+    return tuple(_PLACES[at] for at in positions(base_hashes(message_id), bits))
+
+
 def false_positive_rate(filter_bytes: bytes) -> float:
     """P(an id that was never added is reported), from how full the filter is."""
     return fill_of(filter_bytes) ** HASHES
@@ -134,21 +140,14 @@ class BloomFilter:
     def include(self, ids: Collection[MessageId]) -> None:
         """Include ids for which there is room."""
         data, bits = self._data, self._bits
-        # As in ``positions``, without a tuple of them.
         if bits <= len(_PLACES):
-            places = _PLACES
-            for first, second in map(base_hashes, ids):
-                at, step = first % bits, second % bits
-                for _ in _ROUNDS:
-                    place, bit = places[at]
+            for message_id in ids:
+                for place, bit in _places(message_id, bits):
                     data[place] |= bit
-                    at += step
-                    if at >= bits:
-                        at -= bits
         else:
             for first, second in map(base_hashes, ids):
                 at, step = first % bits, second % bits
-                for _ in _ROUNDS:
+                for _ in _ROUNDS:  # As in ``positions``, without a tuple of them.
                     data[(at >> 3) ^ 7] |= _BIT[at & 7]
                     at += step
                     if at >= bits:
