@@ -2,8 +2,8 @@
 
 Sessions have exponentially distributed lengths; whoever writes is online, the other one only by
 chance.  Both begin at a random point of their rhythm.  Every payload counts ``ENVELOPE_BYTES``
-besides its own; presence hints are counted apart, because their number follows from the sessions,
-not from the messages.
+besides its own.  Presence hints, one at the start of a session and one every minute, are counted
+apart: their number follows from the sessions, not from the messages.
 """
 
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from engine.sim.mvds_world import PRESENCE_BYTES, START_MS, MvdsWorld
 A, B = ParticipantId("a"), ParticipantId("b")
 GROUP: Final = GroupId(b"two people and their own session")
 _MINUTE_MS: Final = 60_000
+PRESENCE_MS: Final = _MINUTE_MS
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
 _DELAY_MS: Final = (20, 120)
 _LONGEST_MS: Final = 25 * _DAY_MS
@@ -94,6 +95,9 @@ def _plan(world: MvdsWorld, name: ParticipantId, rhythm: Rhythm, seed: int) -> U
     while at_ms < last_ms + (_LONGEST_MS if rhythm.offline else 0) or written < rhythm.messages:
         world.at(int(at_ms), lambda: world.set_online(name, online=True))
         length_ms = _exponential(rhythm.session_ms, random)
+        if world.presence:
+            for hello_ms in range(int(at_ms) + PRESENCE_MS, int(at_ms + length_ms), PRESENCE_MS):
+                world.at(hello_ms, lambda: world.say_hello(name, answer=False))
         gap_ms = rhythm.session_ms / rhythm.per_session
         write_ms = at_ms + _exponential(gap_ms, random)
         while write_ms < at_ms + length_ms and written < rhythm.messages:

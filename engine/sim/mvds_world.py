@@ -138,9 +138,14 @@ class MvdsWorld:
             self.traffic.fetched += 1
             self.at(self.now_ms, lambda s=sender, d=data: self._deliver(s, name, d))  # type: ignore[misc]
         if self.presence:
+            self.say_hello(name, answer=True)
+
+    def say_hello(self, name: ParticipantId, *, answer: bool) -> None:
+        """Tell everybody that one is there; ``answer``: and ask whether they are."""
+        if self.reachable(name):
             for peer in self.people:
                 if peer != name:
-                    self._tell_presence(name, peer, answer=True)
+                    self._tell_presence(name, peer, answer=answer)
 
     def _tell_presence(self, name: ParticipantId, peer: ParticipantId, *, answer: bool) -> None:
         self.traffic.presences += 1
