@@ -2,12 +2,13 @@
 
 Everything is real (profiles on disk, encrypted; nodes on loopback sockets; seals and SDS), except
 for the people, who follow a script, and the losses, which are put in.  So a newcomer sees ticks, a
-gap and its repair within a minute, and may join in by typing.  The profiles are thrown away.
+gap and its repair within a minute, two people who talk alone beside the group, and may join in by
+typing.  The profiles are thrown away.
 """
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +20,15 @@ from chat_app.interrupts import Interrupts
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, StorageSettings
 from chat_app.window import closed_or_interrupted
+from engine.core.contacts import ContactState
 from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.types import ConversationId
+from engine.events import (
+    ConversationAdded,
+    ConversationChanged,
+    ConversationView,
+    EngineEvent,
+)
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine
 from ui.app import build_window
@@ -52,6 +60,11 @@ LINES = (
     "Good for the ladder, bad for sailing home.",
     "We can row.",
     "You can row. I'll hold the tea.",
+)
+LINES_ALONE = (
+    "Just the two of us: shall we bring a cake?",
+    "Yes! Lemon. Say nothing in the group.",
+    "Not a word.",
 )
 
 
@@ -109,10 +122,13 @@ async def _talk_until_closed(
 
     for person in people:
         person.window.closed.connect(lambda name=person.name: one_closed(name))
-    talk = asyncio.create_task(_talk(people, group, random))
+    talks = [asyncio.create_task(_talk(people, group, random))]
+    if others:
+        talks.append(asyncio.create_task(_talk_alone(others[0].engine, first.engine)))
     await closed_or_interrupted(all_closed, interrupts)
-    talk.cancel()
-    await asyncio.gather(talk, return_exceptions=True)
+    for talk in talks:
+        talk.cancel()
+    await asyncio.gather(*talks, return_exceptions=True)
     for person in people:
         person.window.close_at_once()
         await person.window.shutdown()
@@ -140,6 +156,39 @@ def _places(count: int) -> list[QRect]:
         )
         for i in range(count)
     ]
+
+
+async def _talk_alone(asker: Engine, other: Engine) -> None:
+    """One asks, the other accepts, and they say a few things to nobody else."""
+    pair = await asker.add_contact(await other.make_contact_link())
+    await _until_contact(other, pair, ContactState.ASKING)
+    await asyncio.sleep(PAUSE_S[1])
+    await other.accept_contact(pair)
+    await _until_contact(asker, pair, ContactState.ACCEPTED)
+    for number, line in enumerate(LINES_ALONE):
+        await asyncio.sleep(PAUSE_S[1])
+        await (other if number % 2 else asker).send_text(pair, line)
+
+
+async def _until_contact(engine: Engine, pair: ConversationId, state: ContactState) -> None:
+    reached = asyncio.Event()
+
+    def look(view: ConversationView) -> None:
+        contact = view.contact
+        if view.conversation_id == pair and contact is not None and contact.state is state:
+            reached.set()
+
+    def hear(event: EngineEvent) -> None:
+        if isinstance(event, ConversationAdded | ConversationChanged):
+            look(event.conversation)
+
+    unsubscribe: Callable[[], None] = engine.subscribe(hear)
+    try:
+        for view in await engine.conversations():
+            look(view)
+        await reached.wait()
+    finally:
+        unsubscribe()
 
 
 async def _talk(people: Sequence[Person], group: ConversationId, random: SeededRandom) -> None:

@@ -27,7 +27,7 @@ from engine.events import (
     MessageView,
 )
 
-PERSON_FINGERPRINT = "90ab 4fd1 1e05 77c2"
+PERSON_FINGERPRINT = "86217 67354 66728 48559 95479 59417"
 SAFETY_NUMBER = " ".join(f"{number:05}" for number in range(10_111, 10_123))
 MY_LINK = f"{CONTACT_PREFIX}Ines"
 

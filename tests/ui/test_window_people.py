@@ -633,6 +633,25 @@ def test_large_letters_in_a_narrow_window_leave_every_answer_in_sight() -> None:
     play(scenario)
 
 
+def test_a_bar_that_became_narrow_is_as_high_as_one_that_was_opened_so() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        luc, bob = engine.add_person("Luc"), engine.add_person("Bob", ContactState.ASKING)
+        async with stage(engine, size=(420, 720)) as it:
+            it.window.open_conversation(bob)
+            await turn()
+            opened_narrow = it.window.pane.contact_bar.height()
+            it.window.open_conversation(luc)
+            it.window.resize(1280, 820)
+            await turn()
+            it.window.open_conversation(bob)
+            await turn()
+            it.window.resize(420, 720)
+            await until(lambda: it.window.pane.contact_bar.height() == opened_narrow)
+
+    play(scenario)
+
+
 @pytest.mark.parametrize("appearance", ["light", "dark", "high_contrast"])
 @pytest.mark.parametrize("size", [(1280, 820), (860, 700), (380, 640)])
 def test_every_standing_fits_its_window_in_every_appearance(

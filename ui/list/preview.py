@@ -38,7 +38,7 @@ def _last_failed(conversation: ConversationView) -> str:
         and last.delivery is not None
         and last.delivery.state is DeliveryState.FAILED
     ):
-        return one_line(last.text) or kind_words(last)
+        return kind_words(last)
     return count(conversation.failed, "message")
 
 

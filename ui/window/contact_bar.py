@@ -6,7 +6,7 @@ itself: nobody should accept a stranger with the Enter that opened the conversat
 
 from functools import partial
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -108,6 +108,13 @@ class ContactBar(Area):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        """The parts know their heights only once they have been laid out at the new width."""
+        handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return handled
 
     def _fit(self) -> None:
         """Beside each other, below each other, or at worst a column of buttons under few words."""

@@ -1,0 +1,61 @@
+"""People at desks: each a real engine with the real window on it, in one network in memory."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+
+from engine.network.memory import MemoryNetwork
+from tests.runtime.conftest import Person
+from tests.ui.driving import play
+from ui.app import build_window
+from ui.settings import UiSettings
+
+
+class Desk:
+    """A person with a window in front of them."""
+
+    def __init__(self, person: Person) -> None:
+        self.person = person
+        self.engine = person.engine
+        self.window = build_window(person.engine, UiSettings())
+
+    async def open(self) -> None:
+        self.window.resize(1000, 700)
+        self.window.show()
+        await self.window.start()
+
+    def type_and_enter(self, text: str) -> None:
+        box = self.window.pane.composer.box
+        QTest.keyClicks(box, text)
+        QTest.keyClick(box, Qt.Key.Key_Return)
+
+    def rows(self) -> list[str]:
+        """What a screen reader would read, row by row."""
+        timeline = QAccessible.queryAccessibleInterface(self.window.pane.timeline)
+        return [timeline.child(i).text(QAccessible.Text.Name) for i in range(timeline.childCount())]
+
+    def has_row(self, *parts: str) -> bool:
+        return any(all(part in row for part in parts) for row in self.rows())
+
+    async def close(self) -> None:
+        self.window.close()
+        await self.window.shutdown()
+        self.window.deleteLater()
+
+
+def at_desks(place: Path, names: tuple[str, ...], scenario: Callable[..., Awaitable[None]]) -> None:
+    async def whole() -> None:
+        network = MemoryNetwork()
+        people = [await Person(name, place, network).start() for name in names]
+        desks = [Desk(person) for person in people]
+        for desk in desks:
+            await desk.open()
+        await scenario(*desks)
+        for desk in desks:
+            await desk.close()
+            await desk.engine.stop()
+
+    play(whole)
