@@ -1,4 +1,4 @@
-"""Draw the pictures in docs/images: the real window on real engines, light and dark.
+"""Draw the pictures in docs/images: the real window on real engines, groups and people.
 
 Six people's engines (encrypted stores on disk, sealed sessions, a network in memory) play a short
 scene under a clock that can be set forward; what the window shows of it is what it would show to
@@ -16,19 +16,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import SystemRandom
 
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, Qt
+from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
+from PySide6.QtWidgets import QWidget
+
 from chat_app.qt_loop import run_on_qt
+from engine.core.contacts import ContactState
 from engine.core.types import ConversationId, UnixMs
 from engine.network.memory import MemoryNetwork
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineParts, OpenedStore
 from engine.session.chance import Chance
 from ui.app import build_window
+from ui.dialogs.person import MINE, AddPerson
 from ui.settings import Appearance, UiSettings
 from ui.window.main_window import MainWindow
 from ui.window.surroundings import Surroundings
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = (1280, 820)
+NARROW = (420, 720)
 KEY = bytes(32)
 
 
@@ -98,6 +105,23 @@ class Cast:
                 return False
         return True
 
+    async def befriend(self, asker: str, other: str) -> ConversationId:
+        pair = await self.ask(asker, other)
+        await self.engines[other].accept_contact(pair)
+        await until(lambda: self._stands(asker, pair, ContactState.ACCEPTED))
+        return pair
+
+    async def ask(self, asker: str, other: str) -> ConversationId:
+        link = await self.engines[other].make_contact_link()
+        pair = await self.engines[asker].add_contact(link)
+        await until(lambda: self._stands(other, pair, ContactState.ASKING))
+        return pair
+
+    async def _stands(self, name: str, pair: ConversationId, state: ContactState) -> bool:
+        views = await self.engines[name].conversations()
+        contacts = (view.contact for view in views if view.conversation_id == pair)
+        return any(contact is not None and contact.state is state for contact in contacts)
+
     async def say(self, name: str, group: ConversationId, text: str, *, after: float = 1) -> None:
         self.clock.forward(after)
         await self.engines[name].send_text(group, text)
@@ -125,8 +149,60 @@ async def play(cast: Cast) -> ConversationId:
     await cast.engines["Ines"].set_muted(books, muted=True)
     await cast.say("Priya", notes, "Two kingfishers at the lower bridge!", after=2)
     await cast.engines["Ines"].save_draft(kitchen, "And napkins, if somebody")
+    await people_scene(cast)
     await tide_scene(cast, tide)
     return tide
+
+
+async def people_scene(cast: Cast) -> None:
+    """Friends, somebody who asks, and somebody who was asked."""
+    await cast.engines["Luc"].set_profile(name="Luc", picture=lighthouse("#3b6ea5", "#f2c9a0"))
+    await cast.engines["Ines"].set_profile(name="Ines", picture=lighthouse("#0b6b66", "#bfe3dd"))
+    maya = await cast.befriend("Maya", "Ines")
+    await cast.say("Maya", maya, "Photo: low water mark", after=2)
+    await cast.enter("Nell")
+    await cast.ask("Ines", "Nell")
+    await cast.enter("Bob")
+    cast.clock.forward(1)
+    await cast.ask("Bob", "Ines")
+
+
+async def luc_scene(cast: Cast) -> ConversationId:
+    luc = await cast.befriend("Luc", "Ines")
+    await cast.say("Luc", luc, "Are you at the slip on Saturday?", after=0)
+    await cast.say("Ines", luc, "Yes, nine sharp. I'll bring the ladder.")
+    await cast.say("Luc", luc, "Lovely. Mind that it is Tomas's.")
+    await cast.say("Ines", luc, "I'll be careful. Tea afterwards?")
+    await asyncio.sleep(1)
+    cast.online("Luc", online=False)
+    await cast.say("Ines", luc, "And could you print the tide table?")
+    await asyncio.sleep(1)
+    return luc
+
+
+def lighthouse(sea: str, sky: str) -> bytes:
+    """A profile picture."""
+    image = QImage(192, 192, QImage.Format.Format_RGB32)
+    image.fill(QColor(sky))
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor("#fff3d6"))
+    painter.drawEllipse(118, 30, 40, 40)
+    painter.setBrush(QColor("#ffffff"))
+    painter.drawPolygon([QPoint(66, 140), QPoint(76, 58), QPoint(104, 58), QPoint(114, 140)])
+    painter.setBrush(QColor("#b0472b"))
+    painter.drawRect(74, 84, 32, 18)
+    painter.drawRect(74, 40, 32, 18)
+    painter.setBrush(QColor(sea))
+    painter.drawRect(0, 134, 192, 58)
+    painter.end()
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not QImageWriter(buffer, QByteArray(b"png")).write(image):
+        raise OSError("a picture cannot be written")
+    return bytes(data.data())
 
 
 async def tide_scene(cast: Cast, tide: ConversationId) -> None:
@@ -157,10 +233,50 @@ async def tide_scene(cast: Cast, tide: ConversationId) -> None:
 async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
     window.looks.choose(appearance)
     await asyncio.sleep(0.6)
+    keep(window, name)
+
+
+def keep(widget: QWidget, name: str) -> None:
     OUT.mkdir(parents=True, exist_ok=True)
-    if not window.grab().save(str(OUT / name)):
+    if not widget.grab().save(str(OUT / name)):
         raise OSError(f"{OUT / name} cannot be written")
     print(f"docs/images/{name}")
+
+
+async def sheet_picture(window: MainWindow, open_it: Callable[[], None], name: str) -> None:
+    open_it()
+    await asyncio.sleep(0.6)
+    sheet = window.flows.sheet
+    if sheet is None:
+        raise RuntimeError(f"no sheet for {name}")
+    if isinstance(sheet, AddPerson):
+        sheet.ways.choose(MINE)
+        sheet.mine.copy_button.setFocus()
+        await asyncio.sleep(0.3)
+    keep(sheet, name)
+    sheet.reject()
+    await asyncio.sleep(0.3)
+
+
+async def people_pictures(window: MainWindow, cast: Cast) -> None:
+    for name in ("Luc", "Bob"):
+        cast.online(name, online=True)
+    luc = await luc_scene(cast)
+    window.open_conversation(luc)
+    await asyncio.sleep(1)
+    await picture(window, Appearance.LIGHT, "person-light.png")
+    await picture(window, Appearance.DARK, "person-dark.png")
+    bob = next(view for view in window.model.conversations() if view.name == "Bob")
+    window.open_conversation(bob.conversation_id)
+    await asyncio.sleep(0.5)
+    await picture(window, Appearance.LIGHT, "request-light.png")
+    await sheet_picture(window, window.people.add_person, "add-person.png")
+    view = window.model.conversation(luc)
+    if view is None:
+        raise RuntimeError("Luc is gone")
+    await sheet_picture(window, lambda: window.people.safety_number(view), "safety-number.png")
+    window.resize(*NARROW)
+    await picture(window, Appearance.LIGHT, "request-narrow.png")
 
 
 async def draw() -> int:
@@ -182,6 +298,7 @@ async def draw() -> int:
         await picture(window, Appearance.LIGHT, "main-light.png")
         await picture(window, Appearance.DARK, "main-dark.png")
         await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
+        await people_pictures(window, cast)
         await window.shutdown()
         for engine in cast.engines.values():
             await engine.stop()
