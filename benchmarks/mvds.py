@@ -67,7 +67,8 @@ def _starts(count: int) -> list[Figure]:
         path = Path(place) / "messages"
         key = mvds_work.fill(path, count)
         starts = [mvds_work.start_ms(path, key) for _ in range(STARTS)]
-    name = f"start with {count:,} records in SQLite, to the first payload".replace(",", " ")
+    number = f"{count:,}".replace(",", " ")
+    name = f"start with {number} records in SQLite, to the first payload"
     return [_figure(name, starts, "ms", at_most=1_000)]
 
 

@@ -38,6 +38,8 @@ GROUP: Final = GroupId(b"G" * 32)
 PAIR: Final = ConversationId("benchmark")
 SPREAD_EPOCHS: Final = 100
 """So many epochs ahead records are due, evenly: in each the hundredth part of them."""
+SENT_BEFORE: Final = 9
+"""So often that what is sent is not due again while it is measured."""
 BATCH: Final = 20_000
 
 
@@ -106,7 +108,7 @@ def _records(count: int, names: list[ParticipantId]) -> Iterator[Record]:
             names[number % len(names)],
             MvdsId(hashlib.sha256(str(number).encode()).digest()),
             RecordType.OFFER,
-            1 + number % 9,
+            SENT_BEFORE,
             Epoch(EPOCH + 1 + number % SPREAD_EPOCHS),
             1_000,
             UnixMs(NOW - count + number),

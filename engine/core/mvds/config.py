@@ -41,7 +41,7 @@ def back_off(send_count: int, random_unit: RandomUnit) -> int:
         wait = _FIRST_WAITS[send_count - 1]
     else:
         wait = _LATER_WAITS[(send_count - len(_FIRST_WAITS) - 1) % len(_LATER_WAITS)]
-    return max(1, round(wait * (1 - JITTER + 2 * JITTER * random_unit())))
+    return int(wait * (1 - JITTER + 2 * JITTER * random_unit()) + 0.5)
 
 
 def _doubling(lowest: int) -> tuple[int, ...]:
@@ -67,6 +67,9 @@ class MvdsConfig:
     mode: Mode = Mode.MIXED
     batch_up_to_bytes: int = 4 * KIB
     """Mixed mode: a larger body is offered from the start."""
+    repeats_whole: int = 3
+    """Mixed mode: so often a small message is repeated as it is to a peer who was heard lately."""
+    heard_lately_ms: int = 60 * SECOND_MS
     epoch_ms: int = SECOND_MS
     backoff: BackOff = back_off
     at_once_per_epoch: int = 8

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from engine.core.mvds.config import Mode, MvdsConfig
-from engine.core.mvds.packing import ID_ENTRY_BYTES, Packing, size_of
+from engine.core.mvds.packing import ID_ENTRY_BYTES, Packing
 from engine.core.mvds.peer import UNSENT, Live, Peer
 from engine.core.mvds.records import Records
 from engine.core.mvds.step import MvdsStep
@@ -154,19 +154,40 @@ class Outbox:
         spare: int,
     ) -> None:
         sent, expired = [], []
+        repeats_whole = self._repeats_whole(peer, step)
         for message_id in waiting:
             live = peer.live[message_id]
+            record = live.record
             if self._is_expired(live, step):
                 expired.append(live)
-            elif packing.has_room(size_of(live.record), spare=spare):
-                self._pack_one(peer, live, packing, step)
-                sent.append(message_id)
-            else:
+                continue
+            if repeats_whole and self._is_worth_repeating(record):
+                record = replace(record, type=RecordType.MESSAGE)
+            if not packing.take(record, spare=spare):
                 break
+            self._note_sent(peer, live, record, step)
+            sent.append(message_id)
         for message_id in sent:
             del waiting[message_id]
         for live in expired:
             self._give_up(peer, live, step)
+
+    def _repeats_whole(self, peer: Peer, step: MvdsStep) -> bool:
+        """Whether the peer is there: an offer would cost about the same, and two trips more."""
+        config = self._config
+        return (
+            config.mode is Mode.MIXED
+            and peer.heard_ms is not None
+            and step.now_ms - peer.heard_ms <= config.heard_lately_ms
+        )
+
+    def _is_worth_repeating(self, record: Record) -> bool:
+        config = self._config
+        return (
+            record.type is RecordType.OFFER
+            and 0 < record.send_count <= config.repeats_whole
+            and record.body_bytes <= config.batch_up_to_bytes
+        )
 
     def _pack_forward(self, peer: Peer, packing: Packing, step: MvdsStep, spare: int) -> None:
         config, forward = self._config, peer.forward
@@ -174,9 +195,9 @@ class Outbox:
             live = peer.live.get(forward[0])
             if live is None or live.record.given_up or self._is_spared(live, step.epoch):
                 forward.popleft()
-            elif packing.has_room(size_of(live.record), spare=spare):
+            elif packing.take(live.record, spare=spare):
                 peer.due.pop(forward.popleft(), None)
-                self._pack_one(peer, live, packing, step, at_most=config.seen_retry_epochs)
+                self._note_sent(peer, live, live.record, step, at_most=config.seen_retry_epochs)
             else:
                 return
 
@@ -185,19 +206,19 @@ class Outbox:
             live.sent_epoch + self._config.seen_spares_epochs >= epoch
         )
 
-    def _pack_one(
+    def _note_sent(
         self,
         peer: Peer,
         live: Live,
-        packing: Packing,
+        record: Record,
         step: MvdsStep,
         *,
         at_most: int | None = None,
     ) -> None:
-        record, config = live.record, self._config
-        packing.add(record)
+        """What was sent is sent again later, as far as we know now."""
+        config = self._config
         count = record.send_count + 1
-        wait = max(1, config.backoff(count, self._random_unit))
+        wait = config.backoff(count, self._random_unit)
         if at_most is not None:
             wait = min(wait, at_most)
         kind = record.type
@@ -239,9 +260,8 @@ class Outbox:
 def _pack_acks(peer: Peer, packing: Packing, step: MvdsStep) -> None:
     sent = []
     for message_id in peer.acks:
-        if not packing.has_room(ID_ENTRY_BYTES):
+        if not packing.take_ack(message_id):
             break
-        packing.add_ack(message_id)
         sent.append(message_id)
     for message_id in sent:
         if peer.acks.pop(message_id):

@@ -31,16 +31,21 @@ class Packing:
         self._acks: list[MvdsId] = []
         self._records: list[Record] = []
 
-    def has_room(self, size: int, *, spare: int = 0) -> bool:
-        return size + spare <= self._room
+    def take(self, record: Record, *, spare: int) -> bool:
+        """Whether there is room for it, with so many bytes to spare; if so, it is in."""
+        room = self._room - size_of(record)
+        if room < spare:
+            return False
+        self._room = room
+        self._records.append(record)
+        return True
 
-    def add_ack(self, message_id: MvdsId) -> None:
+    def take_ack(self, message_id: MvdsId) -> bool:
+        if self._room < ID_ENTRY_BYTES:
+            return False
         self._room -= ID_ENTRY_BYTES
         self._acks.append(message_id)
-
-    def add(self, record: Record) -> None:
-        self._room -= size_of(record)
-        self._records.append(record)
+        return True
 
     def payload(self, peer: Peer) -> SendPayload | None:
         """In order of creation; None = there is nothing to say."""

@@ -38,6 +38,7 @@ class Peer:
         "forwarding",
         "fresh",
         "generation",
+        "heard_ms",
         "live",
         "open_epoch",
         "peer_id",
@@ -58,6 +59,8 @@ class Peer:
         self.forward: deque[MvdsId] = deque()
         self.forwarding = False
         """Records that are still on disk are to be brought forward too."""
+        self.heard_ms: UnixMs | None = None
+        """When a payload of theirs came."""
         self.seen_ms: UnixMs | None = None
         self.open_epoch = Epoch(0)
         """From when on the next payload may go, unless at once."""

@@ -79,6 +79,7 @@ class Receiver:
             self._counters.add("mvds.empty_payload")
             return
         peer.generation = received.generation
+        peer.heard_ms = step.now_ms
         for message_id in payload.acks:
             self._about(About.ACK, peer, message_id, step)
         for message_id in payload.requests:

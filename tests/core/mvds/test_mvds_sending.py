@@ -180,10 +180,38 @@ def test_interactive_mode_offers_until_it_is_asked() -> None:
 
 
 def test_mixed_mode_sends_a_small_one_at_once_and_then_offers_it() -> None:
+    """To a peer that nothing was heard of: it may be away for long."""
     alice = Bench()
     assert alice.append(1)[0].message_ids == (id_of(1),)
-    assert alice.next_sends()[0].offers == (id_of(1),)
+    for _ in range(5):
+        assert alice.next_sends()[0].offers == (id_of(1),)
     assert payloads(alice.receive(requests=[id_of(1)]))[0].message_ids == (id_of(1),)
+
+
+def test_mixed_mode_repeats_a_small_one_as_it_is_to_a_peer_who_is_there() -> None:
+    """Some times: an offer would cost about the same and two trips more."""
+    alice = Bench()
+    alice.receive(messages=[text(9)])
+    alice.append(1)
+    alice.append(2, size=5_000)
+    repeated = [send for _ in range(5) for send in _heard_again(alice)]
+    assert _messages(repeated) == [id_of(1)] * alice.config.repeats_whole
+    offered = [message_id for send in repeated for message_id in send.offers]
+    assert offered.count(id_of(2, 5_000)) == 5
+    assert offered.count(id_of(1)) == 5 - alice.config.repeats_whole
+
+
+def _heard_again(alice: Bench) -> list[SendPayload]:
+    sends = alice.next_sends()
+    alice.receive(messages=[text(9)])
+    return sends
+
+
+def test_a_peer_who_went_is_offered_again() -> None:
+    alice = Bench()
+    alice.receive(messages=[text(9)])
+    alice.now_ms += alice.config.heard_lately_ms
+    alice.append(1)
     assert alice.next_sends()[0].offers == (id_of(1),)
 
 
