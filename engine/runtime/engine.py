@@ -15,7 +15,6 @@ from engine.api import ContactPreview, HolderView, InvitePreview, Listener, Page
 from engine.core.content import MAX_TEXT_BYTES, Body, Text, check_picture, clean_name
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
-from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import (
     HideMessage,
     ProfileRecord,
@@ -50,7 +49,7 @@ from engine.runtime.upkeep import Upkeep, connection_view
 from engine.session.chance import Chance
 from engine.session.groups import GroupBook
 from engine.session.pair_seed import OwnProfile
-from engine.session.people import ContactBook
+from engine.session.people import PAIR_CONFIG, ContactBook
 from engine.session.session import Session
 from engine.session.types import SessionTransition
 
@@ -221,7 +220,7 @@ class Engine:
             counters=self._counters,
             now_ms=self._parts.now_ms,
             online=lambda: self._online,
-            config=MvdsConfig(),
+            config=PAIR_CONFIG,
         )
 
     async def _start_transport(self, profile: ProfileRecord) -> Transport:

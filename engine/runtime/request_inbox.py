@@ -74,18 +74,20 @@ class RequestInbox:
         if known is not None:
             known.on_message(message, waku_hash)
             return
-        request = self._request_in(opened)
+        request = request_in(self._identity, opened)
         await self._people.asked_by(opened, request, message, waku_hash)
 
-    def _request_in(self, opened: OpenedPair) -> ContactRequest:
-        if not isinstance(opened.body, MvdsPart):
-            raise RemoteProtocolError("stranger")
-        group_id = pair_group_id(self._identity.public_key, opened.sender_public_key)
-        payload, _ = decode_payload(opened.body.payload)
-        for message in payload.messages:
-            if message.group_id != group_id:
-                raise RemoteProtocolError("mvds_foreign_group")
-            body = decode_pair_content(message.body).body
-            if isinstance(body, ContactRequest):
-                return body
+
+def request_in(identity: Identity, opened: OpenedPair) -> ContactRequest:
+    """The one thing that a stranger may say.  Raises RemoteProtocolError."""
+    if not isinstance(opened.body, MvdsPart):
         raise RemoteProtocolError("stranger")
+    group_id = pair_group_id(identity.public_key, opened.sender_public_key)
+    payload, _ = decode_payload(opened.body.payload)
+    for message in payload.messages:
+        if message.group_id != group_id:
+            raise RemoteProtocolError("mvds_foreign_group")
+        body = decode_pair_content(message.body).body
+        if isinstance(body, ContactRequest):
+            return body
+    raise RemoteProtocolError("stranger")

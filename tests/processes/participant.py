@@ -14,10 +14,19 @@ from chat_app.compose import Overrides, build_engine
 from chat_app.settings import Settings, StorageSettings
 from engine.core.faults import parse_fault_spec
 from engine.core.types import ConversationId
-from engine.events import EngineEvent, MessageAdded, MessageChanged
+from engine.events import (
+    ConversationAdded,
+    ConversationChanged,
+    EngineEvent,
+    MessageAdded,
+    MessageChanged,
+    MessageView,
+)
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine
+
+PAGE = 500
 
 
 def tell(**what: object) -> None:
@@ -39,6 +48,19 @@ def on_event(event: EngineEvent) -> None:
             held=len(delivery.held_by) if delivery else 0,
             of=delivery.of if delivery else 0,
         )
+    elif isinstance(event, ConversationAdded | ConversationChanged):
+        contact = event.conversation.contact
+        if contact is not None:
+            tell(event="contact", group=event.conversation.conversation_id, state=contact.state)
+
+
+async def whole_log(engine: Engine, group: ConversationId) -> list[MessageView]:
+    page = await engine.latest_page(group, limit=PAGE)
+    messages = list(page.messages)
+    while page.has_older:
+        page = await engine.page_before(group, messages[0].position, limit=PAGE)
+        messages = [*page.messages, *messages]
+    return messages
 
 
 async def obey(engine: Engine, command: dict[str, str]) -> None:
@@ -53,9 +75,16 @@ async def obey(engine: Engine, command: dict[str, str]) -> None:
             message_id = await engine.send_text(group, command["text"])
             tell(answer="saved", text=command["text"], id=message_id)
         case "log":
-            page = await engine.latest_page(group, limit=600)
-            rows = [m.text for m in page.messages if m.kind == "text" and not m.waiting]
+            messages = await whole_log(engine, group)
+            rows = [m.text for m in messages if m.kind == "text" and not m.waiting]
             tell(answer="log", texts=rows)
+        case "link":
+            tell(answer="link", link=await engine.make_contact_link())
+        case "ask":
+            tell(answer="asked", group=await engine.add_contact(command["link"]))
+        case "accept":
+            await engine.accept_contact(group)
+            tell(answer="accepted", group=group)
         case "counters":
             tell(answer="counters", counters=dict(engine.counters()))
         case other:
