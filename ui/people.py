@@ -11,7 +11,7 @@ from typing import assert_never
 
 from engine.api import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.types import UnixMs
+from engine.core.types import DeliveryState, MessageId, UnixMs
 from engine.events import ContactView, ConversationView, MessageKind
 from ui.words import one_line, spoken_time
 
@@ -54,6 +54,14 @@ def is_blocked(conversation: ConversationView) -> bool:
 def we_declined(conversation: ConversationView) -> bool:
     last = conversation.last_message
     return last is not None and last.kind is MessageKind.DECLINED and last.is_own
+
+
+def lost_request(conversation: ConversationView) -> MessageId | None:
+    """Our request, if it was given up before it reached anybody."""
+    last = conversation.last_message
+    if last is None or last.kind is not MessageKind.ASKED or last.delivery is None:
+        return None
+    return last.message_id if last.delivery.state is DeliveryState.FAILED else None
 
 
 def seen_words(contact: ContactView, now: datetime) -> str:
@@ -121,6 +129,7 @@ class Answer(Enum):
     BLOCK = auto()
     UNBLOCK = auto()
     ASK_AGAIN = auto()
+    SEND_AGAIN = auto()
 
 
 ANSWER_WORDS = {
@@ -129,6 +138,7 @@ ANSWER_WORDS = {
     Answer.BLOCK: "Block",
     Answer.UNBLOCK: "Unblock",
     Answer.ASK_AGAIN: "Ask again",
+    Answer.SEND_AGAIN: "Resend",
 }
 
 
@@ -160,12 +170,7 @@ def standing_of(conversation: ConversationView) -> Standing | None:
                 answers=(Answer.BLOCK, Answer.DECLINE, Answer.ACCEPT),
             )
         case ContactState.ASKED:
-            return Standing(
-                title=f"Waiting for {name} to accept",
-                words="Your request reaches them as soon as they can be reached.",
-                fingerprint=contact.fingerprint,
-                answers=(),
-            )
+            return _asked(conversation, name, contact.fingerprint)
         case ContactState.DECLINED:
             own = we_declined(conversation)
             return Standing(
@@ -183,6 +188,22 @@ def standing_of(conversation: ConversationView) -> Standing | None:
             )
         case _:
             assert_never(contact.state)
+
+
+def _asked(conversation: ConversationView, name: str, fingerprint: str) -> Standing:
+    if lost_request(conversation) is not None:
+        return Standing(
+            title=f"Your request did not reach {name}",
+            words="It was given up. It is safe on this device and can be sent again.",
+            fingerprint=fingerprint,
+            answers=(Answer.SEND_AGAIN,),
+        )
+    return Standing(
+        title=f"Waiting for {name} to accept",
+        words="Your request reaches them as soon as they can be reached.",
+        fingerprint=fingerprint,
+        answers=(),
+    )
 
 
 # --- adding somebody ----------------------------------------------------------------------------

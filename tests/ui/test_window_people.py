@@ -123,6 +123,27 @@ def test_declining_tells_and_leaves_a_way_to_ask() -> None:
     play(scenario)
 
 
+def test_a_request_that_was_given_up_says_so_and_is_sent_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        bob = engine.add_person("Bob", ContactState.ASKED)
+        (request,) = engine.rows[bob]
+        lost = DeliveryView(state=DeliveryState.FAILED, of=1, failure="no answer in 30 days")
+        async with stage(engine) as it:
+            it.window.open_conversation(bob)
+            bar = it.window.pane.contact_bar
+            assert bar.title.text() == "Waiting for Bob to accept"
+            engine.deliver(bob, request, lost)
+            assert bar.title.text() == "Your request did not reach Bob"
+            said = it.window.model.index_of(bob).data(Qt.ItemDataRole.AccessibleTextRole)
+            assert "Not delivered: You asked to talk" in str(said)
+            bar.buttons[Answer.SEND_AGAIN].click()
+            await until(lambda: bar.title.text() == "Waiting for Bob to accept")
+            assert engine.called("resend") == [request]
+
+    play(scenario)
+
+
 def test_blocking_asks_first_and_can_be_taken_back() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()

@@ -197,5 +197,6 @@ def test_links_that_cannot_be_used_are_explained_by_the_engine(
             assert not sheet.confirm.isEnabled()
         sheet.theirs.field.setPlainText(own)
         assert "your own contact link" in sheet.theirs.problem.text()
+        sheet.reject()
 
     at_desks(tmp_path, ("Alice",), scenario)

@@ -117,7 +117,12 @@ class Measure:
                 return self._line(words, self.theme.type.caption.font, above=7, below=5)
 
     def _card(self, row: GapRow | HeldTitleRow) -> CardBox:
-        cards = Cards(theme=self.theme, geometry=self.geometry, now_ms=self.now_ms())
+        cards = Cards(
+            theme=self.theme,
+            geometry=self.geometry,
+            now_ms=self.now_ms(),
+            is_pair=self.is_pair(),
+        )
         if isinstance(row, HeldTitleRow):
             return cards.held(row)
         return cards.gap(row, explained=self.explained())

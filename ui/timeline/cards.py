@@ -50,13 +50,14 @@ class Cards:
     theme: Theme
     geometry: Geometry
     now_ms: UnixMs
+    is_pair: bool = False
 
     def gap(self, row: GapRow, *, explained: bool) -> CardBox:
         g, theme, now_ms = self.geometry, self.theme, self.now_ms
         metrics, label, small = theme.metrics, theme.type.label, theme.type.small
-        title, details = gap_title(row.gap), gap_details(row.gap, now_ms)
+        title, details = gap_title(row.gap), gap_details(row.gap, now_ms, pair=self.is_pair)
         since = gap_since(row.gap, local_time(now_ms).date())
-        cause = gap_cause(row.gap) if explained else ""
+        cause = gap_cause(row.gap, pair=self.is_pair) if explained else ""
         pad, edge, inner = metrics.gap(12), metrics.gap(6), metrics.gap(8)
         button, fetch, ghost = self._gap_buttons()
         title_width = advance(strong(label), title) + advance(label.font, f" {since}")

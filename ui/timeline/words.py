@@ -72,23 +72,30 @@ def gap_since(gap: GapView, today: date) -> str:
     return f"since {when}" if at.date() == today else f"since {day_words(at.date(), today)}, {when}"
 
 
-def gap_details(gap: GapView, now_ms: int) -> str:
-    """What happens next: how often asked, the next try, what waits behind."""
+def gap_details(gap: GapView, now_ms: int, *, pair: bool = False) -> str:
+    """What happens next: how often asked, the next try, what waits behind.
+
+    ``pair``: of two, the other one sends by themselves until they hear that it arrived.
+    """
     times = {0: "Not asked yet", 1: "Asked once", 2: "Asked twice"}
     asked = times.get(gap.requests, f"Asked {gap.requests} times")
     next_try = _next_try(gap, now_ms)
     words = f"{asked}, {next_try}" if next_try else asked
+    if pair:
+        one = gap.missing == 1
+        words = "It comes again by itself" if one else "They come again by themselves"
     if gap.waiting > 0:
         words += f" · {count(gap.waiting, 'message')} {_waits(gap.waiting)} behind"
     return words
 
 
-def gap_cause(gap: GapView) -> str:
+def gap_cause(gap: GapView, *, pair: bool = False) -> str:
     """Cause and age in full, for who opens the details."""
     them = "it" if gap.missing == 1 else "them"
+    who = f"Who wrote {them} sends {them}" if pair else "The members of the group are asked"
     words = (
         f"Messages that arrived refer to {them}, but this device never received {them}. "
-        f"Noticed on {moment_words(gap.since_ms)}. The members of the group are asked again "
+        f"Noticed on {moment_words(gap.since_ms)}. {who} again "
         f"and again until {them if gap.missing == 1 else 'they'} "
         f"{'arrives' if gap.missing == 1 else 'arrive'}"
     )
@@ -211,7 +218,7 @@ def spoken_row(
         case UnreadRow(since_ms=since_ms):
             return f"New since {time_words(since_ms)}"
         case GapRow(gap=gap):
-            details = gap_details(gap, now_ms)
+            details = gap_details(gap, now_ms, pair=pair)
             return f"{gap_title(gap)} {gap_since(gap, today)}. {details}".rstrip(". ")
         case HeldTitleRow() | HeldRow():
             return _spoken_held(row, now_ms)

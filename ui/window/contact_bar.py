@@ -20,6 +20,7 @@ _STACK_BELOW = 620
 _KINDS: dict[Answer, ButtonKind] = {
     Answer.ACCEPT: "primary",
     Answer.ASK_AGAIN: "primary",
+    Answer.SEND_AGAIN: "primary",
     Answer.BLOCK: "danger",
 }
 
@@ -51,6 +52,7 @@ class ContactBar(Area):
             Answer.ACCEPT,
             Answer.UNBLOCK,
             Answer.ASK_AGAIN,
+            Answer.SEND_AGAIN,
         ):
             button = Button(ANSWER_WORDS[answer], kind=_KINDS.get(answer, "plain"), size="big")
             button.clicked.connect(partial(self._answer, answer))

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 from engine.api import ChatEngine
 from engine.core.types import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
-from ui.people import Answer, cannot_write_words
+from ui.people import Answer, cannot_write_words, lost_request
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
 from ui.window.beads import MAX_BEADS
@@ -277,6 +277,9 @@ class ConversationPane(QWidget):
         if answer is Answer.BLOCK:
             self.block_requested.emit()
             return
+        if answer is Answer.SEND_AGAIN:
+            self._resend_request()
+            return
         commands: dict[Answer, tuple[str, Callable[[], Coroutine[object, object, None]]]] = {
             Answer.ACCEPT: (
                 "accept the request",
@@ -310,6 +313,11 @@ class ConversationPane(QWidget):
                 await self._engine.fetch_missing(open_id)
 
             self._tasks.spawn(work, purpose="ask for the missing messages")
+
+    def _resend_request(self) -> None:
+        lost = None if self._conversation is None else lost_request(self._conversation)
+        if lost is not None:
+            self._resend(lost)
 
     def _resend(self, message_id: MessageId) -> None:
         if (open_id := self._open_id()) is not None:
