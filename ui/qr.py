@@ -1,6 +1,11 @@
-"""A QR code as a widget: always black on white with its quiet edge, or no camera would read it."""
+"""A QR code as a widget: always black on white with its quiet edge, or no camera would read it.
 
-import segno
+The library is loaded and the code made when one is first shown: together that takes a tenth of a
+second, which neither the start nor a sheet that shows something else has to spend.
+"""
+
+from functools import cached_property
+
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -13,6 +18,8 @@ _QUIET = 4
 
 def qr_rows(text: str) -> tuple[bytes, ...]:
     """The modules, 1 is black; empty if the text is too long for any code."""
+    import segno  # noqa: PLC0415 - see above
+
     try:
         code = segno.make_qr(text, error="l")
     except segno.DataOverflowError:
@@ -25,12 +32,15 @@ class QrCode(QWidget):
 
     def __init__(self, text: str, name: str, *, side: int) -> None:
         super().__init__()
-        self._rows = qr_rows(text)
+        self._text = text
         self._side = side
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setVisible(bool(self._rows))
         theme_changed.connect(self.updateGeometry)
+
+    @cached_property
+    def _rows(self) -> tuple[bytes, ...]:
+        return qr_rows(self._text)
 
     @property
     def has_code(self) -> bool:
@@ -41,10 +51,14 @@ class QrCode(QWidget):
         return max(2, wanted // (len(self._rows) + 2 * _QUIET))
 
     def sizeHint(self) -> QSize:
+        if not self._rows:
+            return QSize(0, 0)
         side = (len(self._rows) + 2 * _QUIET) * self._module()
         return QSize(side, side)
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if not self._rows:
+            return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
