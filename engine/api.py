@@ -127,7 +127,8 @@ class ChatEngine(Protocol):
     async def add_contact(self, link: str) -> ConversationId:
         """Ask this person to talk; accepts if they asked already.  Raises InviteError."""
 
-    async def accept_contact(self, conversation_id: ConversationId) -> None: ...
+    async def accept_contact(self, conversation_id: ConversationId) -> None:
+        """Answer their request with yes; of somebody who declined, or whom we did: ask again."""
 
     async def decline_contact(self, conversation_id: ConversationId) -> None:
         """They are told; they may be asked again by us."""
