@@ -50,8 +50,5 @@ class Schedule:
 
 
 def _is_current(entry: _Entry, epoch: Epoch) -> bool:
-    peer, message_id = entry
-    live = peer.live.get(message_id)
-    if live is None or live.record.send_epoch != epoch:
-        return False
-    return message_id not in peer.due and message_id not in peer.fresh
+    live = entry[0].live.get(entry[1])
+    return live is not None and live.record.send_epoch == epoch

@@ -127,6 +127,27 @@ def test_a_payload_is_split_so_that_its_encoding_stays_within_the_bound(size: in
     assert sent[0].acks, "acknowledgements wait for no message"
 
 
+def test_what_did_not_fit_waits_for_the_next_epoch() -> None:
+    alice = Bench(config=ONCE)
+    for number in range(3):
+        alice.append(number, size=90_000)
+    for number in range(3):
+        assert _messages(alice.wait()) == [id_of(number, 90_000)]
+        assert payloads(alice.handle(DeadlineReached())) == []
+
+
+def test_what_is_requested_while_its_offer_waits_goes_once() -> None:
+    alice = Bench(config=replace(INTERACTIVE, max_payload_bytes=200))
+    for number in range(8):
+        alice.append(number)
+    alice.now_ms += 3_600_000
+    (first,) = payloads(alice.handle(DeadlineReached()))
+    assert len(first.offers) == 5, "three are due and did not fit"
+    alice.receive(requests=[id_of(7)])
+    sent = alice.wait(3)
+    assert id_of(7) not in [*_messages(sent), *[item for send in sent for item in send.offers]]
+
+
 # --- back-off -----------------------------------------------------------------------------------
 
 
@@ -336,6 +357,15 @@ def test_what_was_just_sent_is_not_brought_forward() -> None:
     alice.append(1)
     alice.now_ms += 1_000
     assert alice.seen() == []
+
+
+def test_what_was_brought_forward_forgets_when_it_was_due() -> None:
+    alice = Bench(config=replace(BATCH, backoff=lambda _count, _random: 50, seen_retry_epochs=40))
+    alice.append(1)
+    alice.now_ms += 30_000
+    assert len(alice.seen()) == 1
+    assert alice.wait(39) == []
+    assert len(alice.wait()) == 1
 
 
 def test_bringing_forward_is_paced() -> None:
