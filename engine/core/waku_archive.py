@@ -1,0 +1,100 @@
+"""What a Store keeps, in which order, and what it must not keep: 13/WAKU2-STORE.
+
+One row per deterministic message hash.  Two orders exist: (timestamp, hash) for version 3 and
+(timestamp, digest, received) for 2.0.0-beta4, where the time of receipt, unique within one archive,
+tells messages apart whose digests are equal.  Nothing here reads a clock or a disk.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.waku import WakuMessage
+from engine.core.waku_store import HistoryIndex
+
+MAX_CLOCK_OFFSET_NS: Final = 20 * 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedMessage:
+    """``data`` are the bytes as received."""
+
+    message_hash: WakuHash
+    pubsub_topic: PubsubTopic
+    content_topic: ContentTopic
+    timestamp_ns: int
+    digest: bytes
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveQuery:
+    """No topics, times or hashes: no filter by them.  Times are inclusive."""
+
+    cursor: WakuHash | HistoryIndex | None = None
+    by_digest: bool = False
+    """The order of 2.0.0-beta4."""
+    pubsub_topic: PubsubTopic | None = None
+    content_topics: tuple[ContentTopic, ...] = ()
+    time_start_ns: int | None = None
+    time_end_ns: int | None = None
+    message_hashes: tuple[WakuHash, ...] = ()
+    forward: bool = False
+    limit: int
+    max_bytes: int
+    """Of data in a page, which has one message at least if there is one."""
+    include_data: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRow:
+    message_hash: WakuHash
+    index: HistoryIndex
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivePage:
+    """Ascending.  ``more``: beyond the page, in the direction of paging, something matches."""
+
+    rows: tuple[ArchivedRow, ...] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveStatistics:
+    messages: int
+    used_bytes: int
+    """On disk, without what is free in the file."""
+
+
+class CursorUnknownError(RemoteProtocolError):
+    """Nothing that is archived has this cursor."""
+
+    def __init__(self) -> None:
+        super().__init__("store_cursor_unknown")
+
+
+class Ineligible(StrEnum):
+    """Why a message is relayed but not archived."""
+
+    EPHEMERAL = "ephemeral"
+    NO_TIMESTAMP = "no_timestamp"
+    CLOCK = "clock"
+
+
+def ineligibility(message: WakuMessage, *, now_ns: int) -> Ineligible | None:
+    """None for what a Store keeps.
+
+    A time far in the future would stay at the top of every answer, which the specification itself
+    warns of; so what is more than 20 s off is refused either way.
+    """
+    if message.ephemeral:
+        return Ineligible.EPHEMERAL
+    if not message.timestamp_ns:
+        return Ineligible.NO_TIMESTAMP
+    if abs(message.timestamp_ns - now_ns) > MAX_CLOCK_OFFSET_NS:
+        return Ineligible.CLOCK
+    return None
