@@ -76,7 +76,7 @@ class MvdsNode:
             config=config,
             counters=counters,
         )
-        self._new_in_memory: Sequence[Record] = state.records
+        self._answered = self._answered_requests(state.records)
         for peer_id, message_id in state.pending_acks:
             peer = self._peers.get(peer_id)
             if peer is not None:
@@ -186,21 +186,29 @@ class MvdsNode:
             raise LocalProtocolError("there is no such unacknowledged message")
 
     def _loaded(self, input_: RecordsLoaded, step: MvdsStep) -> None:
-        self._new_in_memory = self._records.loaded(input_)
-        for record in self._new_in_memory:
+        loaded = self._records.loaded(input_)
+        self._answered += self._answered_requests(loaded)
+        for record in loaded:
             peer = self._peers[record.peer_id]
             if peer.forwarding:
                 peer.forward.append(record.message_id)
         self._receiver.loaded(input_.asked_ids, step)
 
-    def _drop_answered(self, step: MvdsStep) -> None:
+    def _answered_requests(self, records: Sequence[Record]) -> list[Record]:
         """REQUESTs that were only on disk when their message came."""
-        for record in self._new_in_memory:
-            if record.type is RecordType.REQUEST and record.message_id in self._receiver.held:
-                peer = self._peers.get(record.peer_id)
-                if peer is not None and record.message_id in peer.live:
-                    self._records.remove(peer, record.message_id, step)
-        self._new_in_memory = ()
+        held = self._receiver.held
+        return [
+            record
+            for record in records
+            if record.type is RecordType.REQUEST and record.message_id in held
+        ]
+
+    def _drop_answered(self, step: MvdsStep) -> None:
+        for record in self._answered:
+            peer = self._peers.get(record.peer_id)
+            if peer is not None and record.message_id in peer.live:
+                self._records.remove(peer, record.message_id, step)
+        self._answered.clear()
 
     def _peer(self, peer_id: ParticipantId) -> Peer:
         peer = self._peers.get(peer_id)

@@ -155,15 +155,16 @@ class Outbox:
     ) -> None:
         sent, expired = [], []
         repeats_whole = self._repeats_whole(peer, step)
+        old_ms = step.now_ms - self._config.give_up_after_ms
         for message_id in waiting:
             live = peer.live[message_id]
             record = live.record
-            if self._is_expired(live, step):
-                expired.append(live)
+            if record.created_ms <= old_ms and live.sent_epoch != UNSENT:
+                expired.append(live)  # Tried for too long, and once since the node started.
                 continue
             if repeats_whole and self._is_worth_repeating(record):
                 record = replace(record, type=RecordType.MESSAGE)
-            if not packing.take(record, spare=spare):
+            if not packing.take(record, spare):
                 break
             self._note_sent(peer, live, record, step)
             sent.append(message_id)
@@ -195,7 +196,7 @@ class Outbox:
             live = peer.live.get(forward[0])
             if live is None or live.record.given_up or self._is_spared(live, step.epoch):
                 forward.popleft()
-            elif packing.take(live.record, spare=spare):
+            elif packing.take(live.record, spare):
                 peer.due.pop(forward.popleft(), None)
                 self._note_sent(peer, live, live.record, step, at_most=config.seen_retry_epochs)
             else:
@@ -212,18 +213,18 @@ class Outbox:
         live: Live,
         record: Record,
         step: MvdsStep,
-        *,
         at_most: int | None = None,
     ) -> None:
         """What was sent is sent again later, as far as we know now."""
-        config = self._config
-        count = record.send_count + 1
-        wait = config.backoff(count, self._random_unit)
+        count, kind = record.send_count + 1, record.type
+        wait = self._config.backoff(count, self._random_unit)
         if at_most is not None:
             wait = min(wait, at_most)
-        kind = record.type
-        if kind is RecordType.MESSAGE and config.mode is Mode.MIXED:
-            kind = RecordType.OFFER  # From now on; a REQUEST makes it a MESSAGE again.
+        live.sent_epoch = step.epoch
+        if kind is RecordType.MESSAGE:
+            live.message_epoch = step.epoch
+            if self._config.mode is Mode.MIXED:
+                kind = RecordType.OFFER  # From now on; a REQUEST makes it a MESSAGE again.
         changed = Record(
             record.peer_id,
             record.message_id,
@@ -233,18 +234,10 @@ class Outbox:
             record.body_bytes,
             record.created_ms,
         )
-        live.sent_epoch = step.epoch
-        if record.type is RecordType.MESSAGE:
-            live.message_epoch = step.epoch
         self._records.replace(live, changed, step)
         self._records.schedule.add(peer, changed)
 
     # --- giving up ---
-
-    def _is_expired(self, live: Live, step: MvdsStep) -> bool:
-        """Tried for too long, and at least once since the node started."""
-        age_ms = step.now_ms - live.record.created_ms
-        return age_ms >= self._config.give_up_after_ms and live.sent_epoch != UNSENT
 
     def _give_up(self, peer: Peer, live: Live, step: MvdsStep) -> None:
         record = live.record

@@ -16,13 +16,6 @@ MESSAGE_FRAME_BYTES: Final = 61
 """Everything of a message but its body: two lengths, group id, a timestamp of up to ten bytes."""
 
 
-def size_of(record: Record) -> int:
-    """Bytes of a payload that this record takes as what it is now."""
-    if record.type is RecordType.MESSAGE:
-        return MESSAGE_FRAME_BYTES + record.body_bytes
-    return ID_ENTRY_BYTES
-
-
 class Packing:
     """A payload while it is being filled."""
 
@@ -31,9 +24,10 @@ class Packing:
         self._acks: list[MvdsId] = []
         self._records: list[Record] = []
 
-    def take(self, record: Record, *, spare: int) -> bool:
+    def take(self, record: Record, spare: int) -> bool:
         """Whether there is room for it, with so many bytes to spare; if so, it is in."""
-        room = self._room - size_of(record)
+        message = record.type is RecordType.MESSAGE
+        room = self._room - (MESSAGE_FRAME_BYTES + record.body_bytes if message else ID_ENTRY_BYTES)
         if room < spare:
             return False
         self._room = room
