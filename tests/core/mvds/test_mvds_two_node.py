@@ -21,14 +21,14 @@ from engine.core.sds.types import RandomUnit
 from engine.sim.mvds_epochs import OneMessage, two_node
 
 Row = dict[str, Any]
-ROWS = cast(
-    "list[Row]",
-    json.loads(
-        (Path(__file__).parents[2] / "vectors" / "mvds" / "sim_two_node.json").read_text(
-            encoding="utf-8"
-        )
-    )["rows"],
-)
+VECTORS = Path(__file__).parents[2] / "vectors" / "mvds"
+
+
+def _rows(name: str, key: str) -> list[Row]:
+    return cast("list[Row]", json.loads((VECTORS / name).read_text(encoding="utf-8"))[key])
+
+
+ROWS = _rows("sim_two_node.json", "rows")
 TRIALS = 400
 FEW_TRIALS = 120
 """At a loss of 0.9, where a message takes a hundred copies."""
@@ -82,6 +82,13 @@ def test_the_model_and_we_agree(row: Row) -> None:
     assert len(received) == len(over)
     assert _median_agrees(received, row["receive_epoch_p50"])
     assert _median_agrees(stopped, row["stop_epoch_p50"])
+
+
+def test_the_doubling_back_off_is_status_gos() -> None:
+    table = _rows("statusgo_backoff.json", "table")
+    assert len(table) == 16
+    for row in table:
+        assert doubling(row["send_count"], lambda: 0.0) == row["delay_epochs_min"]
 
 
 def test_a_lossless_link_is_exact() -> None:
