@@ -4,8 +4,9 @@ Everything between the socket and a stream's buffer happens in one call, without
 split into frames, wake the readers; a chunk of very many frames takes several turns of the loop,
 and nothing more is read meanwhile.  What streams write is gathered until the loop comes round and
 then sealed and sent together.  A connection also watches over itself: silence is answered with a
-ping and then with a drop, a peer that takes no bytes is dropped, and so is one without any stream
-for a long time.  Refuses to know protocols, handshakes and other connections.
+ping (of the muxer, or, where it has none, on a stream that the host opens) and then with a drop, a
+peer that takes no bytes is dropped, and so is one without any stream for a long time.  Refuses to
+know protocols, handshakes and other connections.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from engine.network.libp2p.muxer import (
     PongReceived,
     StreamEnded,
     StreamOpened,
+    StreamOverflowed,
     StreamRefused,
     StreamReset,
     WindowOpened,
@@ -42,6 +44,9 @@ class ConnectionOwner(Protocol):
     def stream_opened(self, connection: "Connection", stream: MuxedStream, /) -> None: ...
 
     def connection_lost(self, connection: "Connection", reason: str, /) -> None: ...
+
+    def probe(self, connection: "Connection", /) -> None:
+        """Make the peer send something: its muxer has no ping."""
 
     def is_kept(self, peer_id: PeerId, /) -> bool:
         """Whether the peer's connection may stay without a stream."""
@@ -83,6 +88,8 @@ class Connection:
         self._received_at = self._idle_since = self.established_at
         self._closing_timer: asyncio.TimerHandle | None = None
         self._watch_timer: asyncio.TimerHandle | None = None
+        self._output_timer: asyncio.TimerHandle | None = None
+        self._probes: set[int] = set()
         self.identified = asyncio.Event()
         """Set by the host: when it knows the peer, or the connection is lost."""
         self.handlers = 0
@@ -113,11 +120,14 @@ class Connection:
     def stream_count(self) -> int:
         return len(self._streams)
 
-    def open_stream(self) -> MuxedStream:
-        """Raises TransportError."""
+    def open_stream(self, *, is_probe: bool = False) -> MuxedStream:
+        """Raises TransportError.  A probe is no use of the connection: it may still grow idle."""
         if not self.usable:
             raise TransportError(f"the connection to {self._peer_id} is closing")
-        return self._add_stream(self._muxer.open_stream())
+        stream_id = self._muxer.open_stream()
+        if is_probe:
+            self._probes.add(stream_id)
+        return self._add_stream(stream_id)
 
     def close(self) -> None:
         """Say goodbye, send what is queued, close; break off if the peer does not take it."""
@@ -168,7 +178,11 @@ class Connection:
         self._unread_bytes -= count
 
     def forget_stream(self, stream_id: int) -> None:
-        if self._streams.pop(stream_id, None) is not None and not self._streams:
+        if self._streams.pop(stream_id, None) is None:
+            return
+        if stream_id in self._probes:
+            self._probes.remove(stream_id)
+        elif len(self._streams) == len(self._probes):
             self._idle_since = self._loop.time()
 
     # --- PipeSink -------------------------------------------------------------------------------
@@ -232,7 +246,12 @@ class Connection:
         match event:
             case DataReceived(stream_id, data):
                 self._receive_data(stream_id, data)
-            case WindowOpened(stream_id) | StreamEnded(stream_id) | StreamReset(stream_id):
+            case (
+                WindowOpened(stream_id)
+                | StreamEnded(stream_id)
+                | StreamReset(stream_id)
+                | StreamOverflowed(stream_id)
+            ):
                 stream = self._streams.get(stream_id)
                 if stream is not None:
                     self._dispatch_to(stream, event)
@@ -250,8 +269,11 @@ class Connection:
             case _:
                 assert_never(event)
 
-    @staticmethod
-    def _dispatch_to(stream: MuxedStream, event: WindowOpened | StreamEnded | StreamReset) -> None:
+    def _dispatch_to(
+        self,
+        stream: MuxedStream,
+        event: WindowOpened | StreamEnded | StreamReset | StreamOverflowed,
+    ) -> None:
         match event:
             case WindowOpened():
                 stream.window_opened()
@@ -259,6 +281,9 @@ class Connection:
                 stream.ended()
             case StreamReset():
                 stream.fail(TransportError("the peer reset the stream"))
+            case StreamOverflowed():
+                self._counters.add("libp2p.stream_buffer_limit")
+                stream.fail(TransportError("too much was unread on this stream"))
             case _:
                 assert_never(event)
 
@@ -289,10 +314,16 @@ class Connection:
         output = self._muxer.take_output()
         if output:
             self._pipe.write(output)
+        if self._muxer.next_output_at is not None and self._output_timer is None:
+            self._output_timer = self._loop.call_at(self._muxer.next_output_at, self._flush_held)
         if self._pipe.queued_bytes > self._limits.max_queued_bytes:
             self.drop("queued_bytes_limit")
         elif self._paused_at is None:
             self._wake_writers()
+
+    def _flush_held(self) -> None:
+        self._output_timer = None
+        self._flush()
 
     def _wake_writers(self) -> None:
         waiters, self._drain_waiters = self._drain_waiters, []
@@ -304,8 +335,9 @@ class Connection:
         if self._lost:
             return
         self._lost = True
-        if self._watch_timer is not None:
-            self._watch_timer.cancel()
+        for timer in (self._watch_timer, self._output_timer):
+            if timer is not None:
+                timer.cancel()
         error = TransportError(f"the connection to {self._peer_id} is lost: {reason}")
         for stream in tuple(self._streams.values()):
             stream.fail(error)
@@ -342,16 +374,23 @@ class Connection:
         silent = now - self._received_at
         if self._ping_sent_at is None:
             if silent >= limits.ping_interval_ms / 1_000:
-                self._pings = (self._pings + 1) % 2**32
-                self._muxer.ping(self._pings)
                 self._ping_sent_at = now
-                self.flush_soon()
+                self._ping()
         elif self._received_at > self._ping_sent_at:
             self._ping_sent_at = None
         elif now - self._ping_sent_at >= limits.ping_timeout_ms / 1_000:
             return "peer_silent"
-        idle = not self._streams and now - self._idle_since > limits.idle_timeout_ms / 1_000
+        in_use = len(self._streams) > len(self._probes)
+        idle = not in_use and now - self._idle_since > limits.idle_timeout_ms / 1_000
         if idle and not self._owner.is_kept(self._peer_id):
             self._counters.add("libp2p.idle_connection_closed")
             self.close()
         return None
+
+    def _ping(self) -> None:
+        if self._muxer.has_ping:
+            self._pings = (self._pings + 1) % 2**32
+            self._muxer.ping(self._pings)
+            self.flush_soon()
+        else:
+            self._owner.probe(self)

@@ -1,4 +1,4 @@
-"""The host: ``ports.Host`` over TCP, Noise, yamux, identify and ping.
+"""The host: ``ports.Host`` over TCP and WebSocket, Noise, yamux and mplex, identify and ping.
 
 It owns every socket, connection and task below it, and ``stop`` leaves none behind.  A connection
 counts (``peers``, ``on_peer_connected``, handlers of protocols) once the peer has been identified;
@@ -8,6 +8,7 @@ Whatever a peer does wrong ends with a counter and a closed connection.  Refuses
 
 import asyncio
 import os
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 
 from engine.codec.libp2p import encode_public_key
@@ -17,8 +18,10 @@ from engine.core.errors import (
     RemoteProtocolError,
     TransportError,
 )
+from engine.network.libp2p.admission import Handshakes
 from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.dialing import KeptPeers
+from engine.network.libp2p.duplicates import Duplicates
 from engine.network.libp2p.handshake import WrongPeerError
 from engine.network.libp2p.identify import IDENTIFY, IDENTIFY_PUSH
 from engine.network.libp2p.identify_service import IdentifyService
@@ -33,8 +36,9 @@ from engine.network.libp2p.ports import PeerId, ProtocolId, RemotePeer, Stream, 
 from engine.network.libp2p.serving import StreamServer
 from engine.network.libp2p.stream import MuxedStream
 from engine.network.libp2p.tasks import OwnedTasks
-from engine.network.libp2p.tcp import Listener, TcpTransport, Traffic, Transport, own_addresses
-from engine.network.libp2p.upgrade import upgrade
+from engine.network.libp2p.tcp import Listener, Traffic, own_addresses
+from engine.network.libp2p.transports import Transports
+from engine.network.libp2p.upgrade import ALL_MUXERS, upgrade
 
 _EVERYBODY_BEFORE_IDENTIFY = frozenset({IDENTIFY, IDENTIFY_PUSH, PING})
 
@@ -42,17 +46,21 @@ _EVERYBODY_BEFORE_IDENTIFY = frozenset({IDENTIFY, IDENTIFY_PUSH, PING})
 class TcpHost:
     """``listen`` holds multiaddrs; port 0 lets the system choose, an empty list only dials.
 
-    Raises ConfigError for an address that is none.  ``entropy`` makes keys, pings and jitter.
+    Raises ConfigError for an address that is none.  ``entropy`` makes keys, pings and jitter,
+    ``make_tls`` what the certificates of /wss peers are checked with.  The name is older than its
+    second transport.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
         self,
         identity_private_key: bytes,
         listen: Sequence[str],
         *,
         agent: str = "causerie",
         limits: HostLimits | None = None,
+        muxers: Sequence[ProtocolId] = ALL_MUXERS,
         entropy: Callable[[int], bytes] = os.urandom,
+        make_tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     ) -> None:
         self._identity = IdentityKey(identity_private_key)
         encoded_key = encode_public_key(self._identity.public_key)
@@ -62,14 +70,15 @@ class TcpHost:
         self._entropy = entropy
         self._counters = Counters()
         self._traffic = Traffic()
-        self._transports: Sequence[Transport] = (TcpTransport(self._traffic),)
+        self._muxers = muxers
+        self._transports = Transports(self._traffic, make_tls=make_tls, limits=self._limits)
         self._listeners: list[Listener] = []
         self._running = False
         self._tasks = OwnedTasks(self._counters)
         self._connections: set[Connection] = set()
-        self._handshakes: set[Pipe] = set()
+        self._handshakes = Handshakes(self._limits)
         self._table = PeerTable(self._peer_id)
-        self._prunings: dict[PeerId, asyncio.TimerHandle] = {}
+        self._duplicates = Duplicates(self._table, self._limits)
         self._dials: dict[str, asyncio.Task[RemotePeer]] = {}
         self._connected_handlers: list[Callable[[RemotePeer], None]] = []
         self._disconnected_handlers: list[Callable[[PeerId], None]] = []
@@ -87,6 +96,7 @@ class TcpHost:
             table=self._table,
             spawn=self._tasks.spawn,
             counters=self._counters,
+            limits=self._limits,
         )
         self._kept = KeptPeers(
             dial=self._connect,
@@ -108,20 +118,20 @@ class TcpHost:
         self._running = True
         try:
             for address in self._listen:
-                transport = self._transport_for(address)
-                self._listeners.append(await transport.listen(address, self._accept))
+                self._listeners.append(await self._transports.listen(address, self._accept))
         except TransportError:
             await self.stop()
             raise
         self._kept.start()
+        self._identify.start()
 
     async def stop(self) -> None:
         """Close everything; no task, socket or timer is left when it returns."""
         self._running = False
+        self._identify.stop()
         for listener in self._listeners:
             listener.close()
-        for pruning in self._prunings.values():
-            pruning.cancel()
+        self._duplicates.stop()
         connections = tuple(self._connections)
         for connection in connections:
             connection.close()
@@ -173,8 +183,7 @@ class TcpHost:
         for text in multiaddrs:
             try:
                 address = parse_multiaddr(text)
-                self._transport_for(address)
-            except (ConfigError, TransportError):
+            except ConfigError:
                 self._counters.add("libp2p.kept_address_unusable")
                 continue
             if address.peer_id != self._peer_id:
@@ -191,14 +200,17 @@ class TcpHost:
 
     async def ping(self, peer_id: PeerId) -> float:
         """Seconds of one round trip on a stream of its own.  Raises TransportError."""
-        stream = await self.new_stream(peer_id, (PING,))
+        return await self._measure(await self.new_stream(peer_id, (PING,)))
+
+    async def _measure(self, stream: Stream) -> float:
         now = asyncio.get_running_loop().time
         try:
             return await measure_ping(stream, payload=self._entropy(PING_BYTES), now=now)
         except RemoteProtocolError as error:
             await stream.reset()
             self._counters.add(f"libp2p.{error.reason}")
-            raise TransportError(f"{peer_id} answered a ping with something else") from error
+            problem = f"{stream.peer_id} answered a ping with something else"
+            raise TransportError(problem) from error
 
     # --- streams --------------------------------------------------------------------------------
 
@@ -222,21 +234,21 @@ class TcpHost:
     # --- establishing ---------------------------------------------------------------------------
 
     def _accept(self, pipe: Pipe) -> None:
-        limits = self._limits
-        handshakes = len(self._handshakes)
-        inbound = handshakes + sum(not each.outbound for each in self._connections)
-        if (
-            self.connection_count() >= limits.max_connections
-            or inbound >= limits.max_inbound_connections
-            or handshakes >= limits.max_handshakes
-        ):
-            self._counters.add("libp2p.inbound_connections_limit")
+        if not self._running:
             pipe.abort()
-        elif not self._running:
-            pipe.abort()
-        else:
-            self._handshakes.add(pipe)  # now, not when the task runs: the next may be here already
+            return
+        refusal = self._handshakes.refusal(
+            pipe,
+            connections=len(self._connections),
+            inbound_connections=sum(not each.outbound for each in self._connections),
+        )
+        if refusal is None:
+            # Now, not when the task runs: the next may be here already.
+            self._handshakes.add_inbound(pipe)
             self._tasks.spawn(self._serve_connection(pipe))
+        else:
+            self._counters.add(f"libp2p.{refusal}")
+            pipe.abort()
 
     async def _serve_connection(self, pipe: Pipe) -> None:
         try:
@@ -264,7 +276,7 @@ class TcpHost:
     async def _dial(self, address: Multiaddr) -> RemotePeer:
         try:
             self._check_dialable(address)
-            pipe = await self._dial_pipe(address)
+            pipe = await self._transports.dial(address)
         except TransportError:
             self._counters.add("libp2p.dial_failed")
             raise
@@ -288,20 +300,12 @@ class TcpHost:
         if self.connection_count() >= self._limits.max_connections:
             raise TransportError(f"{self._limits.max_connections} connections are open already")
 
-    async def _dial_pipe(self, address: Multiaddr) -> Pipe:
-        transport = self._transport_for(address)
-        try:
-            async with asyncio.timeout(self._limits.dial_timeout_ms / 1_000):
-                return await transport.dial(address)
-        except TimeoutError:
-            waited = f"{self._limits.dial_timeout_ms} ms"
-            raise TransportError(f"cannot connect to {address}: no answer in {waited}") from None
-
     async def _establish(
         self, pipe: Pipe, *, initiator: bool, expected_peer: PeerId | None
     ) -> RemotePeer:
         """Upgrade and identify.  Raises RemoteProtocolError, TransportError; the pipe is gone."""
-        self._handshakes.add(pipe)
+        if initiator:
+            self._handshakes.add_outbound(pipe)
         try:
             async with asyncio.timeout(self._limits.handshake_timeout_ms / 1_000):
                 return await self._upgrade_and_identify(
@@ -327,6 +331,7 @@ class TcpHost:
             expected_peer=expected_peer,
             entropy=self._entropy,
             limits=self._limits,
+            muxers=self._muxers,
         )
         if upgraded.peer_id == self._peer_id:
             raise TransportError("the peer is this node itself")
@@ -349,39 +354,13 @@ class TcpHost:
     def _identified(self, connection: Connection, remote: RemotePeer) -> None:
         if connection.lost:
             raise TransportError("the connection was lost")
-        peer_id = connection.peer_id
         if self._table.add(connection, remote):
             for handler in self._connected_handlers:
                 handler(remote)
         else:
             self._counters.add("libp2p.duplicate_connections")
-            surplus = self._table.connections(peer_id)[self._limits.max_connections_per_peer :]
-            for each in surplus:
-                each.drop("connections_per_peer_limit")
-            self._prune_later(peer_id)
+            self._duplicates.found(connection.peer_id)
         connection.identified.set()
-
-    def _prune_later(self, peer_id: PeerId) -> None:
-        if peer_id not in self._prunings:
-            delay = self._limits.duplicate_grace_ms / 1_000
-            loop = asyncio.get_running_loop()
-            self._prunings[peer_id] = loop.call_later(delay, self._prune, peer_id)
-
-    def _prune(self, peer_id: PeerId) -> None:
-        """Close what is second best, once nothing is open on it."""
-        del self._prunings[peer_id]
-        second_best = self._table.connections(peer_id)[1:]
-        for connection in second_best:
-            if connection.stream_count == 0:
-                connection.close()
-        if any(connection.usable for connection in second_best):
-            self._prune_later(peer_id)
-
-    def _transport_for(self, address: Multiaddr) -> Transport:
-        for transport in self._transports:
-            if transport.carries(address):
-                return transport
-        raise TransportError(f"{address}: this node has no transport for /{address.layer}")
 
     # --- ConnectionOwner ------------------------------------------------------------------------
 
@@ -398,6 +377,18 @@ class TcpHost:
             self._kept.peer_lost(peer_id)
             for handler in self._disconnected_handlers:
                 handler(peer_id)
+
+    def probe(self, connection: Connection) -> None:
+        self._tasks.spawn(self._probe(connection))
+
+    async def _probe(self, connection: Connection) -> None:
+        """Whatever the peer answers proves that it lives; the connection watches for that."""
+        try:
+            stream = connection.open_stream(is_probe=True)
+            await self._server.propose(stream, (PING,))
+            await self._measure(stream)
+        except TransportError:
+            self._counters.add("libp2p.probe_failed")
 
     def is_kept(self, peer_id: PeerId) -> bool:
         return peer_id in self._kept

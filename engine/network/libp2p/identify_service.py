@@ -1,11 +1,13 @@
 """identify as a service: asks new peers, answers them, and pushes what changes.
 
-The messages and what is believed of them are ``identify.py``'s.  Refuses to know how connections
-come to be.
+What changes: handlers that come later, and addresses, when a laptop moves to another network.  A
+peer may push as well, but not without end.  The messages and what is believed of them are
+``identify.py``'s.  Refuses to know how connections come to be.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from weakref import WeakKeyDictionary
 
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
@@ -18,6 +20,7 @@ from engine.network.libp2p.identify import (
     send_identify,
     updated_peer,
 )
+from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.messages import IdentifyMessage
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.peer_id import peer_id_of_key
@@ -27,6 +30,8 @@ from engine.network.libp2p.serving import StreamServer
 from engine.network.libp2p.stream import MuxedStream
 
 PROTOCOL_VERSION = "causerie/1"
+PUSH_BURST = 32
+"""So many at once; after that one a second."""
 
 
 class IdentifyService:
@@ -40,6 +45,7 @@ class IdentifyService:
         table: PeerTable,
         spawn: Callable[[Coroutine[object, object, None]], asyncio.Task[None]],
         counters: Counters,
+        limits: HostLimits,
     ) -> None:
         self._encoded_key = encoded_key
         self._agent = agent
@@ -48,9 +54,36 @@ class IdentifyService:
         self._table = table
         self._spawn = spawn
         self._counters = counters
+        self._limits = limits
         self._push_scheduled = False
+        self._known_addresses: tuple[str, ...] = ()
+        self._address_timer: asyncio.TimerHandle | None = None
+        self._pushes: WeakKeyDictionary[Connection, _PushBudget] = WeakKeyDictionary()
         server.set_handler(IDENTIFY, self._serve)
         server.set_handler(IDENTIFY_PUSH, self._serve_push)
+
+    def start(self) -> None:
+        """Look at our own addresses from time to time, and push when they are others."""
+        self._known_addresses = tuple(self._addresses())
+        self._look_later()
+
+    def stop(self) -> None:
+        if self._address_timer is not None:
+            self._address_timer.cancel()
+            self._address_timer = None
+
+    def _look_later(self) -> None:
+        interval = self._limits.address_check_interval_ms / 1_000
+        loop = asyncio.get_running_loop()
+        self._address_timer = loop.call_later(interval, self._look_at_addresses)
+
+    def _look_at_addresses(self) -> None:
+        addresses = tuple(self._addresses())
+        if addresses != self._known_addresses:
+            self._known_addresses = addresses
+            self._counters.add("libp2p.own_addresses_changed")
+            self.push_soon()
+        self._look_later()
 
     async def query(self, connection: Connection) -> RemotePeer:
         """Ask the peer.  Raises RemoteProtocolError, TransportError."""
@@ -88,7 +121,13 @@ class IdentifyService:
 
     async def _serve_push(self, stream: Stream) -> None:
         connection = _connection_of(stream)
-        message = await receive_identify(stream)
+        budget = self._pushes.setdefault(connection, _PushBudget())
+        budget.take(asyncio.get_running_loop().time())
+        try:
+            async with asyncio.timeout(self._limits.stream_timeout_ms / 1_000):
+                message = await receive_identify(stream)
+        except TimeoutError:
+            raise RemoteProtocolError("identify_push_timeout") from None
         _check_own_key(connection, message)
         known = self._table.remote(connection)
         if known is not None:
@@ -111,6 +150,22 @@ class IdentifyService:
             stream.finish()
         except TransportError:
             self._counters.add("libp2p.identify_push_failed")
+
+
+class _PushBudget:
+    """Of one connection."""
+
+    def __init__(self) -> None:
+        self._left = float(PUSH_BURST)
+        self._at = 0.0
+
+    def take(self, now: float) -> None:
+        """Raises RemoteProtocolError("identify_push_limit")."""
+        self._left = min(PUSH_BURST, self._left + now - self._at)
+        self._at = now
+        if self._left < 1:
+            raise RemoteProtocolError("identify_push_limit")
+        self._left -= 1
 
 
 def _check_own_key(connection: Connection, message: IdentifyMessage) -> None:

@@ -11,12 +11,16 @@ class HostLimits:
     """Strangers cannot take the room that our own dials need."""
     max_handshakes: int = 64
     """Inbound connections that have not finished their handshake."""
+    max_handshakes_per_address: int = 32
+    """Of those, from one IPv4 address or one /64 of IPv6."""
     max_connections_per_peer: int = 4
     max_inbound_streams: int = 256
     """Per connection; what comes on top is reset."""
     max_outbound_streams: int = 1_024
     max_unread_bytes: int = 8 * 1024 * 1024
     """Per connection, over all its streams; the stream that passes it is reset."""
+    max_unread_bytes_per_stream: int = 4 * 1024 * 1024
+    """Where the muxer has no windows (mplex); past it the stream is reset."""
     max_queued_bytes: int = 4 * 1024 * 1024
     """Bytes for a peer that does not take them; past this the connection is dropped."""
     max_kept_peers: int = 64
@@ -39,6 +43,8 @@ class HostLimits:
     """Without any stream.  Kept peers are exempt."""
     duplicate_grace_ms: int = 2_000
     """Then a second connection to the same peer is closed, as soon as it has no stream."""
+    address_check_interval_ms: int = 15_000
+    """Then a node that listens on all addresses looks whether it has others; peers are told."""
     retry_first_ms: int = 250
     retry_cap_near_ms: int = 5_000
     retry_cap_far_ms: int = 60_000

@@ -1,8 +1,8 @@
 """What a stream multiplexer is to a connection: a sans-I/O machine with these calls and events.
 
-yamux is the one there is; another (mplex) is another class with the same calls.  A muxer turns
-bytes of the secured channel into events, queues frames in ``take_output``, and counts windows.  It
-refuses to know sockets, tasks, protocols and time.
+yamux is preferred; mplex is there for peers that have nothing else.  A muxer turns bytes of the
+secured channel into events, queues frames in ``take_output``, and counts windows or what is unread.
+It refuses to know sockets, tasks and protocols.
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,13 @@ class StreamReset:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamOverflowed:
+    """More came than a stream without a window may hold unread: it has been reset, both ways."""
+
+    stream_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class WindowOpened:
     """``send`` takes more bytes now than before."""
 
@@ -64,6 +71,7 @@ MuxerEvent: TypeAlias = (
     | DataReceived
     | StreamEnded
     | StreamReset
+    | StreamOverflowed
     | WindowOpened
     | StreamRefused
     | PongReceived
@@ -88,6 +96,14 @@ class Muxer(Protocol):
     @property
     def queued_bytes(self) -> int:
         """Size of what ``take_output`` would return."""
+
+    @property
+    def next_output_at(self) -> float | None:
+        """When ``take_output`` has more though nothing else happens; the loop's clock."""
+
+    @property
+    def has_ping(self) -> bool:
+        """Else the connection is kept alive by other means."""
 
     @property
     def open_streams(self) -> int: ...

@@ -1,12 +1,15 @@
 """TCP: the transport under everything.  Listens and dials; each connection is a ``Pipe``.
 
 Addresses are multiaddrs; errors name the address and the operating system's reason.  A transport
-for another layer (WebSocket) is another class with ``listen`` and ``dial``.  Knows no libp2p.
+for another layer is another class with ``listen`` and ``dial`` (``websocket.py``, which dials its
+sockets here, with TLS or without).  Knows no libp2p.
 """
 
 import asyncio
+import contextlib
 import os
 import socket
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
@@ -174,7 +177,7 @@ class TcpTransport:
         host, port = server.sockets[0].getsockname()[:2]
         return TcpListener(multiaddr_of_socket(host, port), server)
 
-    async def dial(self, address: Multiaddr) -> Pipe:
+    async def dial(self, address: Multiaddr, *, tls: ssl.SSLContext | None = None) -> Pipe:
         loop = asyncio.get_running_loop()
         try:
             _, pipe = await loop.create_connection(
@@ -183,6 +186,8 @@ class TcpTransport:
                 address.port,
                 family=_FAMILIES[address.host_kind],
                 happy_eyeballs_delay=None if address.is_ip else _HAPPY_EYEBALLS_S,
+                ssl=tls,
+                server_hostname=None if tls is None else address.host.rstrip("."),
             )
         except OSError as error:
             raise TransportError(f"cannot connect to {address}: {_reason(error)}") from error
@@ -191,6 +196,10 @@ class TcpTransport:
 
 def _reason(error: OSError) -> str:
     """The system's words, without asyncio's own around them."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not valid ({error.verify_message})"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed ({error.reason or error.strerror})"
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return error.strerror or str(error)
@@ -205,11 +214,9 @@ def own_addresses(listening: Multiaddr) -> list[Multiaddr]:
         if listening.host_kind is HostKind.IP4
         else (socket.AF_INET6, "::1", _FAR_IP6)
     )
-    addresses = [multiaddr_of_socket(loopback, listening.port)]
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((far, 9))  # sends nothing: it only asks the routing table
-        except OSError:
-            return addresses  # no network
-        addresses.append(multiaddr_of_socket(probe.getsockname()[0], listening.port))
+    hosts = [loopback]
+    with socket.socket(family, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect((far, 9))  # sends nothing: it only asks the routing table, if there is one
+        hosts.append(probe.getsockname()[0])
+    addresses = (multiaddr_of_socket(host, listening.port) for host in hosts)
     return [replace(address, layer=listening.layer) for address in addresses]

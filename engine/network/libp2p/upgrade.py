@@ -1,14 +1,17 @@
 """From a pipe to a peer: security, then a muxer, each agreed on by multistream-select.
 
-libp2p "connections" spec, "Upgrading Connections".  ``MUXERS`` is the place for another muxer.
+libp2p "connections" spec, "Upgrading Connections".  We propose yamux first; of a peer's proposals
+the first that we have is taken, as multistream-select wants it.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.network.libp2p.handshake import NOISE, SecuredPipe, SecureHandshake, secure
 from engine.network.libp2p.keys import IdentityKey
 from engine.network.libp2p.limits import HostLimits
+from engine.network.libp2p.mplex import Mplex
 from engine.network.libp2p.multistream import Initiator, Responder, negotiate
 from engine.network.libp2p.muxer import Muxer
 from engine.network.libp2p.pipe import Pipe
@@ -26,10 +29,23 @@ def _yamux(initiator: bool, limits: HostLimits) -> Muxer:
     )
 
 
+def _mplex(initiator: bool, limits: HostLimits) -> Muxer:
+    del initiator  # both sides of mplex are alike
+    return Mplex(
+        max_inbound=limits.max_inbound_streams,
+        max_outbound=limits.max_outbound_streams,
+        max_unread=limits.max_unread_bytes_per_stream,
+        now=asyncio.get_running_loop().time,
+    )
+
+
+YAMUX, MPLEX = ProtocolId("/yamux/1.0.0"), ProtocolId("/mplex/6.7.0")
 MUXERS: dict[ProtocolId, Callable[[bool, HostLimits], Muxer]] = {
-    ProtocolId("/yamux/1.0.0"): _yamux,
+    YAMUX: _yamux,
+    MPLEX: _mplex,
 }
 """In order of preference."""
+ALL_MUXERS = tuple(MUXERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +63,7 @@ async def upgrade(  # noqa: PLR0913 - each is a different thing, and all are nee
     expected_peer: PeerId | None,
     entropy: Callable[[int], bytes],
     limits: HostLimits,
+    muxers: Sequence[ProtocolId] = ALL_MUXERS,
 ) -> Upgraded:
     """Raises RemoteProtocolError, TransportError; the caller then aborts the pipe."""
     await negotiate(Initiator([NOISE]) if initiator else Responder({NOISE}), pipe, pipe.write)
@@ -58,7 +75,7 @@ async def upgrade(  # noqa: PLR0913 - each is a different thing, and all are nee
         expected_peer=expected_peer,
     )
     secured = await secure(pipe, handshake)
-    machine = Initiator(tuple(MUXERS)) if initiator else Responder(MUXERS)
+    machine = Initiator(muxers) if initiator else Responder(muxers)
     chosen = await negotiate(machine, secured, secured.write)
     return Upgraded(
         pipe=secured, muxer=MUXERS[chosen](initiator, limits), peer_id=handshake.peer_id

@@ -96,6 +96,10 @@ class Yamux:
         self._just_gone: set[int] = set()
         """Streams that ended in this call: their owners have not heard of it yet."""
 
+    has_ping = True
+    next_output_at = None
+    """Nothing is ever held back."""
+
     @property
     def queued_bytes(self) -> int:
         return self._queued_bytes
