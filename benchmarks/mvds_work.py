@@ -24,6 +24,7 @@ from engine.core.mvds.types import (
     GroupId,
     MvdsId,
     MvdsState,
+    NoteHeld,
     PutRecord,
     Record,
     RecordType,
@@ -74,6 +75,16 @@ def fill(path: Path, count: int) -> bytes:
     return key
 
 
+def fill_held(path: Path, key: bytes, count: int) -> None:
+    """Ids of messages received besides."""
+    store = SqliteProfileStore.open(path, key)
+    for start in range(0, count, BATCH):
+        ids = (_id(-1 - number) for number in range(start, start + BATCH))
+        held = tuple(NoteHeld(message_id) for message_id in ids)
+        store.apply([ApplyMvds(conversation_id=PAIR, writes=held)])
+    store.close()
+
+
 def start_ms(path: Path, key: bytes) -> float:
     """Wall time from a closed database to the payload of the first epoch in which much is due."""
     began = time.perf_counter()
@@ -106,13 +117,17 @@ def _records(count: int, names: list[ParticipantId]) -> Iterator[Record]:
     for number in range(count):
         yield Record(
             names[number % len(names)],
-            MvdsId(hashlib.sha256(str(number).encode()).digest()),
+            _id(number),
             RecordType.OFFER,
             SENT_BEFORE,
             Epoch(EPOCH + 1 + number % SPREAD_EPOCHS),
             1_000,
             UnixMs(NOW - count + number),
         )
+
+
+def _id(number: int) -> MvdsId:
+    return MvdsId(hashlib.sha256(str(number).encode()).digest())
 
 
 def _cpu_ms(node: MvdsNode, now_ms: UnixMs) -> float:
