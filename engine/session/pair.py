@@ -225,6 +225,8 @@ class PairSession:
         self._say_presence(batch, now_ms=now_ms)
         if self._has_to_ask():
             self._say_request(batch, now_ms=now_ms)
+        if self._channel.awaits and self._presence.nudge(now_ms):
+            self._channel.seen(batch, now_ms=now_ms)
         placed, shown = self._channel.advance(batch, now_ms=now_ms)
         self._tell(placed, batch, now_ms=now_ms)
         for one in shown:
@@ -279,8 +281,12 @@ class PairSession:
         }
 
     def next_deadline(self) -> UnixMs | None:
-        boards = (self._channel, self._presence, self._typing)
-        deadlines = (board.next_deadline() for board in boards)
+        deadlines = (
+            self._channel.next_deadline(),
+            self._presence.next_deadline(),
+            self._presence.nudge_ms() if self._channel.awaits else None,
+            self._typing.next_deadline(),
+        )
         return min((d for d in deadlines if d is not None), default=None)
 
     def gap(self) -> GapView | None:

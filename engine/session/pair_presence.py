@@ -2,8 +2,9 @@
 
 Both say so in ephemeral messages: when the conversation comes online (and want an answer, which is
 given at most every ``ANSWER_EVERY_MS``), then every ``SAY_EVERY_MS``.  Whatever is heard live is a
-sign of life.  When somebody was last seen is worth a write at most every ``SAVE_EVERY_MS``.
-Nothing here knows bytes; nothing is said before both wanted to talk.
+sign of life.  When somebody was last seen is worth a write at most every ``SAVE_EVERY_MS``.  Who
+was heard lately is taken to be there still: what they have not acknowledged is sent again after
+``NUDGES_MS`` of silence.  Nothing here knows bytes; nothing is said before both wanted to talk.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ ASK_EVERY_MS = 10_000
 SAVE_EVERY_MS = 60_000
 ONLINE_FOR_MS = 120_000
 """After the last sign of life."""
+NUDGES_MS = (2_000, 4_000, 6_000, 8_000, 10_000, 14_000, 20_000, 36_000, 68_000)
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class PresenceBoard:
     _asked_ms: UnixMs | None = None
     _say_ms: UnixMs | None = None
     _wants_answer: bool = False
+    _nudges: int = 0
 
     def begin(self, *, now_ms: UnixMs) -> None:
         """From now on we are there for the other: say so at once, and ask."""
@@ -70,6 +73,7 @@ class PresenceBoard:
         self.last_seen_ms = max(now_ms, self.last_seen_ms or now_ms)
         news = not self._shown_online
         self._shown_online = True
+        self._nudges = 0
         if news or self._saved_ms is None or now_ms - self._saved_ms >= SAVE_EVERY_MS:
             self._saved_ms = now_ms
             return True
@@ -81,6 +85,22 @@ class PresenceBoard:
             self._shown_online = False
             return True
         return False
+
+    def nudge_ms(self) -> UnixMs | None:
+        """When to try again with somebody who is there but says nothing."""
+        if self._say_ms is None or not self._shown_online or self.last_seen_ms is None:
+            return None
+        if self._nudges == len(NUDGES_MS):
+            return None
+        return UnixMs(self.last_seen_ms + NUDGES_MS[self._nudges])
+
+    def nudge(self, now_ms: UnixMs) -> bool:
+        """Whether it is time to; if so it counts as done."""
+        nudge_ms = self.nudge_ms()
+        if nudge_ms is None or now_ms < nudge_ms:
+            return False
+        self._nudges += 1
+        return True
 
     def next_deadline(self) -> UnixMs | None:
         deadlines = [self._say_ms]

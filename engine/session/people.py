@@ -38,7 +38,7 @@ from engine.session.pair_channel import ChannelSeed
 from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, declined_key
 
 DAY_MS = 24 * 3_600_000
-PAIR_CONFIG = MvdsConfig(seen_again_ms=4_000, seen_retry_epochs=4)
+PAIR_CONFIG = MvdsConfig(seen_again_ms=2_000, seen_spares_epochs=1, seen_retry_epochs=2)
 """Whoever says something is there: what they have not acknowledged is offered again soon."""
 _INSTANCE_DOMAIN = "causerie/1/pair-instance"
 

@@ -15,12 +15,13 @@ from engine.core.types import ContentTopic, ConversationId, UnixMs
 from engine.crypto.sealed import content_topic_of
 from engine.events import EngineEvent
 from engine.network.memory import MemoryNetwork
+from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineParts, OpenedStore
 from engine.session.chance import Chance
 
 KEY = bytes(range(32))
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 class BreakableStore(SqliteProfileStore):
@@ -49,7 +50,7 @@ class Person:
         self.engine = Engine(
             EngineParts(
                 open_store=self._open,
-                make_transport=lambda _seed: self.transport,
+                make_transport=lambda _seed: self._worn(),
                 port_of=lambda _transport: None,
                 chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
                 now_ms=self._now_ms,
@@ -60,6 +61,10 @@ class Person:
     def _open(self) -> OpenedStore:
         self.store = BreakableStore.open(self._database, KEY)
         return OpenedStore(store=self.store, key_storage="key file")
+
+    def _worn(self) -> Transport:
+        """What the engine sees of the transport."""
+        return self.transport
 
     def _now_ms(self) -> UnixMs:
         return UnixMs(time.time_ns() // 1_000_000)
@@ -93,6 +98,12 @@ class Person:
                         return event
                 self._changed.clear()
                 await self._changed.wait()
+
+    async def until_counted(self, name: str, count: int) -> None:
+        """A counter tells nobody: look again at every turn of the loop."""
+        async with asyncio.timeout(PATIENCE_S):
+            while self.engine.counters().get(name, 0) < count:  # noqa: ASYNC110
+                await asyncio.sleep(0)
 
 
 @pytest.fixture

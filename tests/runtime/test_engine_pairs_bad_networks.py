@@ -1,0 +1,282 @@
+"""One to one on networks that lose, double, reorder and go away; floods; disks that refuse."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import pytest
+
+from engine.codec.contact_link import encode_contact_link
+from engine.core.contacts import ContactState
+from engine.core.errors import InviteError, StorageError
+from engine.core.faults import FaultPlan, parse_fault_spec
+from engine.core.ports import SaveValue
+from engine.core.types import ConversationId, DeliveryState, UnixMs, WakuHash
+from engine.core.waku import WakuMessage
+from engine.crypto.identity import Identity
+from engine.crypto.pair import inbox_topic_of
+from engine.events import (
+    ConversationAdded,
+    ConversationChanged,
+    EngineEvent,
+    MessageAdded,
+    MessageChanged,
+    MessageKind,
+)
+from engine.network.faults import FaultyTransport
+from engine.network.memory import MemoryNetwork
+from engine.network.transport import Transport
+from engine.runtime.people import MAX_OPEN_REQUESTS, UNTOLD_KEY
+from engine.runtime.request_inbox import MAX_WAITING
+from tests.runtime.conftest import Person
+from tests.session.pair_stage import PairPerson
+
+MakePerson = Callable[[str], Coroutine[object, object, Person]]
+Play = Callable[[Callable[[MakePerson], Coroutine[object, object, None]]], None]
+
+
+class Afflicted(Person):
+    """A person on a bad network."""
+
+    faults = "loss=0.25,dup=0.2,reorder=0.3,delay=1..20ms,seed=5"
+
+    def _worn(self) -> Transport:
+        return FaultyTransport(
+            self.transport, FaultPlan(parse_fault_spec(self.faults), stream=self.name)
+        )
+
+
+def state_is(state: ContactState) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, ConversationChanged | ConversationAdded)
+        and event.conversation.contact is not None
+        and event.conversation.contact.state is state
+    )
+
+
+def shows(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: isinstance(event, MessageAdded) and event.message.text == text
+
+
+def names(name: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: isinstance(event, ConversationAdded) and event.conversation.name == name
+
+
+def all_delivered(count: int) -> Callable[[EngineEvent], bool]:
+    """Once so many own texts were told to be with the other."""
+    seen: set[str] = set()
+
+    def wanted(event: EngineEvent) -> bool:
+        if isinstance(event, MessageChanged) and event.message.kind is MessageKind.TEXT:
+            delivery = event.message.delivery
+            if delivery is not None and delivery.state is DeliveryState.HELD:
+                seen.add(event.message.text)
+        return len(seen) == count
+
+    return wanted
+
+
+async def texts(person: Person, pair: ConversationId) -> list[str]:
+    page = await person.engine.latest_page(pair, limit=500)
+    return [m.text for m in page.messages if m.kind is MessageKind.TEXT]
+
+
+async def friends(alice: Person, bob: Person) -> ConversationId:
+    pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+    await bob.until(state_is(ContactState.ASKING))
+    await bob.engine.accept_contact(pair)
+    await alice.until(state_is(ContactState.ACCEPTED))
+    return pair
+
+
+def test_loss_doubles_and_reordering_both_ways_change_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        network = MemoryNetwork()
+        alice = await Afflicted("Alice", tmp_path, network).start()
+        bob = await Afflicted("Bob", tmp_path, network).start()
+        try:
+            pair = await friends(alice, bob)
+            for number in range(60):
+                await alice.engine.send_text(pair, f"a{number}")
+                await bob.engine.send_text(pair, f"b{number}")
+            await asyncio.gather(alice.until(all_delivered(60)), bob.until(all_delivered(60)))
+            hers, his = await texts(alice, pair), await texts(bob, pair)
+            assert hers == his
+            assert len(hers) == 120
+            for who in "ab":
+                own = [text for text in hers if text.startswith(who)]
+                assert own == [f"{who}{number}" for number in range(60)]
+        finally:
+            await alice.engine.stop()
+            await bob.engine.stop()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_said_offline_waits_and_goes_out_in_order(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        pair = await friends(alice, bob)
+        alice.transport.set_online(False)
+        for number in range(20):
+            await alice.engine.send_text(pair, f"later {number}")
+        views = {v.conversation_id: v for v in await alice.engine.conversations()}
+        assert views[pair].waiting_to_send == 20
+        alice.transport.set_online(True)
+        await alice.until(all_delivered(20))
+        added = [e.message.text for e in bob.told if isinstance(e, MessageAdded)]
+        assert [t for t in added if t.startswith("later")] == [f"later {n}" for n in range(20)]
+
+    play(scenario)
+
+
+def test_who_was_away_gets_everything_when_they_are_back(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        pair = await friends(alice, bob)
+        await bob.engine.stop()
+        for number in range(10):
+            await alice.engine.send_text(pair, f"while away {number}")
+        await alice.engine.stop()
+        alice_again, bob_again = await person("Alice"), await person("Bob")
+        await alice_again.until(all_delivered(10))
+        assert await texts(bob_again, pair) == [f"while away {n}" for n in range(10)]
+        assert await texts(alice_again, pair) == await texts(bob_again, pair)
+
+    play(scenario)
+
+
+def test_a_disk_that_refuses_is_told_and_nothing_is_lost_or_doubled(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        pair = await friends(alice, bob)
+        assert bob.store is not None
+        bob.store.broken = True
+        with pytest.raises(StorageError):
+            await bob.engine.send_text(pair, "not saved")
+        await alice.engine.send_text(pair, "heard while the disk was full")
+        bob.store.broken = False
+        await bob.until(shows("heard while the disk was full"))
+        await bob.engine.send_text(pair, "saved")
+        await alice.until(shows("saved"))
+        expected = ["heard while the disk was full", "saved"]
+        assert await texts(alice, pair) == await texts(bob, pair) == expected
+
+    play(scenario)
+
+
+def test_strangers_requests_are_bounded_and_the_rest_counted(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        bob, carol = await person("Bob"), await person("Carol")
+        link = await bob.engine.make_contact_link()
+        requests = [
+            message
+            for number in range(MAX_OPEN_REQUESTS + 5)
+            for message in _request_of(f"Stranger {number}", link)
+        ]
+        for message in requests:
+            await carol.transport.publish(message)
+        await asyncio.gather(
+            *(bob.until(names(f"Stranger {number}")) for number in range(MAX_OPEN_REQUESTS))
+        )
+        await bob.until_counted("inbox.too_many_requests", 5)
+        views = await bob.engine.conversations()
+        assert len(views) == MAX_OPEN_REQUESTS
+        assert {v.contact.state for v in views if v.contact} == {ContactState.ASKING}
+        for view in views[:10]:
+            await bob.engine.decline_contact(view.conversation_id)
+        bob.told.clear()
+        await carol.engine.add_contact(link)
+        await bob.until(state_is(ContactState.ASKING))
+
+    play(scenario)
+
+
+def _request_of(name: str, link: str) -> list[WakuMessage]:
+    stranger = PairPerson(name)
+    stranger.now_ms = UnixMs(0)
+    return stranger.ask(link)
+
+
+def test_junk_in_the_inbox_is_bounded_and_crashes_nothing(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        identity = bob.engine._is_up.people.book.identity
+        topic = inbox_topic_of(identity.public_key)
+        for number in range(MAX_WAITING * 3):
+            junk = WakuMessage(payload=bytes([number % 256]) * 200, content_topic=topic)
+            await alice.transport.publish(junk)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert bob.engine.counters()["inbox.full"] >= MAX_WAITING
+        await friends(alice, bob)
+        counters = bob.engine.counters()
+        assert "inbox.crashed" not in counters
+        assert counters["inbox.malformed"] + counters.get("inbox.unsupported_version", 0) > 0
+
+    play(scenario)
+
+
+def test_an_expired_link_is_refused_with_a_sentence(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice = await person("Alice")
+        old = Identity(signing_key=bytes([1]) * 32, encryption_key=bytes([2]) * 32)
+        link = encode_contact_link(old, name="Old", expires_ms=UnixMs(1), node_addresses=())
+        with pytest.raises(InviteError, match="expired"):
+            alice.engine.preview_contact(link)
+        with pytest.raises(InviteError, match="expired"):
+            await alice.engine.add_contact(link)
+
+    play(scenario)
+
+
+def test_a_name_that_a_crash_kept_from_being_told_is_told_at_the_next_start(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        await friends(alice, bob)
+        assert alice.store is not None
+        profile = alice.engine._profile
+        assert profile is not None
+        await alice.engine.stop()
+        again = Person("Alice", alice.place, alice.network)
+        store = again._open().store
+        store.apply([SaveValue(key=UNTOLD_KEY, value="1")])
+        store.close()
+        bob.told.clear()
+        alice = await person("Alice")
+        await alice.engine.set_profile(name="Alicia", picture=b"")
+        await bob.until(
+            lambda event: (
+                isinstance(event, ConversationChanged) and event.conversation.name == "Alicia"
+            )
+        )
+        assert alice.store is not None
+        assert await alice.engine._storage.run(alice.store.value, UNTOLD_KEY) == ""
+
+    play(scenario)
+
+
+def test_the_same_waku_message_on_both_topics_is_taken_once(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        pair = await friends(alice, bob)
+        runner = bob.engine._conversations.pair(pair)
+        seen: list[WakuMessage] = []
+        listener = bob.network.attach("ear")
+        await listener.start()
+        listener.subscribe(
+            bob.engine._is_up.people.book.content_topic(
+                bob.engine._is_up.people._contact(pair) or pytest.fail("no contact")
+            ),
+            lambda message, _hash: seen.append(message),
+        )
+        await alice.engine.send_text(pair, "once")
+        await bob.until(shows("once"))
+        before = bob.engine.counters().get("pair.replayed", 0)
+        for message in seen:
+            runner.on_message(message, WakuHash(bytes(32)))
+        assert bob.engine.counters()["pair.replayed"] > before
+        assert await texts(bob, pair) == ["once"]
+        await listener.stop()
+
+    play(scenario)
