@@ -6,6 +6,7 @@ the test says so.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -99,7 +100,7 @@ def receive(
     return channel.handle(received, now_ms=UnixMs(now_ms))
 
 
-def contents(events: tuple[Event, ...]) -> list[bytes | None]:
+def contents(events: Sequence[Event]) -> list[bytes | None]:
     return [event.message.content for event in events if isinstance(event, MessageDelivered)]
 
 
@@ -146,7 +147,7 @@ def test_our_sync_is_js_wakus_but_for_its_free_id() -> None:
     for number, label in enumerate(("M1", "M2", "M3"), 1):
         receive(carol, wire[label], start + 110, hint(number))
     theirs = decode_message(bytes.fromhex(wire["Y1"]))
-    sends: tuple[object, ...] = ()
+    sends: Sequence[object] = ()
     while not sends:
         at_ms = carol.next_deadline()
         assert at_ms is not None
