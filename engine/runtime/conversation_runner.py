@@ -11,64 +11,39 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Generic
 
-from engine.core.counters import Counters
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
 from engine.core.mvds.types import LoadRecords
 from engine.core.ports import (
-    ContactRecord,
     ConversationSummary,
-    ProfileStore,
     SaveDraft,
     SaveMuted,
     SaveReadMark,
     StoredMessage,
     StoreWrite,
 )
-from engine.core.types import ConversationId, MessageId, ParticipantId, Position, UnixMs, WakuHash
+from engine.core.types import ConversationId, MessageId, Position, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import (
-    ContactView,
-    ConversationChanged,
     ConversationView,
-    EngineEvent,
-    GapUpdated,
     GapView,
-    HeldUpdated,
     HeldView,
-    MemberView,
-    MessageAdded,
-    MessageChanged,
-    MessageView,
-    TypingChanged,
 )
-from engine.network.transport import Transport
-from engine.persistence.storage_thread import StorageThread
-from engine.runtime.held_views import clock_notice, held_view
 from engine.runtime.inbox import Inbox, Job, S, Work
 from engine.runtime.slice import Slice
+from engine.runtime.surroundings import Surroundings
+from engine.runtime.telling import Teller
 from engine.runtime.views import (
     Members,
-    contact_view,
-    conversation_view,
-    member_views,
-    message_view,
 )
 from engine.session.loading import read
 from engine.session.session import ConversationRecord
 from engine.session.types import (
-    GapNoted,
-    HeldAsideNoted,
-    MembersNoted,
-    Note,
     Publish,
-    RowAdded,
-    RowChanged,
     SessionSend,
     SessionTransition,
-    TypingNoted,
 )
 
 OUTBOX_SIZE = 500
@@ -86,19 +61,6 @@ UNKNOWN_OUTCOME = "It is not known whether this was saved: the work was interrup
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What every runner of a profile shares."""
-
-    store: ProfileStore
-    storage: StorageThread
-    transport: Transport
-    own_id: ParticipantId
-    now_ms: Callable[[], UnixMs]
-    publish: Callable[[EngineEvent], None]
-    counters: Counters
-
-
 class ConversationRunner(Generic[S]):
     def __init__(
         self,
@@ -108,15 +70,12 @@ class ConversationRunner(Generic[S]):
         around: Surroundings,
     ) -> None:
         """``load`` runs on the storage thread and builds the session from the store."""
-        self.record = record
+        self._teller = Teller(record, around)
         self._load = load
         self._around = around
         self._inbox: Inbox[S] = Inbox(around.counters)
         self._outbox: asyncio.Queue[SessionSend] = asyncio.Queue(maxsize=OUTBOX_SIZE)
         self._session: S | None = None
-        self._summary: ConversationSummary | None = None
-        self._members: Members = {}
-        self._people: tuple[MemberView, ...] = ()
         self._advanced_s = 0.0
         self._ready = asyncio.Event()
 
@@ -151,19 +110,19 @@ class ConversationRunner(Generic[S]):
             return
         await self._write(SaveReadMark(conversation_id=self.conversation_id, up_to=up_to))
         furthest = max(up_to, self.record.read_up_to or up_to)
-        self.record = replace(self.record, read_up_to=furthest)
+        self._teller.record = replace(self.record, read_up_to=furthest)
         self._tell_conversation()
 
     async def set_muted(self, *, muted: bool) -> None:
         await self._write(SaveMuted(conversation_id=self.conversation_id, muted=muted))
-        self.record = replace(self.record, muted=muted)
+        self._teller.record = replace(self.record, muted=muted)
         self._tell_conversation()
 
     async def save_draft(self, text: str) -> None:
         if text == self.record.draft:
             return
         await self._write(SaveDraft(conversation_id=self.conversation_id, text=text))
-        self.record = replace(self.record, draft=text)
+        self._teller.record = replace(self.record, draft=text)
         self._tell_conversation()
 
     async def write(self, write: StoreWrite) -> None:
@@ -182,52 +141,31 @@ class ConversationRunner(Generic[S]):
         await self._ready.wait()
 
     @property
+    def record(self) -> ConversationRecord:
+        return self._teller.record
+
+    @property
     def conversation_id(self) -> ConversationId:
         return self.record.conversation_id
 
     @property
     def is_pair(self) -> bool:
-        return isinstance(self.record, ContactRecord)
+        return self._teller.is_pair
 
     @property
     def members(self) -> Members:
         """As last known; empty until the session is loaded."""
-        return self._members
+        return self._teller.members
 
     def view(self) -> ConversationView | None:
         """The row of the conversation list; None until the session is loaded."""
-        if self._session is None or self._summary is None:
-            return None
-        gap, last = self.gap(), self._summary.last_message
-        return conversation_view(
-            self.record,
-            self._summary,
-            people=self._people,
-            contact=self._contact_view(),
-            last_message=self._message_view(last) if last else None,
-            missing=gap.missing if gap else 0,
-        )
-
-    def _contact_view(self) -> ContactView | None:
-        own = self._members.get(self._around.own_id)
-        if not isinstance(self.record, ContactRecord) or own is None:
-            return None
-        return contact_view(
-            self.record, own_public_key=own.public_key, now_ms=self._around.now_ms()
-        )
-
-    def _message_view(self, stored: StoredMessage) -> MessageView:
-        return message_view(stored, self._members, self._around.own_id, is_pair=self.is_pair)
+        return self._teller.view(self._session)
 
     def gap(self) -> GapView | None:
         return self._session.gap() if self._session else None
 
     def held(self) -> HeldView | None:
-        return self._held_view(self._session) if self._session else None
-
-    def _held_view(self, session: S) -> HeldView | None:
-        aside = session.held_aside()
-        return held_view(self.conversation_id, aside, self._members, self._around.own_id)
+        return self._teller.held(self._session) if self._session else None
 
     # --- running ------------------------------------------------------------------------------
 
@@ -236,14 +174,14 @@ class ConversationRunner(Generic[S]):
         reloaded = self._ready.is_set()
         self._inbox.drop_put()
         try:
-            session, self._summary = await self._around.storage.run(self._load_all)
+            session, self._teller.summary = await self._around.storage.run(self._load_all)
         except StorageError as error:
             self._inbox.fail_asked(error)
             raise
         finally:
             self._ready.set()
         self._session = session
-        self._note_members(session)
+        self._teller.learn(session)
         self.offer(lambda loaded, now_ms: loaded.advance(now_ms=now_ms))  # Tells what is held.
         if reloaded:
             self._tell_conversation()
@@ -329,7 +267,7 @@ class ConversationRunner(Generic[S]):
         rows: dict[MessageId, StoredMessage] = {}
         touched = slice_.touched()
         if slice_.writes or touched:
-            rows, self._summary = await self._around.storage.run(
+            rows, self._teller.summary = await self._around.storage.run(
                 self._write_and_read, tuple(slice_.writes), touched
             )
         for send in slice_.sends:
@@ -342,7 +280,7 @@ class ConversationRunner(Generic[S]):
                 await asyncio.sleep(0)
         for job, message_id in slice_.finished:
             job.succeed(message_id)
-        self._tell(session, slice_.notes, rows)
+        self._teller.tell(session, slice_.notes, rows)
 
     def _write_and_read(
         self, writes: Sequence[StoreWrite], touched: Sequence[MessageId]
@@ -407,58 +345,5 @@ class ConversationRunner(Generic[S]):
                 )
             )
 
-    # --- telling ------------------------------------------------------------------------------
-
-    def _tell(
-        self, session: S, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]
-    ) -> None:
-        if not notes:
-            return
-        if any(isinstance(note, MembersNoted) for note in notes):
-            self._note_members(session)
-        self._tell_rows(notes, rows)
-        if any(isinstance(note, GapNoted) for note in notes):
-            gap = GapUpdated(conversation_id=self.conversation_id, gap=session.gap())
-            self._around.publish(gap)
-        if any(isinstance(note, HeldAsideNoted) for note in notes):
-            self._tell_held(session)
-        if any(isinstance(note, TypingNoted) for note in notes):
-            self._tell_typing(session)
-        if any(not isinstance(note, TypingNoted) for note in notes):
-            self._tell_conversation()
-
-    def _tell_held(self, session: S) -> None:
-        publish, aside = self._around.publish, session.held_aside()
-        publish(HeldUpdated(conversation_id=self.conversation_id, held=self._held_view(session)))
-        publish(clock_notice(aside, self.members, self.record))
-
-    def _note_members(self, session: S) -> None:
-        known, mine = session.record, self.record
-        self.record = replace(known, muted=mine.muted, draft=mine.draft, read_up_to=mine.read_up_to)
-        self._members = session.members()
-        self._people = member_views(tuple(self._members.values()), self._around.own_id)
-
-    def _tell_rows(self, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]) -> None:
-        publish = self._around.publish
-        added: set[MessageId] = set()
-        changed: dict[MessageId, None] = {}
-        for note in notes:
-            if isinstance(note, RowAdded) and note.message_id in rows:
-                added.add(note.message_id)
-                view = self._message_view(rows[note.message_id])
-                publish(MessageAdded(message=view, notify=note.notify and not self.record.muted))
-            elif isinstance(note, RowChanged):
-                changed[note.message_id] = None
-        for message_id in changed:
-            if message_id in rows and message_id not in added:
-                view = self._message_view(rows[message_id])
-                publish(MessageChanged(message=view))
-
-    def _tell_typing(self, session: S) -> None:
-        names = tuple(self.members[who].name for who in session.typing_now() if who in self.members)
-        self._around.publish(TypingChanged(conversation_id=self.conversation_id, names=names))
-
     def _tell_conversation(self) -> None:
-        view = self.view()
-        if view is not None:
-            self._around.publish(ConversationChanged(conversation=view))
+        self._teller.tell_conversation(self._session)

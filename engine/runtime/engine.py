@@ -8,11 +8,11 @@ window, and which transport and which store it was given.
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from engine.api import ContactPreview, HolderView, InvitePreview, Listener, Page
-from engine.core.content import MAX_TEXT_BYTES, Body, Text, check_picture, clean_name
+from engine.core.content import Body, check_picture
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
 from engine.core.ports import (
@@ -39,81 +39,21 @@ from engine.events import (
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.audience import Audience
-from engine.runtime.conversation_runner import Surroundings
 from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
-from engine.runtime.groups import Groups
 from engine.runtime.pages import Pages
-from engine.runtime.people import UNTOLD_KEY, People
-from engine.runtime.request_inbox import RequestInbox
+from engine.runtime.parts import EngineParts, OpenedStore, TransportSeed
+from engine.runtime.people import UNTOLD_KEY
+from engine.runtime.surroundings import Surroundings
+from engine.runtime.up import Beginning, Up, make_up
 from engine.runtime.upkeep import Upkeep, connection_view
-from engine.session.chance import Chance
-from engine.session.groups import GroupBook
-from engine.session.pair_seed import OwnProfile
-from engine.session.people import PAIR_CONFIG, ContactBook
+from engine.runtime.usable import usable_name, usable_text
 from engine.session.session import Session
 from engine.session.types import SessionTransition
 
+__all__ = ["Engine", "EngineParts", "OpenedStore", "TransportSeed"]
+
 PORT_KEY = "network.port"
 NO_IDENTITY = "there is no identity yet"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedStore:
-    """What opening the profile's storage gives; ``key_storage`` is shown to the user."""
-
-    store: ProfileStore
-    key_storage: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransportSeed:
-    """What the profile remembers of its network: identity and the port it had."""
-
-    network_key: bytes
-    remembered_port: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineParts:
-    """Everything that is injected into an engine.
-
-    ``open_store`` runs on the storage thread.  ``port_of`` reads the port that a started transport
-    listens on, None if it has none.
-    """
-
-    open_store: Callable[[], OpenedStore]
-    make_transport: Callable[[TransportSeed], Transport]
-    port_of: Callable[[Transport], int | None]
-    chance: Chance
-    now_ms: Callable[[], UnixMs]
-    peers: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Up:
-    """What there is once somebody is somebody."""
-
-    groups: Groups
-    people: People
-    pages: Pages
-
-
-def _usable_name(name: str) -> str:
-    try:
-        return clean_name(name)
-    except ValueError as error:
-        raise ConfigError(f"This name cannot be used: {error}.") from error
-
-
-def _usable_text(text: str) -> Text:
-    size = len(text.encode("utf-8", "replace"))
-    if not text.strip():
-        raise ConfigError("A message needs some text.")
-    if size > MAX_TEXT_BYTES:
-        raise ConfigError(
-            f"This message has {size} bytes; at most {MAX_TEXT_BYTES} can be sent at once."
-        )
-    return Text(text=text.encode("utf-8", "replace").decode())
 
 
 def _say(body: Body, session: Session, now_ms: UnixMs) -> SessionTransition:
@@ -139,7 +79,7 @@ class Engine:
         self._profile: ProfileRecord | None = None
         self._picture = b""
         self._transport: Transport | None = None
-        self._up: _Up | None = None
+        self._up: Up | None = None
         self._online = False
 
     # --- life ---------------------------------------------------------------------------------
@@ -172,9 +112,8 @@ class Engine:
             await self._storage.close()
 
     async def _bring_up(self, profile: ProfileRecord) -> None:
-        store = self._store
+        store, transport = self._store, await self._start_transport(profile)
         identity = Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key)
-        transport = await self._start_transport(profile)
         around = Surroundings(
             store=store,
             storage=self._storage,
@@ -184,44 +123,19 @@ class Engine:
             publish=self._publish,
             counters=self._counters,
         )
-        groups = Groups(self._group_book(identity, profile), self._conversations, around)
-        people = People(self._contact_book(identity, profile), self._conversations, around)
-        pages = Pages(store, self._storage, self._conversations, own_id=around.own_id)
-        self._up = _Up(groups=groups, people=people, pages=pages)
-        for group in await self._storage.run(store.groups):
-            groups.bring_up(group)
-        for contact in await self._storage.run(store.contacts):
-            people.bring_up(contact)
-        inbox = RequestInbox(people, identity, self._counters)
-        transport.subscribe(people.book.inbox_topic, inbox.on_message)
-        self._upkeep.own(inbox.run())
-        if await self._storage.run(store.value, UNTOLD_KEY):
-            self._upkeep.own(people.tell_profile())
-        self._upkeep.begin(store, transport)
-
-    def _group_book(self, identity: Identity, profile: ProfileRecord) -> GroupBook:
-        return GroupBook(
-            store=self._store,
+        beginning = Beginning(
             identity=identity,
             profile=profile,
+            picture=self._picture,
             chance=self._parts.chance,
-            counters=self._counters,
-            now_ms=self._parts.now_ms,
             online=lambda: self._online,
         )
-
-    def _contact_book(self, identity: Identity, profile: ProfileRecord) -> ContactBook:
-        return ContactBook(
-            store=self._store,
-            identity=identity,
-            instance_id=profile.instance_id,
-            own=OwnProfile(name=profile.name, picture=self._picture),
-            chance=self._parts.chance,
-            counters=self._counters,
-            now_ms=self._parts.now_ms,
-            online=lambda: self._online,
-            config=PAIR_CONFIG,
-        )
+        self._up = up = make_up(beginning, self._conversations, around)
+        await up.load()
+        self._upkeep.own(up.inbox.run())
+        if await self._storage.run(store.value, UNTOLD_KEY):
+            self._upkeep.own(up.people.tell_profile())
+        self._upkeep.begin(store, transport)
 
     async def _start_transport(self, profile: ProfileRecord) -> Transport:
         store = self._store
@@ -280,7 +194,7 @@ class Engine:
             random_bytes = self._parts.chance.random_bytes
             identity = Identity.generate(random_bytes)
             profile = ProfileRecord(
-                name=_usable_name(name),
+                name=usable_name(name),
                 signing_key=identity.signing_key,
                 encryption_key=identity.encryption_key,
                 network_key=random_bytes(32),
@@ -299,7 +213,7 @@ class Engine:
         return identity
 
     async def set_profile(self, *, name: str, picture: bytes) -> IdentityView:
-        usable = _usable_name(name)
+        usable = usable_name(name)
         try:
             check_picture(picture)
         except ValueError as error:
@@ -316,8 +230,7 @@ class Engine:
             )
             await self._storage.run(self._store.apply, writes)
             self._profile, self._picture = profile, picture
-            up.people.book.own = OwnProfile(name=usable, picture=picture)
-            up.groups.book = replace(up.groups.book, profile=profile)
+            up.change_profile(profile, picture)
             await up.people.tell_profile()
         return self._identity()
 
@@ -327,7 +240,7 @@ class Engine:
         return await self._conversations.views()
 
     async def create_group(self, name: str) -> ConversationId:
-        return await self._is_up.groups.create(_usable_name(name))
+        return await self._is_up.groups.create(usable_name(name))
 
     async def make_invite_link(self, conversation_id: ConversationId) -> str:
         return self._is_up.groups.invite_link(conversation_id)
@@ -374,13 +287,13 @@ class Engine:
         await self._is_up.people.remove(conversation_id)
 
     async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
-        usable = _usable_name(name) if name.strip() else ""
+        usable = usable_name(name) if name.strip() else ""
         await self._is_up.people.rename(conversation_id, usable)
 
     # --- messages -----------------------------------------------------------------------------
 
     async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
-        body = _usable_text(text)
+        body = usable_text(text)
         message_id = await self._runner(conversation_id).do(partial(_say, body))
         if message_id is None:
             raise LocalProtocolError("a message without an id")
@@ -464,7 +377,7 @@ class Engine:
         return self._opened.store
 
     @property
-    def _is_up(self) -> _Up:
+    def _is_up(self) -> Up:
         if self._up is None:
             raise LocalProtocolError(NO_IDENTITY)
         return self._up

@@ -14,8 +14,9 @@ from engine.core.ports import GroupRecord, RemoveGroup, StoreWrite
 from engine.core.types import ConversationId, UnixMs
 from engine.crypto.identity import fingerprint_of
 from engine.events import ConversationAdded, ConversationRemoved
-from engine.runtime.conversation_runner import ConversationRunner, Surroundings
+from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations, GroupRunner
+from engine.runtime.surroundings import Surroundings
 from engine.session.group import GroupSession
 from engine.session.groups import GroupBook
 from engine.session.session import ConversationRecord

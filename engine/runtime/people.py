@@ -15,8 +15,9 @@ from engine.core.waku import WakuMessage
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.pair import OpenedPair
 from engine.events import ConversationAdded, ConversationRemoved
-from engine.runtime.conversation_runner import ConversationRunner, Surroundings
+from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations, PairRunner
+from engine.runtime.surroundings import Surroundings
 from engine.session.pair import PairSession
 from engine.session.people import ContactBook
 from engine.session.session import ConversationRecord
@@ -34,6 +35,7 @@ class People:
         self._book = book
         self._conversations = conversations
         self._around = around
+        self._loaded: set[ConversationId] = set()
 
     @property
     def book(self) -> ContactBook:
@@ -46,8 +48,12 @@ class People:
         return runner
 
     def _load(self, record: ConversationRecord) -> PairSession:
+        """After a failure what is known of them may be behind the disk: read it again."""
         if not isinstance(record, ContactRecord):
             raise LocalProtocolError("not a contact")
+        if record.conversation_id in self._loaded:
+            record = self._book.read_again(record)
+        self._loaded.add(record.conversation_id)
         return self._book.load(record)
 
     # --- links --------------------------------------------------------------------------------

@@ -125,6 +125,11 @@ class ContactBook:
             SaveValue(key=before_block_key(contact), value=""),
         )
 
+    def read_again(self, contact: ContactRecord) -> ContactRecord:
+        """As it is on disk now."""
+        same = (c for c in self.store.contacts() if c.conversation_id == contact.conversation_id)
+        return next(same, contact)
+
     def load(self, contact: ContactRecord) -> PairSession:
         """Build the session from the store; runs on the storage thread."""
         store, conversation_id = self.store, contact.conversation_id

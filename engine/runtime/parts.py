@@ -1,0 +1,41 @@
+"""What is injected into an engine: store, transport, clock and chance."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.core.ports import ProfileStore
+from engine.core.types import UnixMs
+from engine.network.transport import Transport
+from engine.session.chance import Chance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedStore:
+    """What opening the profile's storage gives; ``key_storage`` is shown to the user."""
+
+    store: ProfileStore
+    key_storage: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransportSeed:
+    """What the profile remembers of its network: identity and the port it had."""
+
+    network_key: bytes
+    remembered_port: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineParts:
+    """Everything that is injected into an engine.
+
+    ``open_store`` runs on the storage thread.  ``port_of`` reads the port that a started transport
+    listens on, None if it has none.
+    """
+
+    open_store: Callable[[], OpenedStore]
+    make_transport: Callable[[TransportSeed], Transport]
+    port_of: Callable[[Transport], int | None]
+    chance: Chance
+    now_ms: Callable[[], UnixMs]
+    peers: Sequence[str] = ()

@@ -1,0 +1,147 @@
+"""A session's notes → the events that listeners get, with whole read models in them.
+
+Notes carry ids; what is shown is what was read from the disk after the writes.  It remembers what a
+row of the conversation list needs: the record, the people, the counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.core.ports import ContactRecord, ConversationSummary, StoredMessage
+from engine.core.types import ConversationId, MessageId
+from engine.events import (
+    ContactView,
+    ConversationChanged,
+    ConversationView,
+    GapUpdated,
+    HeldUpdated,
+    HeldView,
+    MemberView,
+    MessageAdded,
+    MessageChanged,
+    MessageView,
+    TypingChanged,
+)
+from engine.runtime.held_views import clock_notice, held_view
+from engine.runtime.surroundings import Surroundings
+from engine.runtime.views import (
+    Members,
+    contact_view,
+    conversation_view,
+    member_views,
+    message_view,
+)
+from engine.session.session import ConversationRecord, Session
+from engine.session.types import (
+    GapNoted,
+    HeldAsideNoted,
+    MembersNoted,
+    Note,
+    RowAdded,
+    RowChanged,
+    TypingNoted,
+)
+
+
+class Teller:
+    """``summary`` is None, and nobody is known, until a session was loaded."""
+
+    def __init__(self, record: ConversationRecord, around: Surroundings) -> None:
+        self.record = record
+        self.summary: ConversationSummary | None = None
+        self.members: Members = {}
+        self._people: tuple[MemberView, ...] = ()
+        self._around = around
+
+    @property
+    def is_pair(self) -> bool:
+        return isinstance(self.record, ContactRecord)
+
+    @property
+    def _conversation_id(self) -> ConversationId:
+        return self.record.conversation_id
+
+    def learn(self, session: Session) -> None:
+        """Take over what the session knows of people and names."""
+        known, mine = session.record, self.record
+        self.record = replace(known, muted=mine.muted, draft=mine.draft, read_up_to=mine.read_up_to)
+        self.members = session.members()
+        self._people = member_views(tuple(self.members.values()), self._around.own_id)
+
+    # --- read models --------------------------------------------------------------------------
+
+    def view(self, session: Session | None) -> ConversationView | None:
+        if session is None or self.summary is None:
+            return None
+        gap, last = session.gap(), self.summary.last_message
+        return conversation_view(
+            self.record,
+            self.summary,
+            people=self._people,
+            contact=self._contact_view(),
+            last_message=self._message_view(last) if last else None,
+            missing=gap.missing if gap else 0,
+        )
+
+    def held(self, session: Session) -> HeldView | None:
+        aside = session.held_aside()
+        return held_view(self._conversation_id, aside, self.members, self._around.own_id)
+
+    def _contact_view(self) -> ContactView | None:
+        own = self.members.get(self._around.own_id)
+        if not isinstance(self.record, ContactRecord) or own is None:
+            return None
+        now_ms = self._around.now_ms()
+        return contact_view(self.record, own_public_key=own.public_key, now_ms=now_ms)
+
+    def _message_view(self, stored: StoredMessage) -> MessageView:
+        return message_view(stored, self.members, self._around.own_id, is_pair=self.is_pair)
+
+    # --- events -------------------------------------------------------------------------------
+
+    def tell(
+        self, session: Session, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]
+    ) -> None:
+        if not notes:
+            return
+        if any(isinstance(note, MembersNoted) for note in notes):
+            self.learn(session)
+        self._tell_rows(notes, rows)
+        if any(isinstance(note, GapNoted) for note in notes):
+            gap = GapUpdated(conversation_id=self._conversation_id, gap=session.gap())
+            self._around.publish(gap)
+        if any(isinstance(note, HeldAsideNoted) for note in notes):
+            self._tell_held(session)
+        if any(isinstance(note, TypingNoted) for note in notes):
+            self._tell_typing(session)
+        if any(not isinstance(note, TypingNoted) for note in notes):
+            self.tell_conversation(session)
+
+    def tell_conversation(self, session: Session | None) -> None:
+        view = self.view(session)
+        if view is not None:
+            self._around.publish(ConversationChanged(conversation=view))
+
+    def _tell_held(self, session: Session) -> None:
+        publish = self._around.publish
+        publish(HeldUpdated(conversation_id=self._conversation_id, held=self.held(session)))
+        publish(clock_notice(session.held_aside(), self.members, self.record))
+
+    def _tell_rows(self, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]) -> None:
+        publish = self._around.publish
+        added: set[MessageId] = set()
+        changed: dict[MessageId, None] = {}
+        for note in notes:
+            if isinstance(note, RowAdded) and note.message_id in rows:
+                added.add(note.message_id)
+                view = self._message_view(rows[note.message_id])
+                publish(MessageAdded(message=view, notify=note.notify and not self.record.muted))
+            elif isinstance(note, RowChanged):
+                changed[note.message_id] = None
+        for message_id in changed:
+            if message_id in rows and message_id not in added:
+                publish(MessageChanged(message=self._message_view(rows[message_id])))
+
+    def _tell_typing(self, session: Session) -> None:
+        names = tuple(self.members[who].name for who in session.typing_now() if who in self.members)
+        self._around.publish(TypingChanged(conversation_id=self._conversation_id, names=names))
