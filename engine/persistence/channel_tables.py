@@ -15,6 +15,7 @@ from engine.core.sds.types import (
     HolderEntry,
     IncomingEntry,
     LogEntry,
+    MarkAccepted,
     MissingEntry,
     OutgoingEntry,
     PutHolder,
@@ -97,6 +98,11 @@ def apply_channel_write(connection: sqlite3.Connection, conversation: int, write
             )
         case PutOutgoing():
             _put_outgoing(connection, conversation, write.entry)
+        case MarkAccepted(message_id=message_id):
+            execute(
+                "UPDATE outgoing SET accepted = 1 WHERE conversation_key = ? AND message_id = ?",
+                (conversation, message_id),
+            )
         case PutIncoming():
             _put_incoming(connection, conversation, write.entry)
         case PutMissing():

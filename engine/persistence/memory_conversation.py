@@ -27,6 +27,7 @@ from engine.core.sds.types import (
     HolderEntry,
     IncomingEntry,
     LogEntry,
+    MarkAccepted,
     MissingEntry,
     OutgoingEntry,
     PutHolder,
@@ -79,7 +80,7 @@ class MemoryChannel:
         holders = self._holders_of.get(message_id, ())
         return [self._holders[message_id, participant_id] for participant_id in holders]
 
-    def apply(self, write: Write) -> None:
+    def apply(self, write: Write) -> None:  # noqa: C901 - one case per kind of write
         match write:
             case SaveClock(lamport_timestamp=lamport):
                 self._lamport_timestamp = lamport
@@ -90,6 +91,10 @@ class MemoryChannel:
                     self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
             case PutOutgoing(entry=outgoing):
                 self._outgoing[outgoing.message_id] = outgoing
+            case MarkAccepted(message_id=message_id):
+                if message_id in self._outgoing:
+                    known = self._outgoing[message_id]
+                    self._outgoing[message_id] = replace(known, accepted=True)
             case PutIncoming(entry=incoming):
                 self._incoming[incoming.message.message_id] = incoming
             case PutMissing(entry=missing):

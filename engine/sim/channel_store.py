@@ -5,6 +5,7 @@ real stores are judged by the same writes.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import assert_never
 
 from engine.core.sds.types import (
@@ -13,6 +14,7 @@ from engine.core.sds.types import (
     HolderEntry,
     IncomingEntry,
     LogEntry,
+    MarkAccepted,
     MissingEntry,
     OutgoingEntry,
     PutHolder,
@@ -90,6 +92,8 @@ class ChannelStore:
                 )
             case PutOutgoing(entry=outgoing):
                 self._outgoing[outgoing.message_id] = outgoing
+            case MarkAccepted(message_id=message_id):
+                self._outgoing[message_id] = replace(self._outgoing[message_id], accepted=True)
             case RemoveOutgoing(message_id=message_id):
                 del self._outgoing[message_id]
             case PutIncoming(entry=incoming):

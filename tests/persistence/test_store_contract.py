@@ -29,6 +29,7 @@ from engine.core.sds.types import (
     ChannelState,
     HistoryEntry,
     IncomingEntry,
+    MarkAccepted,
     Message,
     MissingEntry,
     MissingState,
@@ -372,6 +373,7 @@ def test_buffers_replace_in_place_and_forget_what_is_removed(with_group: Profile
     )
     state = with_group.channel_state(GROUP)
     assert state.outgoing == (outgoing("a", attempts=3, raw=b"other").entry, outgoing("c").entry)
+
     assert state.incoming == (replace(WAITING, shown=True),)
     assert state.missing == (replace(WANTED, requests=1),)
     gone = MessageId("never there")
@@ -388,6 +390,16 @@ def test_buffers_replace_in_place_and_forget_what_is_removed(with_group: Profile
     )
     state = with_group.channel_state(GROUP)
     assert (state.incoming, state.missing) == ((), ())
+
+
+def test_that_a_copy_was_accepted_changes_nothing_else(with_group: ProfileStore) -> None:
+    put = outgoing("a", attempts=3, raw=b"bytes")
+    with_group.apply([channel(put, outgoing("b"), MarkAccepted(MessageId("a")))])
+    with_group.apply([channel(MarkAccepted(MessageId("of nobody")))])
+    assert with_group.channel_state(GROUP).outgoing == (
+        replace(put.entry, accepted=True),
+        outgoing("b").entry,
+    )
 
 
 def test_raw_bytes_are_those_of_the_log(with_group: ProfileStore) -> None:

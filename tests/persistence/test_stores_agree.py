@@ -44,6 +44,7 @@ from engine.core.ports import (
 )
 from engine.core.sds.types import (
     ChannelState,
+    MarkAccepted,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
@@ -103,6 +104,7 @@ channel_writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(SaveRetrievalHint, message_id=message_ids, retrieval_hint=st.binary(max_size=3)),
     st.builds(outgoing, names, attempts=st.integers(0, 3)),
     st.builds(RemoveOutgoing, message_id=message_ids),
+    st.builds(MarkAccepted, message_id=message_ids),
     st.builds(RemoveIncoming, message_id=message_ids),
     st.builds(RemoveMissing, message_id=message_ids),
     st.builds(

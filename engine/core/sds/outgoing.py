@@ -17,6 +17,7 @@ from engine.core.sds.config import SdsConfig
 from engine.core.sds.step import Step
 from engine.core.sds.types import (
     Broadcast,
+    MarkAccepted,
     OutgoingChanged,
     OutgoingEntry,
     OutgoingState,
@@ -114,16 +115,19 @@ class OutgoingBuffer:
         entry = self._entries.get(message_id)
         if entry is None or entry.accepted:
             return
-        state, next_send_ms = entry.state, entry.next_send_ms
-        if state is _FAILED:
+        state, next_send_ms, failed = entry.state, entry.next_send_ms, entry.state is _FAILED
+        if failed:
             state = _UNACKNOWLEDGED
             next_send_ms = UnixMs(step.now_ms + self._period_ms(state, entry.attempts))
         attempts, accepted = entry.attempts, True
         entry = OutgoingEntry(
             message_id, entry.raw, state, attempts, next_send_ms, accepted, entry.created_ms
         )
-        self._keep(entry)
-        step.writes.append(PutOutgoing(entry))
+        if failed:
+            self._put(entry, step)
+        else:
+            self._entries[message_id] = entry
+            step.writes.append(MarkAccepted(message_id))
         step.events.append(OutgoingChanged(message_id, state, accepted))
 
     def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:

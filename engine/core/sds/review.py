@@ -56,14 +56,14 @@ class AckReview:
 
     def _review_bloom(self, message: Message, bloom_filter: bytes, step: Step) -> None:
         parts = self._parts
+        candidates = parts.holders.without(message.sender_id, parts.config.bloom_review_messages)
+        candidates += parts.outgoing.unhinted()
+        if not candidates:
+            return
         try:
             bloom = ReceivedBloom(bloom_filter)
         except RemoteProtocolError as error:
             parts.counters.add(f"sds.{error.reason}")
-            return
-        candidates = parts.holders.without(message.sender_id, parts.config.bloom_review_messages)
-        candidates += parts.outgoing.unhinted()
-        if not candidates:
             return
         hits = {message_id for message_id, hashes in candidates if bloom.may_contain(hashes)}
         if not hits:

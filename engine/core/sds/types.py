@@ -289,6 +289,13 @@ class PutOutgoing:
 
 
 @value(frozen=True, slots=True)
+class MarkAccepted:
+    """Of an outgoing entry nothing else has changed: its bytes need not be written again."""
+
+    message_id: MessageId
+
+
+@value(frozen=True, slots=True)
 class RemoveOutgoing:
     message_id: MessageId
 
@@ -329,6 +336,7 @@ Write: TypeAlias = (
     | AppendToLog
     | SaveRetrievalHint
     | PutOutgoing
+    | MarkAccepted
     | RemoveOutgoing
     | PutIncoming
     | RemoveIncoming
