@@ -291,7 +291,7 @@ class Mplex:
         self._refilled_at = now
         while self._held and self._late_tokens >= 1:
             self._late_tokens -= 1
-            frame = self._held.popleft()
+            frame = self._held.pop()
             self._output.append(frame)
             self._queued_bytes += len(frame)
 
