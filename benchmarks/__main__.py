@@ -9,12 +9,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import demo, e2e, mvds, sds, start
+from benchmarks import demo, e2e, mvds, pair_e2e, sds, start
 from benchmarks.report import Report
 
 BENCHMARKS: dict[str, Callable[[bool], Report]] = {
     "demo": demo.run,
     "e2e": e2e.run,
+    "pair_e2e": pair_e2e.run,
     "mvds": mvds.run,
     "sds": sds.run,
     "start": start.run,

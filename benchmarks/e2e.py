@@ -23,9 +23,16 @@ ROUNDS = 3
 
 
 def run(quick: bool) -> Report:
-    report = Report(name="e2e")
-    rounds = [_round(QUICK if quick else MESSAGES) for _ in range(1 if quick else ROUNDS)]
-    for name, share, bar in (("p50", 0.5, P50_BAR_MS), ("p99", 0.99, P99_BAR_MS)):
+    return measure("e2e", "", quick=quick, bars_ms=(P50_BAR_MS, P99_BAR_MS))
+
+
+def measure(
+    name_of_report: str, begin: str, *, quick: bool, bars_ms: tuple[float, float | None]
+) -> Report:
+    """``begin`` is what the first peer is told instead of a link: see ``window_peer``."""
+    report = Report(name=name_of_report)
+    rounds = [_round(QUICK if quick else MESSAGES, begin) for _ in range(1 if quick else ROUNDS)]
+    for name, share, bar in (("p50", 0.5, bars_ms[0]), ("p99", 0.99, bars_ms[1])):
         values = [percentile(one, share) for one in rounds]
         report.figures.append(
             Figure(
@@ -39,10 +46,10 @@ def run(quick: bool) -> Report:
     return report
 
 
-def _round(count: int) -> list[float]:
+def _round(count: int, begin: str) -> list[float]:
     """Milliseconds of every message of one run."""
     with tempfile.TemporaryDirectory(prefix="causerie-bench-") as place:
-        sender = _peer(Path(place) / "sender", "Ines", "", count)
+        sender = _peer(Path(place) / "sender", "Ines", begin, count)
         link = str(_next(sender, "link"))
         receiver = _peer(Path(place) / "receiver", "Maya", link, 0)
         for peer in (sender, receiver):

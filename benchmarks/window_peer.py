@@ -1,5 +1,7 @@
 """One real window in a process of its own, for ``e2e``: it makes or joins a group and talks.
 
+Instead of a link it may be told ``contact``: it makes a contact link, and accepts whoever asks.
+
 Prints JSON lines: ``{"link": …}``, ``{"ready": true}``, ``{"entered": text, "ns": …}`` when Enter
 went into the composer, ``{"shown": text, "ns": …}`` when the timeline had painted somebody else's
 message.  Times are the machine's monotonic clock, the same for every process.
@@ -17,13 +19,16 @@ from PySide6.QtTest import QTest
 from chat_app.compose import build_engine
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, StorageSettings
-from engine.events import ConversationChanged, EngineEvent, MessageAdded
+from engine.core.contacts import CONTACT_PREFIX, ContactState
+from engine.core.types import ConversationId
+from engine.events import ConversationAdded, ConversationChanged, EngineEvent, MessageAdded
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine
 from ui.app import build_window
 from ui.settings import UiSettings
 from ui.window.main_window import MainWindow
 
+ACCEPT_CONTACT = "contact"
 BETWEEN_S = 0.06
 TYPED_S = 0.12
 """The text stands in the box for a moment before Enter, as it does when somebody types."""
@@ -68,7 +73,10 @@ async def main(directory: Path, name: str, link: str, count: int) -> int:
     both_here = asyncio.Event()
 
     def on_event(event: EngineEvent) -> None:
-        if isinstance(event, ConversationChanged) and len(event.conversation.members) > 1:
+        if not isinstance(event, ConversationChanged) or len(event.conversation.members) == 1:
+            return
+        contact = event.conversation.contact
+        if contact is None or contact.state is ContactState.ACCEPTED:
             both_here.set()
 
     engine.subscribe(on_event)
@@ -91,13 +99,33 @@ async def main(directory: Path, name: str, link: str, count: int) -> int:
 
 
 async def _meet(engine: Engine, window: MainWindow, link: str) -> None:
-    if link:
+    if link == ACCEPT_CONTACT:
+        group = await _accept(engine)
+    elif link.startswith(CONTACT_PREFIX):
+        group = await engine.add_contact(link)
+    elif link:
         group = await engine.join_group(link)
     else:
         group = await engine.create_group("Benchmark")
         tell(link=await engine.make_invite_link(group))
     await asyncio.sleep(0)
     window.open_conversation(group)
+
+
+async def _accept(engine: Engine) -> ConversationId:
+    """Make a contact link and accept the first who asks."""
+    asked: asyncio.Future[ConversationId] = asyncio.get_running_loop().create_future()
+
+    def on_event(event: EngineEvent) -> None:
+        if isinstance(event, ConversationAdded) and not asked.done():
+            asked.set_result(event.conversation.conversation_id)
+
+    unsubscribe = engine.subscribe(on_event)
+    tell(link=await engine.make_contact_link())
+    pair = await asyncio.wait_for(asked, 30)
+    unsubscribe()
+    await engine.accept_contact(pair)
+    return pair
 
 
 async def _enter(window: MainWindow, text: str) -> None:

@@ -24,6 +24,7 @@ from engine.core.ports import (
     StoredMessage,
     StoreWrite,
 )
+from engine.core.sds.types import SendPurpose
 from engine.core.types import ConversationId, MessageId, Position, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import (
@@ -272,7 +273,7 @@ class ConversationRunner(Generic[S]):
             )
         for send in slice_.sends:
             await self._enqueue(send)
-        if slice_.sends:
+        if any(map(_is_awaited, slice_.sends)):
             # The others come first: what listeners do with the events, painting above all, takes
             # longer than handing the bytes to the network.
             await self.flush(timeout_ms=HAND_OVER_MS)
@@ -347,3 +348,8 @@ class ConversationRunner(Generic[S]):
 
     def _tell_conversation(self) -> None:
         self._teller.tell_conversation(self._session)
+
+
+def _is_awaited(send: SessionSend) -> bool:
+    """Whether somebody looks at a window for it: an acknowledgement is no such thing."""
+    return isinstance(send, Publish) and send.purpose is not SendPurpose.SYNC

@@ -36,7 +36,7 @@ from engine.events import (
     SpanKind,
     TextSpan,
 )
-from engine.session.pair_presence import ONLINE_FOR_MS
+from engine.session.pair_presence import is_online
 from engine.session.session import ConversationRecord
 
 ACKNOWLEDGED = "acknowledged"
@@ -187,7 +187,6 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
 
 
 def contact_view(record: ContactRecord, *, own_public_key: bytes, now_ms: UnixMs) -> ContactView:
-    seen_ms = record.last_seen_ms
     return ContactView(
         participant_id=record.participant_id,
         name=record.name,
@@ -196,8 +195,8 @@ def contact_view(record: ContactRecord, *, own_public_key: bytes, now_ms: UnixMs
         fingerprint=fingerprint_of(record.public_key),
         safety_number=safety_number(own_public_key, record.public_key),
         picture=record.picture,
-        last_seen_ms=seen_ms,
-        is_online=seen_ms is not None and now_ms - seen_ms < ONLINE_FOR_MS,
+        last_seen_ms=record.last_seen_ms,
+        is_online=is_online(record.last_seen_ms, now_ms),
     )
 
 

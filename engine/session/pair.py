@@ -33,10 +33,10 @@ from engine.events import GapView
 from engine.session.batch import Batch
 from engine.session.chance import Chance
 from engine.session.pair_channel import PairChannel
-from engine.session.pair_contact import PairContact
+from engine.session.pair_contact import DECLINED_FOR_MS, PairContact
 from engine.session.pair_order import Placed
 from engine.session.pair_presence import PresenceBoard
-from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, declined_key
+from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, both, declined_key
 from engine.session.types import HeldAside, Loaded, MembersNoted, SessionTransition, TypingNoted
 from engine.session.typing import TypingBoard
 from engine.session.wire import EPHEMERAL_MAX_AGE_MS, EPHEMERAL_MAX_AHEAD_MS, check_is_fresh
@@ -99,7 +99,7 @@ class PairSession:
         if self._contact.state is ContactState.DECLINED:
             self._become(ContactState.ASKED, batch, now_ms=now_ms)
             self._say_request(batch, now_ms=now_ms)
-        elif self._has_to_ask():
+        elif self._has_to_ask() or self._asked_long_ago(now_ms):
             self._say_request(batch, now_ms=now_ms)
         return batch.finish()
 
@@ -250,35 +250,7 @@ class PairSession:
         return replace(self._contact.record, last_seen_ms=self._presence.last_seen_ms)
 
     def members(self) -> Mapping[ParticipantId, MemberRecord]:
-        contact, own = self._contact.record, self._identity
-        return {
-            member.participant_id: member
-            for member in (
-                MemberRecord(
-                    conversation_id=contact.conversation_id,
-                    participant_id=who,
-                    public_key=public_key,
-                    encryption_key=encryption_key,
-                    name=name,
-                    is_admin=False,
-                    joined_ms=contact.created_ms,
-                )
-                for who, public_key, encryption_key, name in (
-                    (
-                        own.participant_id,
-                        own.public_key,
-                        own.encryption_public_key,
-                        self._profile().name,
-                    ),
-                    (
-                        contact.participant_id,
-                        contact.public_key,
-                        contact.encryption_key,
-                        contact.local_name or contact.name,
-                    ),
-                )
-            )
-        }
+        return both(self._contact.record, self._identity, own_name=self._profile().name)
 
     def next_deadline(self) -> UnixMs | None:
         deadlines = (
@@ -304,6 +276,11 @@ class PairSession:
     def _has_to_ask(self) -> bool:
         """Also after a crash between the contact's record and its first message."""
         return self._contact.state is ContactState.ASKED and self._channel.said_nothing
+
+    def _asked_long_ago(self, now_ms: UnixMs) -> bool:
+        """Who declined does not hear of it again at once, and is not asked again before."""
+        asked = self._contact.state is ContactState.ASKED
+        return asked and now_ms - self._channel.order.lamport_timestamp > DECLINED_FOR_MS
 
     def _say_request(self, batch: Batch, *, now_ms: UnixMs) -> None:
         own = self._profile()

@@ -101,6 +101,11 @@ class PairOrder:
 
     # --- clock --------------------------------------------------------------------------------
 
+    @property
+    def lamport_timestamp(self) -> int:
+        """Of the newest that was said by either."""
+        return self._lamport
+
     def stamp(self, writes: list[StoreWrite], *, now_ms: UnixMs) -> int:
         """The lamport timestamp of what we say now."""
         return self._advance_clock(max(now_ms, self._lamport + 1), writes)

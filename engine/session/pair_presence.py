@@ -21,6 +21,11 @@ ONLINE_FOR_MS = 120_000
 NUDGES_MS = (2_000, 4_000, 6_000, 8_000, 10_000, 14_000, 20_000, 36_000, 68_000)
 
 
+def is_online(last_seen_ms: UnixMs | None, now_ms: UnixMs) -> bool:
+    """By our own clock, which may have been set back meanwhile."""
+    return last_seen_ms is not None and abs(now_ms - last_seen_ms) < ONLINE_FOR_MS
+
+
 @dataclass(slots=True)
 class PresenceBoard:
     """Times are Unix milliseconds by our own clock."""
@@ -70,11 +75,11 @@ class PresenceBoard:
 
     def heard(self, now_ms: UnixMs) -> bool:
         """Note a sign of life; True if that is news worth a write."""
-        self.last_seen_ms = max(now_ms, self.last_seen_ms or now_ms)
+        self.last_seen_ms = now_ms
         news = not self._shown_online
         self._shown_online = True
         self._nudges = 0
-        if news or self._saved_ms is None or now_ms - self._saved_ms >= SAVE_EVERY_MS:
+        if news or self._saved_ms is None or abs(now_ms - self._saved_ms) >= SAVE_EVERY_MS:
             self._saved_ms = now_ms
             return True
         return False

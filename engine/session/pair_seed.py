@@ -1,10 +1,10 @@
-"""What a pair's session starts from, and under which names the profile keeps parts of it."""
+"""What a pair's session starts from: whom it is with, and what the profile keeps of it."""
 
 from dataclasses import dataclass, field
 
 from engine.core.contacts import ContactState
-from engine.core.ports import ContactRecord
-from engine.core.types import UnixMs
+from engine.core.ports import ContactRecord, MemberRecord
+from engine.core.types import ParticipantId, UnixMs
 from engine.crypto.identity import Identity
 from engine.session.pair_channel import ChannelSeed
 
@@ -36,3 +36,30 @@ def declined_key(contact: ContactRecord) -> str:
 def before_block_key(contact: ContactRecord) -> str:
     """Under which the profile keeps how far we had come before they were blocked."""
     return f"pair.before_block/{contact.conversation_id}"
+
+
+def both(
+    contact: ContactRecord, own: Identity, *, own_name: str
+) -> dict[ParticipantId, MemberRecord]:
+    """The two, as members of what they have together."""
+    people = (
+        (own.participant_id, own.public_key, own.encryption_public_key, own_name),
+        (
+            contact.participant_id,
+            contact.public_key,
+            contact.encryption_key,
+            contact.local_name or contact.name,
+        ),
+    )
+    return {
+        participant_id: MemberRecord(
+            conversation_id=contact.conversation_id,
+            participant_id=participant_id,
+            public_key=public_key,
+            encryption_key=encryption_key,
+            name=name,
+            is_admin=False,
+            joined_ms=contact.created_ms,
+        )
+        for participant_id, public_key, encryption_key, name in people
+    }

@@ -2,18 +2,18 @@
 
 Bodies that were written lately are remembered, so that a new message goes out without a look at the
 disk; others are read by whoever performs the send.  Until the other answers our request everything
-goes to their inbox, where strangers are heard, and there an offered message goes as it is: nobody
-requests something of a stranger.  What was dealt with already is known by its hash and costs no
-more than a look.  It keeps no state of the conversation.
+goes to their inbox, where strangers are heard.  There nothing but a request goes, and as it is when
+it was only to be offered: nobody asks a stranger for more.  What was dealt with already is known by
+its hash and costs no more than a look.  It keeps no state of the conversation.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import sha256
 
-from engine.codec.content import encode_ephemeral
+from engine.codec.content import decode_pair_content, encode_ephemeral
 from engine.codec.mvds import encode_payload
-from engine.core.content import EphemeralContent
+from engine.core.content import ContactRequest, EphemeralContent
 from engine.core.errors import RemoteProtocolError
 from engine.core.mvds.types import (
     DropMessage,
@@ -121,6 +121,8 @@ class PairWire:
         wanted = send.offers + send.message_ids if to_inbox else send.message_ids
         found = [(id_, self._bodies.get(id_) or bodies.get(id_)) for id_ in wanted]
         messages = {id_: message for id_, message in found if message is not None}
+        if to_inbox:
+            messages = {id_: m for id_, m in messages.items() if _is_request(m)}
         payload = Payload(
             acks=send.acks,
             offers=() if to_inbox else send.offers,
@@ -164,6 +166,10 @@ class PairWire:
             purpose=purpose,
             message_ids=message_ids,
         )
+
+
+def _is_request(message: MvdsMessage) -> bool:
+    return isinstance(decode_pair_content(message.body).body, ContactRequest)
 
 
 def _hash_of(message: WakuMessage) -> bytes:

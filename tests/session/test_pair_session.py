@@ -16,7 +16,15 @@ from engine.core.mvds.config import DAY_MS, MvdsConfig
 from engine.core.mvds.types import GroupId, MvdsMessage, Payload
 from engine.core.types import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.waku import WakuMessage
-from engine.crypto.pair import EphemeralPart, MvdsPart, PairBody, PairSeal, inbox_topic_of
+from engine.crypto.pair import (
+    EphemeralPart,
+    MvdsPart,
+    PairBody,
+    PairSeal,
+    inbox_topic_of,
+    open_from_anybody,
+)
+from engine.runtime.request_inbox import request_in
 from engine.session.pair_narration import GIVEN_UP
 from engine.session.types import (
     MembersNoted,
@@ -342,6 +350,40 @@ def test_a_request_travels_on_the_inbox_until_it_is_answered_and_whole_each_time
     assert len(bob.session.record.picture) > 20_000
     exchange(bob, alice, bob.perform(bob.session.accept(now_ms=bob.now_ms)))
     assert {message.content_topic for message in alice.say("hi")} == {bob.session.content_topic}
+
+
+def test_a_request_after_a_friendship_ended_goes_alone_whatever_else_waits() -> None:
+    alice, bob = friends()
+    for number in range(200):
+        alice.now_ms = UnixMs(NOW + number * 1_000)
+        alice.say(f"{number} {'x' * 2_000}")  # All copies are lost.
+    bob.now_ms = alice.now_ms
+    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=bob.now_ms)))
+    assert state_of(alice) is ContactState.DECLINED
+    inbox = inbox_topic_of(bob.identity.public_key)
+    sent = alice.perform(alice.session.ask(now_ms=alice.now_ms))
+    for _ in range(30):
+        sent += alice.advance(by_ms=1_000)
+    to_inbox = [message for message in sent if message.content_topic == inbox]
+    assert to_inbox
+    assert all(len(message.payload) < 1024 for message in to_inbox)
+    opened = open_from_anybody(bob.identity, to_inbox[-1].payload)
+    assert request_in(bob.identity, opened).name == "Alice"
+    bob.now_ms = alice.now_ms
+    bob.hear(*to_inbox)
+    assert bob.texts() == []
+    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=bob.now_ms)))
+    live(alice, bob, 120)
+    assert len(bob.texts()) == 200
+
+
+def test_who_was_not_answered_can_ask_again_after_a_day_and_not_before() -> None:
+    alice, bob = PairPerson("Alice"), PairPerson("Bob")
+    exchange(alice, bob, alice.ask(bob.link()))
+    assert alice.perform(alice.session.ask(now_ms=alice.now_ms)) == []
+    alice.now_ms = bob.now_ms = UnixMs(NOW + DAY_MS + 60_000)
+    exchange(alice, bob, alice.perform(alice.session.ask(now_ms=alice.now_ms)))
+    assert [row.record.kind for row in bob.rows()] == ["asked", "asked"]
 
 
 # --- order ----------------------------------------------------------------------------------------
