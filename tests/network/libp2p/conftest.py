@@ -1,8 +1,9 @@
 """Real hosts on loopback, and what can stand between two of them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from typing import Self
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.libp2p.ports import ProtocolId
+from engine.network.libp2p.upgrade import ALL_MUXERS
 
 LOOPBACK = "/ip4/127.0.0.1/tcp/0"
 
@@ -18,12 +21,17 @@ RunningHosts = Callable[..., AbstractAsyncContextManager[list[TcpHost]]]
 
 @asynccontextmanager
 async def _running_hosts(
-    count: int, *, limits: HostLimits | None = None
+    count: int,
+    *,
+    limits: HostLimits | None = None,
+    layer: str = "",
+    muxers: Sequence[ProtocolId] = ALL_MUXERS,
 ) -> AsyncIterator[list[TcpHost]]:
     """Hosts that listen; at the end all are stopped and not one task is left."""
     before = asyncio.all_tasks()
     hosts = [
-        TcpHost(bytes([number + 1]) * 32, [LOOPBACK], limits=limits) for number in range(count)
+        TcpHost(bytes([number + 1]) * 32, [LOOPBACK + layer], limits=limits, muxers=muxers)
+        for number in range(count)
     ]
     try:
         for host in hosts:
@@ -74,7 +82,7 @@ class Proxy:
     def address(self) -> str:
         assert self._server is not None
         port = self._server.sockets[0].getsockname()[1]
-        return f"/ip4/127.0.0.1/tcp/{port}/p2p/{self._target.peer_id}"
+        return str(replace(self._target, port=port))
 
     def freeze(self) -> None:
         self._flowing.clear()
