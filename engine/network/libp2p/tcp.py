@@ -202,7 +202,7 @@ def _reason(error: OSError) -> str:
         return f"TLS failed ({error.reason or error.strerror})"
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
-    return error.strerror or str(error)
+    return error.strerror or str(error) or "the other side closed the connection"
 
 
 def own_addresses(listening: Multiaddr) -> list[Multiaddr]:
