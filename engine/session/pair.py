@@ -140,10 +140,10 @@ class PairSession:
         return batch.finish()
 
     def tell_profile(self, *, now_ms: UnixMs) -> SessionTransition:
-        """Tell our name and picture, if we are on speaking terms."""
+        """Tell our name and picture, if we are on speaking terms; else it waits for the answer."""
         batch = Batch()
         batch.notes.append(MembersNoted())  # The own name stands in the list of members, too.
-        if self._contact.is_accepted:
+        if self._contact.state in {ContactState.ASKED, ContactState.ACCEPTED}:
             own = self._profile()
             update = ProfileUpdate(name=own.name, picture=own.picture)
             self._channel.say(update, batch, now_ms=now_ms)

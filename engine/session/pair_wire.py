@@ -13,6 +13,7 @@ from hashlib import sha256
 
 from engine.codec.content import decode_pair_content, encode_ephemeral
 from engine.codec.mvds import encode_payload
+from engine.codec.pair import decode_pair_envelope
 from engine.core.content import ContactRequest, EphemeralContent
 from engine.core.errors import RemoteProtocolError
 from engine.core.mvds.types import (
@@ -36,7 +37,6 @@ from engine.crypto.pair import (
     PairSeal,
     inbox_topic_of,
 )
-from engine.crypto.sealed import MAX_ENVELOPE_BYTES
 from engine.session.pair_ids import message_id_of
 from engine.session.types import LoadBodies, Publish
 
@@ -67,8 +67,7 @@ class PairWire:
 
     def knock(self, message: WakuMessage) -> None:
         """Raises RemoteProtocolError for what cannot be for us, or was dealt with already."""
-        if len(message.payload) > MAX_ENVELOPE_BYTES:
-            raise RemoteProtocolError("oversized")
+        decode_pair_envelope(message.payload)
         if _hash_of(message) in self._done_with:
             raise RemoteProtocolError("replayed")
 

@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.codec.contact_link import encode_contact_link
 from engine.core.contacts import ContactState
-from engine.core.errors import InviteError, StorageError
+from engine.core.errors import InviteError, LocalProtocolError, StorageError
 from engine.core.faults import FaultPlan, parse_fault_spec
-from engine.core.ports import SaveValue
-from engine.core.types import ConversationId, DeliveryState, UnixMs, WakuHash
+from engine.core.ports import ContactRecord, SaveValue
+from engine.core.types import ContentTopic, ConversationId, DeliveryState, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.pair import inbox_topic_of
@@ -28,6 +29,8 @@ from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.runtime.people import MAX_OPEN_REQUESTS, UNTOLD_KEY
 from engine.runtime.request_inbox import MAX_WAITING
+from engine.session.pair import PairSession
+from engine.session.types import SessionTransition
 from tests.runtime.conftest import Person
 from tests.session.pair_stage import PairPerson
 
@@ -278,5 +281,42 @@ def test_the_same_waku_message_on_both_topics_is_taken_once(play: Play) -> None:
         assert bob.engine.counters()["pair.replayed"] > before
         assert await texts(bob, pair) == ["once"]
         await listener.stop()
+
+    play(scenario)
+
+
+def test_junk_on_the_pair_s_topic_does_not_crowd_out_what_they_say(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        pair = await friends(alice, bob)
+        runner = bob.engine._conversations.pair(pair)
+        for number in range(5_000):
+            payload = number.to_bytes(2, "big") * 150
+            runner.on_message(
+                WakuMessage(payload=payload, content_topic=ContentTopic("/x")), WakuHash(bytes(32))
+            )
+        assert len(runner._inbox) < 100
+        await alice.engine.send_text(pair, "through")
+        await bob.until(shows("through"))
+
+    play(scenario)
+
+
+def test_a_session_that_is_built_again_knows_how_far_they_had_come(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        pair = await friends(alice, bob)
+        runner = bob.engine._conversations.pair(pair)
+        record = runner.record
+        assert isinstance(record, ContactRecord)
+        runner._teller.record = replace(record, state=ContactState.ASKING)  # Behind the disk.
+
+        def broken(_session: PairSession, _now_ms: UnixMs) -> SessionTransition:
+            raise ZeroDivisionError
+
+        with pytest.raises(LocalProtocolError):
+            await runner.do(broken)
+        await bob.engine.send_text(pair, "still friends")
+        await alice.until(shows("still friends"))
 
     play(scenario)

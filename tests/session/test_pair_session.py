@@ -377,6 +377,18 @@ def test_a_request_after_a_friendship_ended_goes_alone_whatever_else_waits() -> 
     assert len(bob.texts()) == 200
 
 
+def test_a_name_changed_while_the_request_waits_is_told_after_the_answer() -> None:
+    alice, bob = PairPerson("Alice"), PairPerson("Bob")
+    asked = alice.ask(bob.link())
+    alice.book.own = replace(alice.book.own, name="Alicia")
+    assert alice.perform(alice.session.tell_profile(now_ms=NOW)) == []
+    exchange(alice, bob, asked)
+    assert bob.session.record.name == "Alice"
+    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=NOW)))
+    live(alice, bob, 10)
+    assert bob.session.record.name == "Alicia"
+
+
 def test_who_was_not_answered_can_ask_again_after_a_day_and_not_before() -> None:
     alice, bob = PairPerson("Alice"), PairPerson("Bob")
     exchange(alice, bob, alice.ask(bob.link()))
