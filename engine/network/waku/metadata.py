@@ -1,0 +1,145 @@
+"""66/WAKU2-METADATA: each peer says which cluster and shards are its own.
+
+Asked of every peer that speaks it as soon as it is connected, and answered to everybody.  A peer of
+another cluster is disconnected, whichever side learns it first, and so is one that says it speaks
+the protocol and then breaks it; the observer is told why.  Shards are remembered and never a reason
+to part: the specification advises against it.  A peer that does not speak the protocol at all is
+left alone.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Final, Protocol
+
+from engine.codec.waku_metadata import (
+    MAX_METADATA_BYTES,
+    Metadata,
+    decode_metadata,
+    encode_metadata,
+)
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
+from engine.network.waku.service_exchange import ExchangeLimits, ask
+from engine.network.waku.service_gate import GateLimits
+from engine.network.waku.service_server import ServiceSettings, serve_requests
+
+METADATA_PROTOCOL: Final = ProtocolId("/vac/waku/metadata/1.0.0")
+_ASK_LIMITS = ExchangeLimits(timeout_s=10, max_response_bytes=MAX_METADATA_BYTES)
+
+
+class MetadataObserver(Protocol):
+    """Called on the loop; must neither block nor raise."""
+
+    def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
+        """The peer is being disconnected; ``reason`` is a sentence for people."""
+
+
+class WakuMetadata:
+    """Client and server of one node.  Made new for every start."""
+
+    name = "metadata"
+    protocol = METADATA_PROTOCOL
+    settings = ServiceSettings(
+        max_request_bytes=MAX_METADATA_BYTES, gate=GateLimits(per_second=1, burst=10)
+    )
+
+    def __init__(
+        self,
+        host: Host,
+        own: Callable[[], Metadata],
+        *,
+        counters: Counters,
+        observer: MetadataObserver,
+        grace_s: float = 1.0,
+    ) -> None:
+        """``grace_s``: how long a peer of another cluster has to read our answer."""
+        self._host = host
+        self._own = own
+        self._counters = counters
+        self._observer = observer
+        self._peers: dict[PeerId, Metadata] = {}
+        self._grace_s = grace_s
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._running = False
+
+    def start(self) -> None:
+        """Before the host starts, so that no peer is missed."""
+        self._running = True
+        serve_requests(self._host, self, self._counters)
+        self._host.on_peer_connected(self._peer_connected)
+        self._host.on_peer_disconnected(self._peer_disconnected)
+
+    async def stop(self) -> None:
+        """Before the host stops."""
+        self._running = False
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def shards_of(self, peer_id: PeerId) -> tuple[int, ...] | None:
+        """None as long as the peer has not said."""
+        known = self._peers.get(peer_id)
+        return None if known is None else known.shards
+
+    # --- server ---------------------------------------------------------------------------------
+
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
+        try:
+            if (reason := self._learn(peer_id, decode_metadata(request))) is not None:
+                self._spawn(self._part(peer_id, reason, self._grace_s))
+        except RemoteProtocolError as error:
+            self._counters.add(f"metadata.{error.reason}")
+        return encode_metadata(self._own())
+
+    def refuse(self, _request: bytes, /) -> bytes:
+        return encode_metadata(self._own())
+
+    # --- client ---------------------------------------------------------------------------------
+
+    def _peer_connected(self, peer: RemotePeer) -> None:
+        if METADATA_PROTOCOL in peer.protocols:
+            self._spawn(self._ask(peer.peer_id))
+
+    def _peer_disconnected(self, peer_id: PeerId) -> None:
+        self._peers.pop(peer_id, None)
+
+    async def _ask(self, peer_id: PeerId) -> None:
+        request = encode_metadata(self._own())
+        try:
+            response = await ask(self._host, peer_id, METADATA_PROTOCOL, request, _ASK_LIMITS)
+            reason = self._learn(peer_id, decode_metadata(response))
+        except TransportError:
+            self._counters.add("metadata.no_answer")
+            return
+        except RemoteProtocolError as error:
+            self._counters.add(f"metadata.{error.reason}")
+            reason = f"it answers metadata wrongly ({error.reason})"
+        if reason is not None:
+            await self._part(peer_id, reason)
+
+    # --- both -----------------------------------------------------------------------------------
+
+    def _learn(self, peer_id: PeerId, metadata: Metadata) -> str | None:
+        """Why the two of us must part, if so."""
+        ours, theirs = self._own().cluster_id, metadata.cluster_id
+        if theirs is not None and theirs != ours:
+            self._counters.add("metadata.other_cluster")
+            return f"it is in cluster {theirs}, this node in cluster {ours}"
+        if any(peer.peer_id == peer_id for peer in self._host.peers()):
+            self._peers[peer_id] = metadata
+        return None
+
+    async def _part(self, peer_id: PeerId, reason: str, grace_s: float = 0) -> None:
+        self._observer.peer_refused(peer_id, reason)
+        await asyncio.sleep(grace_s)
+        await self._host.disconnect(peer_id)
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        if not self._running:
+            work.close()
+            return
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

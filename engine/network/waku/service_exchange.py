@@ -1,0 +1,103 @@
+"""One request and one response on a stream of their own: how Waku's services are asked.
+
+Both sides put one frame behind its length and close their half.  Every size and every time is
+bounded: whoever sends more than one frame, or a frame too long, or none in time, gets a reset.
+Some peers never close their half after answering; they are waited for a moment and then reset.
+
+Refuses to know what is asked.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
+from engine.network.waku.framing import FrameDecoder, encode_frame
+
+_READ_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeLimits:
+    first_byte_timeout_s: float = 10.0
+    """To agree on the protocol, send the request and see the answer begin."""
+    timeout_s: float = 30.0
+    """For all of it."""
+    end_timeout_s: float = 0.5
+    """For the peer to close its half after its answer."""
+    max_response_bytes: int = 64 * 1024
+
+
+async def ask(
+    host: Host, peer_id: PeerId, protocol: ProtocolId, request: bytes, limits: ExchangeLimits
+) -> bytes:
+    """The peer's answer.
+
+    Raises TransportError if it cannot be reached or is too slow, RemoteProtocolError
+    ``frame_oversized``, ``response_missing`` and so on if it breaks the protocol.
+    """
+    try:
+        async with asyncio.timeout(limits.timeout_s):
+            async with asyncio.timeout(limits.first_byte_timeout_s) as beginning:
+                stream = await host.new_stream(peer_id, [protocol])
+                try:
+                    await stream.write(encode_frame(request))
+                    await stream.close_write()
+                    first = await stream.read_some(_READ_BYTES)
+                    beginning.reschedule(None)
+                    response = await _read_frame(stream, limits.max_response_bytes, first)
+                except BaseException:
+                    await stream.reset()
+                    raise
+    except TimeoutError:
+        raise TransportError(f"{peer_id} did not answer {protocol} in time") from None
+    await _end(stream, limits.end_timeout_s)
+    return response
+
+
+async def read_request(stream: Stream, *, max_bytes: int, timeout_s: float) -> bytes:
+    """A server's first half.  Raises TransportError, RemoteProtocolError."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            first = await stream.read_some(_READ_BYTES)
+            return await _read_frame(stream, max_bytes, first)
+    except TimeoutError:
+        raise RemoteProtocolError("request_timeout") from None
+
+
+async def answer(stream: Stream, response: bytes, *, timeout_s: float) -> None:
+    """A server's second half.  Raises TransportError."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await stream.write(encode_frame(response))
+            await stream.close_write()
+    except TimeoutError:
+        await stream.reset()
+        raise TransportError(f"{stream.peer_id} does not read its answer") from None
+
+
+async def _read_frame(stream: Stream, max_bytes: int, first: bytes) -> bytes:
+    decoder = FrameDecoder(max_bytes)
+    chunk = first
+    while chunk:
+        frames = list(decoder.feed(chunk))
+        if frames:
+            if len(frames) > 1 or decoder.pending_bytes:
+                raise RemoteProtocolError("exchange_more_than_one_frame")
+            return frames[0]
+        chunk = await stream.read_some(_READ_BYTES)
+    raise RemoteProtocolError("exchange_ended_early")
+
+
+async def _end(stream: Stream, timeout_s: float) -> None:
+    """Let both halves close, so that neither side has to reset."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            if await stream.read_some(1):
+                await stream.reset()
+    except (TimeoutError, TransportError):
+        await stream.reset()
+    except BaseException:
+        await stream.reset()
+        raise

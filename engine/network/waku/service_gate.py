@@ -1,0 +1,78 @@
+"""Who may use a service now: a token bucket for every peer, and bounds on what runs at once.
+
+Peers are forgotten, the one longest unseen first, when there are too many; so many identities gain
+a stranger nothing but full buckets, and connections are bounded below.  Refuses to know services.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from engine.core.errors import ConfigError
+from engine.network.libp2p.ports import PeerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateLimits:
+    """``per_second`` requests of one peer in the long run, ``burst`` of them at once."""
+
+    per_second: float = 10.0
+    burst: int = 60
+    at_once_per_peer: int = 8
+    at_once: int = 64
+    max_peers: int = 1_024
+
+    def __post_init__(self) -> None:
+        if self.per_second <= 0 or self.burst < 1:
+            raise ConfigError("a rate limit must let something through")
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled_s: float
+
+
+class ServiceGate:
+    def __init__(self, limits: GateLimits, clock_s: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock_s = clock_s
+        self._buckets: OrderedDict[PeerId, _Bucket] = OrderedDict()
+        self._running: dict[PeerId, int] = {}
+        self._running_total = 0
+
+    def take(self, peer_id: PeerId) -> bool:
+        """Spend a token of the peer's; False if it has none."""
+        now_s, limits = self._clock_s(), self._limits
+        bucket = self._buckets.get(peer_id)
+        if bucket is None:
+            bucket = self._buckets[peer_id] = _Bucket(limits.burst, now_s)
+            if len(self._buckets) > limits.max_peers:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(peer_id)
+        gained = (now_s - bucket.filled_s) * limits.per_second
+        bucket.tokens = min(limits.burst, bucket.tokens + gained)
+        bucket.filled_s = now_s
+        if bucket.tokens < 1:
+            return False
+        bucket.tokens -= 1
+        return True
+
+    @contextmanager
+    def enter(self, peer_id: PeerId) -> Iterator[bool]:
+        """Yields whether there is room for one more at once; it is held until the end."""
+        limits = self._limits
+        running = self._running.get(peer_id, 0)
+        if running >= limits.at_once_per_peer or self._running_total >= limits.at_once:
+            yield False
+            return
+        self._running[peer_id] = running + 1
+        self._running_total += 1
+        try:
+            yield True
+        finally:
+            self._running_total -= 1
+            self._running[peer_id] -= 1
+            if not self._running[peer_id]:
+                del self._running[peer_id]

@@ -1,0 +1,75 @@
+"""A served request/response protocol: gate, read, answer.  Every service is one of these.
+
+What a service says is its own function from a request's bytes to an answer's; it must not raise
+for what peers send.  Counts ``{name}.served``, ``.rate_limited`` and ``.busy``.  Refuses to know
+protocols.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
+from engine.network.waku.service_exchange import answer, read_request
+from engine.network.waku.service_gate import GateLimits, ServiceGate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    max_request_bytes: int
+    gate: GateLimits = field(default_factory=GateLimits)
+    request_timeout_s: float = 10.0
+    answer_timeout_s: float = 30.0
+
+
+class Service(Protocol):
+    """What a server implements; ``name`` begins the names of its counters."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def protocol(self) -> ProtocolId: ...
+
+    @property
+    def settings(self) -> ServiceSettings: ...
+
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
+        """The answer to a request, also to one that cannot be read."""
+
+    def refuse(self, request: bytes, /) -> bytes:
+        """The answer to a peer that asks too often; b"" if the request was not even read."""
+
+
+def serve_requests(host: Host, service: Service, counters: Counters) -> None:
+    """Before the host starts.  The streams' tasks are the host's."""
+    settings = service.settings
+    gate = ServiceGate(settings.gate, lambda: asyncio.get_running_loop().time())
+
+    async def response_to(stream: Stream) -> bytes:
+        request = await read_request(
+            stream, max_bytes=settings.max_request_bytes, timeout_s=settings.request_timeout_s
+        )
+        if not gate.take(stream.peer_id):
+            counters.add(f"{service.name}.rate_limited")
+            return service.refuse(request)
+        counters.add(f"{service.name}.served")
+        return await service.respond(stream.peer_id, request)
+
+    async def handle(stream: Stream) -> None:
+        with gate.enter(stream.peer_id) as admitted:
+            try:
+                if admitted:
+                    response = await response_to(stream)
+                else:
+                    counters.add(f"{service.name}.busy")
+                    response = service.refuse(b"")
+            except RemoteProtocolError as error:
+                counters.add(f"{service.name}.{error.reason}")
+                await stream.reset()
+                return
+            await answer(stream, response, timeout_s=settings.answer_timeout_s)
+
+    host.set_stream_handler(service.protocol, handle)

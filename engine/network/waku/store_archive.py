@@ -1,0 +1,187 @@
+"""What a Store takes in: relayed messages wait here for the disk, in batches, in order.
+
+The relay hands over messages on the loop and never waits.  The queue is bounded in messages and
+bytes; what finds it full is dropped and counted.  A batch that the disk refused stays and is tried
+again, and ``failing`` says so: an archive that loses messages while every signal is green is the
+worst kind.  A query first waits for what was taken in before it, so nobody is told that a message
+is missing which this node has just accepted.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.core.counters import Counters
+from engine.core.errors import StorageError
+from engine.core.types import PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.core.waku_archive import (
+    ArchivedMessage,
+    ArchivePage,
+    ArchiveQuery,
+    ArchiveStatistics,
+    ineligibility,
+)
+from engine.network.waku.message_hash import message_hash
+
+_LOGGER = logging.getLogger(__name__)
+_ENTRY_OVERHEAD_BYTES = 500
+
+
+class Archive(Protocol):
+    """Every method may raise StorageError."""
+
+    async def append(self, messages: Sequence[ArchivedMessage], /) -> int:
+        """All or nothing, durable on return; how many were new."""
+
+    async def query(self, query: ArchiveQuery, /) -> ArchivePage:
+        """Raises CursorUnknownError."""
+
+    async def retain(self) -> int:
+        """Remove a slice of what is too old or too much; 0 once nothing is."""
+
+    async def statistics(self) -> ArchiveStatistics: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeSettings:
+    max_queued: int = 20_000
+    max_queued_bytes: int = 32 * 1024 * 1024
+    batch: int = 500
+    retry_s: float = 2.0
+    retain_every_s: float = 60.0
+
+
+class ArchiveIntake:
+    """The archive's only writer.  Made new for every start; the archive outlives it."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        settings: IntakeSettings,
+        *,
+        now_ns: Callable[[], int],
+        counters: Counters,
+    ) -> None:
+        self._archive = archive
+        self._settings = settings
+        self._now_ns = now_ns
+        self._counters = counters
+        self._queue: deque[ArchivedMessage] = deque()
+        self._queued_bytes = 0
+        self._filled = asyncio.Event()
+        self._writing = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self.failing = False
+        """The disk refused the last batch."""
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="archive intake")
+
+    async def stop(self) -> None:
+        """Writes what is queued, if the disk lets it."""
+        if self._task is not None:
+            async with self._writing:  # Not in the middle of a batch.
+                self._task.cancel()
+                await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        await self._write_all()
+
+    def offer(self, pubsub_topic: PubsubTopic, message: WakuMessage, data: bytes) -> bool:
+        """Whether the message will be archived."""
+        why_not = ineligibility(message, now_ns=self._now_ns())
+        if why_not is not None:
+            self._counters.add(f"store.refused_{why_not}")
+            return False
+        size = len(data) + _ENTRY_OVERHEAD_BYTES
+        settings = self._settings
+        if (
+            len(self._queue) >= settings.max_queued
+            or self._queued_bytes + size > settings.max_queued_bytes
+        ):
+            self._counters.add("store.dropped_queue_full")
+            return False
+        digest = hashlib.sha256(message.content_topic.encode() + message.payload).digest()
+        self._queue.append(
+            ArchivedMessage(
+                message_hash=message_hash(pubsub_topic, message),
+                pubsub_topic=pubsub_topic,
+                content_topic=message.content_topic,
+                timestamp_ns=message.timestamp_ns or 0,
+                digest=digest,
+                data=data,
+            )
+        )
+        self._queued_bytes += size
+        self._filled.set()
+        return True
+
+    async def query(self, query: ArchiveQuery) -> ArchivePage:
+        """Raises StorageError, CursorUnknownError."""
+        await self._write_all()
+        return await self._archive.query(query)
+
+    async def statistics(self) -> ArchiveStatistics:
+        return await self._archive.statistics()
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        retain_s = loop.time()
+        while True:
+            if loop.time() >= retain_s:
+                await self._retain()
+                retain_s = loop.time() + self._settings.retain_every_s
+            try:
+                async with asyncio.timeout_at(retain_s):
+                    await self._filled.wait()
+            except TimeoutError:
+                continue
+            if not await self._write_all():
+                await asyncio.sleep(self._settings.retry_s)
+
+    async def _write_all(self) -> bool:
+        """Everything that is queued now.  False if the disk refused; nothing is lost then."""
+        async with self._writing:
+            while self._queue:
+                batch = [
+                    self._queue.popleft()
+                    for _ in range(min(self._settings.batch, len(self._queue)))
+                ]
+                if not await self._write(batch):
+                    return False
+            self._filled.clear()
+        return True
+
+    async def _write(self, batch: list[ArchivedMessage]) -> bool:
+        try:
+            added = await self._archive.append(batch)
+        except StorageError as error:
+            self._queue.extendleft(reversed(batch))
+            self._counters.add("store.archive_failed")
+            if not self.failing:
+                _LOGGER.error("the archive takes no messages: %s", error)  # noqa: TRY400
+            self.failing = True
+            return False
+        except asyncio.CancelledError:
+            self._queue.extendleft(reversed(batch))  # Perhaps written: a second time is no harm.
+            raise
+        self.failing = False
+        self._queued_bytes -= sum(len(message.data) + _ENTRY_OVERHEAD_BYTES for message in batch)
+        self._counters.add("store.archived", added)
+        self._counters.add("store.duplicates", len(batch) - added)
+        return True
+
+    async def _retain(self) -> None:
+        try:
+            while removed := await self._archive.retain():
+                self._counters.add("store.removed", removed)
+        except StorageError:
+            self._counters.add("store.retention_failed")

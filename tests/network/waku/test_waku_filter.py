@@ -1,0 +1,350 @@
+"""Filter: what is asked for is pushed, on one stream, and nobody who does not read costs much."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from engine.codec.waku import encode_waku_message
+from engine.codec.waku_filter import (
+    FilterSubscribeRequest,
+    FilterSubscribeType,
+    MessagePush,
+    decode_filter_response,
+    encode_filter_request,
+    encode_message_push,
+)
+from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.network.libp2p.ports import Stream
+from engine.network.waku.filter_client import FilterClient, Pushed
+from engine.network.waku.filter_push import FILTER_PUSH_PROTOCOL, PushSettings
+from engine.network.waku.filter_server import (
+    FILTER_SUBSCRIBE_PROTOCOL,
+    FilterServer,
+    FilterSettings,
+)
+from engine.network.waku.framing import encode_frame
+from engine.network.waku.message_hash import message_hash
+from engine.network.waku.send_queue import SendQueueLimits
+from tests.network.waku.memory_host import MemoryHost
+from tests.network.waku.service_net import (
+    PATIENT,
+    SHARD,
+    TOPIC,
+    ServiceNet,
+    exchange,
+    until,
+    until_length,
+    waku_message,
+)
+
+OTHER_TOPIC = ContentTopic("/causerie/1/other/proto")
+OTHER_SHARD = PubsubTopic("/waku/2/rs/42/1")
+IMPATIENT = FilterSettings(
+    push=PushSettings(
+        queue=SendQueueLimits(soft_bytes=50_000, message_bytes=100_000, write_bytes=8_000),
+        write_timeout_s=0.05,
+        pause_s=0.01,
+    )
+)
+
+
+@dataclass
+class Net:
+    net: ServiceNet
+    server: FilterServer
+    server_host: MemoryHost
+    clients: list[FilterClient] = field(default_factory=list)
+    inboxes: list[list[Pushed]] = field(default_factory=list)
+    hosts: list[MemoryHost] = field(default_factory=list)
+
+    async def client(self) -> tuple[FilterClient, list[Pushed]]:
+        host = await self.net.host(f"client {len(self.clients)}")
+        inbox: list[Pushed] = []
+        made = FilterClient(
+            host,
+            new_request_id=self.net.new_request_id,
+            deliver=inbox.append,
+            counters=self.net.counters,
+            limits=PATIENT,
+        )
+        made.start()
+        self.clients.append(made)
+        self.hosts.append(host)
+        await host.connect("/memory/server")
+        return made, inbox
+
+    def push(self, message: WakuMessage, shard: PubsubTopic = SHARD) -> int:
+        return self.server.push(shard, message.content_topic, encode_waku_message(message))
+
+
+@asynccontextmanager
+async def filter_net(settings: FilterSettings | None = None) -> AsyncIterator[Net]:
+    async with ServiceNet() as net:
+        host = await net.host("server")
+        server = FilterServer(host, settings or FilterSettings(), counters=net.counters)
+        server.start()
+        try:
+            yield Net(net=net, server=server, server_host=host)
+        finally:
+            await server.stop()
+
+
+def test_what_was_asked_for_is_pushed_and_nothing_else() -> None:
+    async def scenario() -> None:
+        async with filter_net() as net:
+            client, inbox = await net.client()
+            peer = net.server_host.peer_id
+            assert (await client.subscribe(peer, SHARD, [TOPIC])).accepted
+            assert (await client.ping(peer)).accepted
+            wanted = waku_message(1)
+            assert net.push(wanted) == 1
+            assert net.push(waku_message(2, content_topic=OTHER_TOPIC)) == 0
+            assert net.push(waku_message(3), OTHER_SHARD) == 0
+            await until(lambda: len(inbox) == 1)
+            assert inbox == [
+                Pushed(
+                    peer_id=peer,
+                    pubsub_topic=SHARD,
+                    message=wanted,
+                    message_hash=message_hash(SHARD, wanted),
+                )
+            ]
+
+    asyncio.run(scenario())
+
+
+def test_many_messages_to_many_take_one_stream_each_and_keep_their_order() -> None:
+    async def scenario() -> None:
+        async with filter_net() as net:
+            clients = [await net.client() for _ in range(5)]
+            for client, _ in clients:
+                await client.subscribe(net.server_host.peer_id, SHARD, [TOPIC])
+            for number in range(300):
+                assert net.push(waku_message(number)) == 5
+                await asyncio.sleep(0)
+            for _, inbox in clients:
+                await until_length(inbox, 300)
+                numbers = [int(pushed.message.payload.split()[0]) for pushed in inbox]
+                assert numbers == list(range(300))
+            for host in net.hosts:
+                opened = [s for s in host.streams if s.protocol == FILTER_PUSH_PROTOCOL]
+                assert len(opened) == 1
+
+    asyncio.run(scenario())
+
+
+def test_unsubscribing_ends_it_and_a_ping_says_so() -> None:
+    async def scenario() -> None:
+        async with filter_net() as net:
+            client, _ = await net.client()
+            peer = net.server_host.peer_id
+            assert (await client.ping(peer)).status_code == 404
+            assert (await client.unsubscribe(peer, SHARD, [TOPIC])).status_code == 404
+            assert (await client.unsubscribe_all(peer)).status_code == 404
+            await client.subscribe(peer, SHARD, [TOPIC, OTHER_TOPIC])
+            assert (await client.unsubscribe(peer, SHARD, [TOPIC])).accepted
+            assert net.push(waku_message()) == 0
+            assert net.push(waku_message(content_topic=OTHER_TOPIC)) == 1
+            assert (await client.unsubscribe(peer, SHARD, [OTHER_TOPIC])).accepted
+            assert (await client.ping(peer)).status_code == 404
+            await client.subscribe(peer, SHARD, [TOPIC])
+            assert (await client.unsubscribe_all(peer)).accepted
+            assert net.push(waku_message()) == 0
+            assert net.server.subscriber_count == 0
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (FilterSubscribeRequest(
+            request_id="1", filter_subscribe_type=FilterSubscribeType.SUBSCRIBE,
+            content_topics=(TOPIC,)), 400),
+        (FilterSubscribeRequest(
+            request_id="1", filter_subscribe_type=FilterSubscribeType.SUBSCRIBE,
+            pubsub_topic=SHARD), 400),
+        (FilterSubscribeRequest(
+            request_id="1", filter_subscribe_type=FilterSubscribeType.SUBSCRIBE,
+            pubsub_topic=PubsubTopic("anything"), content_topics=(TOPIC,)), 400),
+        (FilterSubscribeRequest(
+            request_id="1", filter_subscribe_type=FilterSubscribeType.UNSUBSCRIBE,
+            pubsub_topic=SHARD), 400),
+        (FilterSubscribeRequest(
+            request_id="1", filter_subscribe_type=FilterSubscribeType.SUBSCRIBE,
+            pubsub_topic=SHARD,
+            content_topics=tuple(ContentTopic(f"/a/1/{n}/b") for n in range(101))), 400),
+    ],
+)  # fmt: skip
+def test_criteria_that_are_none_are_refused(request_: FilterSubscribeRequest, status: int) -> None:
+    async def scenario() -> None:
+        async with filter_net() as net:
+            await net.client()
+            answer = decode_filter_response(
+                await exchange(
+                    net.hosts[0],
+                    net.server_host.peer_id,
+                    FILTER_SUBSCRIBE_PROTOCOL,
+                    encode_filter_request(request_),
+                )
+            )
+            assert (answer.status_code, answer.request_id) == (status, "1")
+            assert answer.status_desc
+            assert net.server.subscriber_count == 0
+
+    asyncio.run(scenario())
+
+
+def test_peers_and_topics_are_bounded() -> None:
+    async def scenario() -> None:
+        async with filter_net(FilterSettings(max_peers=1, max_topics_per_peer=2)) as net:
+            first, _ = await net.client()
+            second, _ = await net.client()
+            peer = net.server_host.peer_id
+            topics = [ContentTopic(f"/a/1/{n}/b") for n in range(3)]
+            assert (await first.subscribe(peer, SHARD, topics)).status_code == 503
+            assert (await first.subscribe(peer, SHARD, topics[:2])).accepted
+            assert (await first.subscribe(peer, SHARD, topics[:2])).accepted
+            assert (await first.subscribe(peer, SHARD, topics[2:])).status_code == 503
+            assert (await second.subscribe(peer, SHARD, topics[:1])).status_code == 503
+            assert net.push(waku_message(content_topic=topics[2])) == 0
+            await first.unsubscribe_all(peer)
+            assert (await second.subscribe(peer, SHARD, topics[:1])).accepted
+
+    asyncio.run(scenario())
+
+
+def test_a_subscriber_that_does_not_read_is_dropped_and_costs_no_other_anything() -> None:
+    async def scenario() -> None:
+        async with filter_net(IMPATIENT) as net:
+            reader, inbox = await net.client()
+            sleeper = await net.net.host("sleeper")
+            await sleeper.connect("/memory/server")
+
+            async def never_reads(_stream: Stream) -> None:
+                await asyncio.Event().wait()
+
+            sleeper.set_stream_handler(FILTER_PUSH_PROTOCOL, never_reads)
+            request = FilterSubscribeRequest(
+                request_id="1",
+                filter_subscribe_type=FilterSubscribeType.SUBSCRIBE,
+                pubsub_topic=SHARD,
+                content_topics=(TOPIC,),
+            )
+            await exchange(
+                sleeper,
+                net.server_host.peer_id,
+                FILTER_SUBSCRIBE_PROTOCOL,
+                encode_filter_request(request),
+            )
+            await reader.subscribe(net.server_host.peer_id, SHARD, [TOPIC])
+            for number in range(400):
+                net.push(waku_message(number, size=1_000))
+                await until_length(inbox, number + 1)
+            counters = net.net.counters
+            await until(lambda: net.server.subscriber_count == 1)
+            assert counters["filter.push_dropped"] > 100
+            assert counters["filter.subscriber_stuck"] == 1
+            assert counters["filter.subscriber_dropped"] == 1
+            assert len(inbox) == 400
+            ping = replace(request, filter_subscribe_type=FilterSubscribeType.SUBSCRIBER_PING)
+            answer = await exchange(
+                sleeper,
+                net.server_host.peer_id,
+                FILTER_SUBSCRIBE_PROTOCOL,
+                encode_filter_request(ping),
+            )
+            assert decode_filter_response(answer).status_code == 404
+
+    asyncio.run(scenario())
+
+
+def test_a_broken_stream_is_opened_anew_and_nothing_queued_is_lost() -> None:
+    async def scenario() -> None:
+        async with filter_net(IMPATIENT) as net:
+            client, inbox = await net.client()
+            await client.subscribe(net.server_host.peer_id, SHARD, [TOPIC])
+            net.push(waku_message(0))
+            await until(lambda: len(inbox) == 1)
+            (stream,) = [s for s in net.hosts[0].streams if s.protocol == FILTER_PUSH_PROTOCOL]
+            await stream.reset()
+            net.push(waku_message(1))
+            await until(lambda: len(inbox) == 2)
+            assert net.net.counters["filter.push_stream_broken"] == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_takes_no_stream_is_given_up() -> None:
+    async def scenario() -> None:
+        async with filter_net(IMPATIENT) as net:
+            client, _ = await net.client()
+            await client.subscribe(net.server_host.peer_id, SHARD, [TOPIC])
+            del net.hosts[0].handlers[FILTER_PUSH_PROTOCOL]
+            net.push(waku_message())
+            await until(lambda: net.server.subscriber_count == 0)
+            assert net.net.counters["filter.push_stream_refused"] == 3
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_goes_is_forgotten() -> None:
+    async def scenario() -> None:
+        async with filter_net() as net:
+            client, _ = await net.client()
+            await client.subscribe(net.server_host.peer_id, SHARD, [TOPIC])
+            await net.hosts[0].disconnect(net.server_host.peer_id)
+            assert net.server.subscriber_count == 0
+            assert net.push(waku_message()) == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_client_believes_no_push_that_it_did_not_ask_for() -> None:
+    async def scenario() -> None:
+        async with filter_net() as net:
+            client, inbox = await net.client()
+            server, host = net.server_host, net.hosts[0]
+            counters = net.net.counters
+            unwanted = await server.new_stream(host.peer_id, [FILTER_PUSH_PROTOCOL])
+            await until(lambda: counters["filter.push_stream_unwanted"] == 1)
+            await unwanted.reset()
+            await client.subscribe(server.peer_id, SHARD, [TOPIC])
+
+            def push(data: bytes, topic: PubsubTopic | None = SHARD) -> bytes:
+                return encode_frame(encode_message_push(MessagePush(data=data, pubsub_topic=topic)))
+
+            good = encode_waku_message(waku_message(7))
+            stream = await server.new_stream(host.peer_id, [FILTER_PUSH_PROTOCOL])
+            await stream.write(push(encode_waku_message(waku_message(content_topic=OTHER_TOPIC))))
+            await stream.write(push(good, OTHER_SHARD))
+            await stream.write(push(b"\xff"))
+            await stream.write(encode_frame(b"\xff"))
+            await stream.write(push(good, None))
+            await until(lambda: len(inbox) == 1)
+            assert inbox[0].pubsub_topic == SHARD
+            assert counters["filter.push_unasked"] == 2
+            assert counters["filter.message_malformed"] == 1
+            assert counters["filter.push_malformed"] == 1
+            await client.unsubscribe_all(server.peer_id)
+            await stream.write(push(good))
+            await until(lambda: counters["filter.push_unasked"] == 3)
+            assert len(inbox) == 1
+
+    asyncio.run(scenario())
+
+
+def test_junk_is_answered_with_400() -> None:
+    async def scenario() -> None:
+        async with filter_net() as net:
+            await net.client()
+            answer = await exchange(
+                net.hosts[0], net.server_host.peer_id, FILTER_SUBSCRIBE_PROTOCOL, b"\xff\xff"
+            )
+            assert decode_filter_response(answer).status_code == 400
+
+    asyncio.run(scenario())
