@@ -24,6 +24,7 @@ MAX_MULTIADDR_TEXT = 512
 MAX_MULTIADDR_BYTES = 512
 _MAX_PORT = 65_535
 _MAX_PARTS = 12
+_EXAMPLE = "/ip4/192.0.2.1/tcp/60000"
 _HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?!-)[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?")
 
 
@@ -126,16 +127,22 @@ class _BadPartError(Exception):
 
 def _parse_parts(parts: list[str]) -> Multiaddr:
     if parts[0] or len(parts) == 1:
-        raise _BadPartError('it must start with "/"')
+        raise _BadPartError(f'it must start with "/", as in {_EXAMPLE}')
     parts = parts[1:]
     if len(parts) > _MAX_PARTS:
-        raise _BadPartError("it has too many parts")
+        raise _BadPartError(f"it has too many parts ({_MAX_PARTS} at most)")
     kinds = ", ".join(HostKind)
     if parts[0] not in tuple(HostKind):
         raise _BadPartError(f'"{parts[0]}" is not one of {kinds}')
+    if len(parts) > 1 and not parts[-1]:
+        raise _BadPartError('it must not end in "/"')
     kind = HostKind(parts[0])
-    if len(parts) < 4 or parts[2] != "tcp":  # noqa: PLR2004 - /kind/host/tcp/port
-        raise _BadPartError("after the host /tcp/PORT is needed; other transports are unsupported")
+    if len(parts) > 2 and parts[2] != "tcp":  # noqa: PLR2004 - /kind/host/tcp/port
+        raise _BadPartError(
+            f'"/{parts[2]}" is unsupported after the host, where /tcp/PORT is needed'
+        )
+    if len(parts) < 4:  # noqa: PLR2004 - /kind/host/tcp/port
+        raise _BadPartError("after the host /tcp/PORT is needed")
     layer, rest = _parse_layer(parts[4:])
     return Multiaddr(
         host_kind=kind,
@@ -172,6 +179,8 @@ def _parse_port(text: str) -> int:
 def _parse_layer(parts: list[str]) -> tuple[Layer, list[str]]:
     if parts[:2] == ["tls", "ws"]:
         return Layer.WSS, parts[2:]
+    if parts[:1] == ["tls"]:
+        raise _BadPartError("/tls is supported only in /tls/ws, which is the same as /wss")
     if parts[:1] == ["wss"]:
         return Layer.WSS, parts[1:]
     if parts[:1] == ["ws"]:
@@ -183,9 +192,14 @@ def _parse_peer(parts: list[str]) -> PeerId | None:
     if not parts:
         return None
     if parts[0] not in ("p2p", "ipfs"):  # "ipfs" is the old name of the same part
-        raise _BadPartError(f'"/{parts[0]}" is unsupported after the port (ws, wss, p2p)')
-    if len(parts) != 2:  # noqa: PLR2004 - /p2p/id
-        raise _BadPartError("/p2p/ needs one peer id, and nothing may follow it")
+        raise _BadPartError(
+            f'"/{parts[0]}" is unsupported: after the port there may be one of /ws, /wss and'
+            " /tls/ws, and then /p2p/PEER"
+        )
+    if len(parts) == 1:
+        raise _BadPartError(f"/{parts[0]} needs a peer id")
+    if len(parts) > 2:  # noqa: PLR2004 - /p2p/id
+        raise _BadPartError(f'"/{parts[2]}" is unsupported: nothing may follow the peer id')
     try:
         return parse_peer_id(parts[1])
     except RemoteProtocolError:
