@@ -165,7 +165,7 @@ def standing_of(conversation: ConversationView) -> Standing | None:
             return Standing(
                 title=f"{name} wants to talk to you",
                 words="Anyone can take any name: compare the fingerprint if you can. They learn"
-                " nothing before you answer.",
+                " only that their request arrived.",
                 fingerprint=contact.fingerprint,
                 answers=(Answer.BLOCK, Answer.DECLINE, Answer.ACCEPT),
             )
