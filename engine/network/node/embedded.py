@@ -2,10 +2,11 @@
 
 One host, one relay, the shards of what is subscribed.  The port: the user's, or else the one used
 last time, or else any free one; only a taken port that the user chose is an error, for others can
-learn the new address from invitations and from each other.  Further roles and protocols (filter,
-lightpush, store) are further parts composed here; the port above stays the same.
+learn the new address from invitations and from each other.  What the node does for others besides
+is ``services``.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from random import Random, SystemRandom
 
@@ -17,7 +18,8 @@ from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
-from engine.network.libp2p.ports import Host, RemotePeer
+from engine.network.libp2p.ports import Host, PeerId, RemotePeer
+from engine.network.node.services import NodeServices, Surroundings
 from engine.network.node.settings import NodeSettings
 from engine.network.node.status import connection_level
 from engine.network.transport import (
@@ -31,16 +33,21 @@ from engine.network.waku.gossip_types import MessageDelivered
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.relay import WakuRelay
 from engine.network.waku.relay_session import RELAY_PROTOCOL
+from engine.network.waku.store_archive import Archive
+
+_LOGGER = logging.getLogger(__name__)
 
 HostFactory = Callable[[NodeSettings, str], Host]
 """Makes a host that will listen on the multiaddr; called once per attempt."""
 
 MAX_KNOWN_PEERS = 50
+_MAX_LOGGED_PEERS = 100
 
 
 def tcp_host(settings: NodeSettings, listen: str) -> Host:
     """Raises ConfigError for a listen host that is no IP address."""
-    return TcpHost(settings.network_key, [listen])
+    websocket = settings.listen_websocket()
+    return TcpHost(settings.network_key, [listen] if websocket is None else [listen, websocket])
 
 
 class EmbeddedNode:
@@ -50,10 +57,13 @@ class EmbeddedNode:
         self,
         settings: NodeSettings,
         *,
+        archive: Archive | None = None,
         make_host: HostFactory = tcp_host,
         random: Random | None = None,
     ) -> None:
+        """``archive``: for the store service, opened and closed by whoever made it."""
         self._settings = settings
+        self._archive = archive
         self._make_host = make_host
         self._random = random or SystemRandom()
         self._counters = Counters()
@@ -66,6 +76,8 @@ class EmbeddedNode:
         }
         self._host: Host | None = None
         self._relay: WakuRelay | None = None
+        self._services: NodeServices | None = None
+        self._refused_peers: set[PeerId] = set()
         self._last_status = self.status()
 
     # --- life -----------------------------------------------------------------------------------
@@ -99,27 +111,38 @@ class EmbeddedNode:
             counters=self._counters,
             observer=self,
         )
+        services = self._make_services(host, relay)
         relay.start()
+        services.start()
         host.on_peer_connected(self._peer_connected)
         for topic in sorted(self._topics):
             relay.join(topic)
         try:
             await host.start()
         except BaseException:
-            await relay.stop()
-            await host.stop()
+            await _stop(host, relay, services)
             raise
-        self._host, self._relay = host, relay
+        self._host, self._relay, self._services = host, relay, services
         if self._known_peers:
             host.keep_connected(tuple(self._known_peers))
 
+    def _make_services(self, host: Host, relay: WakuRelay) -> NodeServices:
+        around = Surroundings(
+            host=host,
+            relay=relay,
+            sharding=self._settings.sharding,
+            topics=self._topics,
+            deliver=self._deliver,
+            observer=self,
+            counters=self._counters,
+        )
+        return NodeServices(around, self._settings.services, self._archive)
+
     async def stop(self) -> None:
-        host, relay = self._host, self._relay
-        self._host = self._relay = None
-        if relay is not None:
-            await relay.stop()
-        if host is not None:
-            await host.stop()
+        host, relay, services = self._host, self._relay, self._services
+        self._host = self._relay = self._services = None
+        if host is not None and relay is not None and services is not None:
+            await _stop(host, relay, services)
             for name, amount in host.counters().items():
                 self._counters.add(name, amount)  # What happened outlives the host.
         self._tell_status()
@@ -132,6 +155,8 @@ class EmbeddedNode:
             topic = self._settings.sharding.pubsub_topic(message.content_topic)
         except (LocalProtocolError, RemoteProtocolError) as error:
             raise TransportError(f"this message cannot be published: {error}") from error
+        if self._services is not None:
+            self._services.take(topic, message, data)
         peers = 0 if self._relay is None else await self._relay.publish(topic, data)
         self._counters.add("node.published" if peers else "node.published_to_nobody")
         return Receipt(waku_hash=message_hash(topic, message), peers=peers)
@@ -151,9 +176,13 @@ class EmbeddedNode:
 
     def message_delivered(self, delivered: MessageDelivered, /) -> None:
         """The relay has a message for us."""
-        if delivered.message.content_topic in self._subscriptions:
-            waku_hash = message_hash(delivered.topic, delivered.message)
-            self._subscriptions.deliver(delivered.message, waku_hash)
+        if self._services is not None:
+            self._services.take(delivered.topic, delivered.message, delivered.data)
+        self._deliver(delivered.topic, delivered.message)
+
+    def _deliver(self, topic: PubsubTopic, message: WakuMessage) -> None:
+        if message.content_topic in self._subscriptions:
+            self._subscriptions.deliver(message, message_hash(topic, message))
 
     # --- peers and status -----------------------------------------------------------------------
 
@@ -209,6 +238,23 @@ class EmbeddedNode:
         """The relay has other peers than before."""
         self._tell_status()
 
+    def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
+        """Metadata says that we have nothing in common; logged once per peer."""
+        self._counters.add("node.peer_refused")
+        if peer_id not in self._refused_peers and len(self._refused_peers) < _MAX_LOGGED_PEERS:
+            self._refused_peers.add(peer_id)
+            _LOGGER.warning("disconnected %s: %s", peer_id, reason)
+
+    def gauges(self) -> Mapping[str, float]:
+        """What goes up and down, for metrics."""
+        status, services = self.status(), self._services
+        return {
+            "relay_peers": status.peers,
+            "connected_peers": 0 if self._host is None else len(self._host.peers()),
+            "filter_subscribers": 0 if services is None else services.filter_subscribers,
+            "archive_failing": services is not None and services.archive_failing,
+        }
+
     def _tell_status(self) -> None:
         """Bytes alone are no news."""
         status, last = self.status(), self._last_status
@@ -220,3 +266,10 @@ class EmbeddedNode:
         if RELAY_PROTOCOL in peer.protocols:
             for address in peer.listen_addresses:
                 self._address_listeners.call(address)
+
+
+async def _stop(host: Host, relay: WakuRelay, services: NodeServices) -> None:
+    await services.stop()
+    await relay.stop()
+    await host.stop()
+    await services.finish()

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from engine.core.errors import ConfigError
 from engine.core.types import ContentTopic
+from engine.network.node.services import ServiceSettings
 from engine.network.waku.gossip_types import HUB
 from engine.network.waku.relay import RelaySettings
 from engine.network.waku.topics import Sharding
@@ -23,18 +24,27 @@ class NodeSettings:
     network_key: bytes = field(repr=False)
     """Raw Ed25519 private key, 32 bytes: the libp2p identity, not the participant's."""
     listen_host: str = "127.0.0.1"
+    websocket_port: int | None = None
+    """None: no WebSocket; 0: any free one."""
     port: int | None = None
     remembered_port: int | None = None
     sharding: Sharding = field(default_factory=Sharding)
     relay: RelaySettings = field(default_factory=lambda: RelaySettings(gossipsub=HUB))
     relayed_content_topics: tuple[ContentTopic, ...] = (_ANY_OF_OURS,)
     """The shards of these are relayed from the start; others once somebody subscribes."""
+    services: ServiceSettings = field(default_factory=ServiceSettings)
+    """What the node does for others; a Store also needs an archive."""
 
     def __post_init__(self) -> None:
-        for port in (self.port, self.remembered_port):
+        for port in (self.port, self.remembered_port, self.websocket_port):
             if port is not None and not 0 <= port <= MAX_PORT:
                 raise ConfigError(f"port {port}: allowed are 0 to {MAX_PORT}")
 
     def listen_multiaddr(self, port: int) -> str:
         kind = "ip6" if ":" in self.listen_host else "ip4"
         return f"/{kind}/{self.listen_host}/tcp/{port}"
+
+    def listen_websocket(self) -> str | None:
+        if self.websocket_port is None:
+            return None
+        return f"{self.listen_multiaddr(self.websocket_port)}/ws"

@@ -171,10 +171,11 @@ Send: TypeAlias = SendMessage | SendControl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDelivered:
-    """A valid message of a joined topic, for the first time."""
+    """A valid message of a joined topic, for the first time; ``data`` as it came."""
 
     topic: PubsubTopic
     message: WakuMessage
+    data: bytes
     received_from: PeerId
 
 

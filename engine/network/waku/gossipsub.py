@@ -194,7 +194,9 @@ class GossipRouter:
             return
         self._remember(message_id, topic, data, now_ms=now_ms)
         self._counters.add("relay.received")
-        effects.deliver(MessageDelivered(topic=topic, message=verdict, received_from=peer_id))
+        effects.deliver(
+            MessageDelivered(topic=topic, message=verdict, data=data, received_from=peer_id)
+        )
         recipients = tuple(
             member
             for member in sorted(self._mesh.members(topic))

@@ -9,6 +9,7 @@ from engine.core.types import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
+from engine.network.waku.store_archive import Archive
 
 TOPIC = ContentTopic("/causerie/1/tests/proto")
 
@@ -29,8 +30,8 @@ def message(number: int, *, size: int = 0, topic: ContentTopic = TOPIC) -> WakuM
 class Node:
     """An embedded node, what it heard, and how to wait for it."""
 
-    def __init__(self, settings: NodeSettings) -> None:
-        self.node = EmbeddedNode(settings)
+    def __init__(self, settings: NodeSettings, archive: Archive | None = None) -> None:
+        self.node = EmbeddedNode(settings, archive=archive)
         self.inbox: list[int] = []
         self.hashes: list[WakuHash] = []
         self.news = asyncio.Event()
@@ -70,10 +71,14 @@ class Loopback:
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     async def node(
-        self, *, peers: Sequence[str] = (), settings: NodeSettings | None = None
+        self,
+        *,
+        peers: Sequence[str] = (),
+        settings: NodeSettings | None = None,
+        archive: Archive | None = None,
     ) -> Node:
         self._count += 1
-        node = Node(settings or settings_of(self._count))
+        node = Node(settings or settings_of(self._count), archive)
         node.node.add_peers(peers)
         await node.node.start()
         self._stack.push_async_callback(node.node.stop)

@@ -226,7 +226,7 @@ def test_an_answer_nobody_reads_is_given_up() -> None:
         async with ServiceNet() as net:
             client, server = await pair(net)
             flood = Flood()
-            flood.settings = ServiceSettings(max_request_bytes=1_000, answer_timeout_s=0.05)
+            flood.settings = ServiceSettings(max_request_bytes=1_000, answer_timeout_s=0.1)
             serve_requests(server, flood, net.counters)
             stream = await client.new_stream(server.peer_id, [ECHO])
             await stream.write(encode_frame(b"?"))

@@ -1,0 +1,138 @@
+"""What a node does for others besides relaying: metadata always, the rest as it is told.
+
+Every message that the node gets to know, relayed, pushed or its own, goes past here once, as the
+bytes that came: to those who filter and into the archive.  A message that came by lightpush is
+relayed, and shown to the node's own subscribers like any other.
+
+Refuses to know how any of these protocols works, and what the messages are.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from engine.codec.waku_metadata import Metadata
+from engine.core.counters import Counters
+from engine.core.errors import ConfigError
+from engine.core.types import PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.network.libp2p.ports import Host
+from engine.network.waku.filter_server import FilterServer, FilterSettings
+from engine.network.waku.lightpush_server import LightpushServer, LightpushSettings, Published
+from engine.network.waku.metadata import MetadataObserver, WakuMetadata
+from engine.network.waku.relay import WakuRelay
+from engine.network.waku.store_archive import Archive, ArchiveIntake, IntakeSettings
+from engine.network.waku.store_server import StoreSettings, serve_store
+from engine.network.waku.topics import Sharding, parse_pubsub_topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """None: this service is off."""
+
+    filter: FilterSettings | None = None
+    lightpush: LightpushSettings | None = None
+    store: StoreSettings | None = None
+    intake: IntakeSettings = field(default_factory=IntakeSettings)
+
+
+ALL_SERVICES = ServiceSettings(
+    filter=FilterSettings(), lightpush=LightpushSettings(), store=StoreSettings()
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the services need of the node that they are part of."""
+
+    host: Host
+    relay: WakuRelay
+    sharding: Sharding
+    topics: Collection[PubsubTopic]
+    """What is relayed; changes while the node runs."""
+    deliver: Callable[[PubsubTopic, WakuMessage], None]
+    """To the node's own subscribers."""
+    observer: MetadataObserver
+    counters: Counters
+    now_ns: Callable[[], int] = time.time_ns
+
+
+class NodeServices:
+    """Made new for every start of a node.  Raises ConfigError for a Store without an archive."""
+
+    def __init__(
+        self, around: Surroundings, settings: ServiceSettings, archive: Archive | None
+    ) -> None:
+        self._around = around
+        self._settings = settings
+        self._metadata = WakuMetadata(
+            around.host, self._own_metadata, counters=around.counters, observer=around.observer
+        )
+        self._filter: FilterServer | None = None
+        self._intake: ArchiveIntake | None = None
+        if settings.filter is not None:
+            self._filter = FilterServer(around.host, settings.filter, counters=around.counters)
+        if settings.store is not None:
+            if archive is None:
+                raise ConfigError("the store service needs an archive")
+            self._intake = ArchiveIntake(
+                archive, settings.intake, now_ns=around.now_ns, counters=around.counters
+            )
+
+    def start(self) -> None:
+        """Before the host starts, so that no peer is missed."""
+        around, settings = self._around, self._settings
+        self._metadata.start()
+        if self._filter is not None:
+            self._filter.start()
+        if settings.lightpush is not None:
+            LightpushServer(
+                around.host,
+                settings.lightpush,
+                sharding=around.sharding,
+                relays=lambda topic: topic in around.topics,
+                publish=self._publish,
+                now_ns=around.now_ns,
+                counters=around.counters,
+            ).start()
+        if self._intake is not None and settings.store is not None:
+            self._intake.start()
+            serve_store(around.host, self._intake.query, settings.store, around.counters)
+
+    async def stop(self) -> None:
+        """Before the host stops."""
+        await self._metadata.stop()
+        if self._filter is not None:
+            await self._filter.stop()
+
+    async def finish(self) -> None:
+        """After the host has stopped and nothing comes in any more."""
+        if self._intake is not None:
+            await self._intake.stop()
+
+    def take(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> bool:
+        """For whom it may concern; whether somebody has it now."""
+        pushed = 0
+        if self._filter is not None:
+            pushed = self._filter.push(topic, message.content_topic, data)
+        archived = self._intake is not None and self._intake.offer(topic, message, data)
+        return archived or pushed > 0
+
+    @property
+    def filter_subscribers(self) -> int:
+        return 0 if self._filter is None else self._filter.subscriber_count
+
+    @property
+    def archive_failing(self) -> bool:
+        return self._intake is not None and self._intake.failing
+
+    async def _publish(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> Published:
+        """For lightpush."""
+        relay_peers = await self._around.relay.publish(topic, data)
+        otherwise = self.take(topic, message, data)
+        self._around.deliver(topic, message)
+        return Published(relay_peers=relay_peers, otherwise=otherwise)
+
+    def _own_metadata(self) -> Metadata:
+        shards = sorted(parse_pubsub_topic(topic).shard for topic in self._around.topics)
+        return Metadata(cluster_id=self._around.sharding.cluster_id, shards=tuple(shards))

@@ -1,0 +1,264 @@
+"""Services on real nodes over loopback: everything a node learns reaches all who want it, once."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from engine.core.counters import Counters
+from engine.core.errors import ConfigError
+from engine.core.waku import WakuMessage
+from engine.core.waku_store import HistoryQuery, StoreQueryRequest
+from engine.network.libp2p.host import TcpHost
+from engine.network.libp2p.ports import PeerId
+from engine.network.node.embedded import EmbeddedNode
+from engine.network.node.services import ALL_SERVICES, ServiceSettings
+from engine.network.node.settings import NodeSettings
+from engine.network.waku.filter_client import FilterClient, Pushed
+from engine.network.waku.lightpush_client import LightpushClient
+from engine.network.waku.lightpush_server import LIGHTPUSH_PROTOCOL
+from engine.network.waku.message_hash import message_hash
+from engine.network.waku.metadata import METADATA_PROTOCOL
+from engine.network.waku.store_client import StoreClient
+from engine.network.waku.store_server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
+from engine.network.waku.topics import Sharding
+from engine.persistence.archive_thread import ThreadedArchive
+from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
+
+SHARD = Sharding().pubsub_topic(TOPIC)
+
+
+@dataclass
+class Light:
+    """A light node: no relay, only clients."""
+
+    host: TcpHost
+    filter: FilterClient
+    lightpush: LightpushClient
+    store: StoreClient
+    inbox: list[Pushed]
+    news: asyncio.Event
+    service: PeerId
+
+    async def until_pushed(self, count: int) -> None:
+        async with asyncio.timeout(30):
+            while len(self.inbox) < count:
+                self.news.clear()
+                await self.news.wait()
+
+
+@dataclass
+class Served:
+    """A service node, a relaying leaf and a light node."""
+
+    service: Node
+    leaf: Node
+    light: Light
+
+
+def fresh(number: int, *, ephemeral: bool | None = None) -> WakuMessage:
+    return WakuMessage(
+        payload=b"%d " % number,
+        content_topic=TOPIC,
+        timestamp_ns=time.time_ns(),
+        ephemeral=ephemeral,
+    )
+
+
+@asynccontextmanager
+async def light_node(address: str) -> AsyncIterator[Light]:
+    numbers = itertools.count(1)
+    inbox: list[Pushed] = []
+    news = asyncio.Event()
+
+    def deliver(pushed: Pushed) -> None:
+        inbox.append(pushed)
+        news.set()
+
+    def new_request_id() -> str:
+        return f"light {next(numbers)}"
+
+    host = TcpHost(b"L" * 32, [])
+    client = FilterClient(host, new_request_id=new_request_id, deliver=deliver, counters=Counters())
+    client.start()
+    await host.start()
+    try:
+        peer = await host.connect(address)
+        yield Light(
+            host=host,
+            filter=client,
+            lightpush=LightpushClient(host, new_request_id=new_request_id),
+            store=StoreClient(host),
+            inbox=inbox,
+            news=news,
+            service=peer.peer_id,
+        )
+    finally:
+        await host.stop()
+
+
+@asynccontextmanager
+async def served(place: Path) -> AsyncIterator[Served]:
+    archive = await ThreadedArchive.open(place / "archive.db")
+    try:
+        async with Loopback() as net:
+            settings = replace(settings_of(90), services=ALL_SERVICES, websocket_port=0)
+            service = await net.node(settings=settings, archive=archive)
+            leaf = await net.node(peers=service.node.addresses()[:1])
+            await leaf.until_peers(1)
+            await service.until_peers(1)
+            async with light_node(service.node.addresses()[0]) as light:
+                yield Served(service=service, leaf=leaf, light=light)
+    finally:
+        await archive.close()
+
+
+def test_what_is_relayed_is_pushed_and_archived(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            light = net.light
+            assert (await light.filter.subscribe(light.service, SHARD, [TOPIC])).accepted
+            sent = [fresh(number) for number in range(20)]
+            for message in sent:
+                await net.leaf.node.publish(message)
+            await light.until_pushed(20)
+            assert [pushed.message for pushed in light.inbox] == sent
+            request = StoreQueryRequest(
+                request_id="1",
+                include_data=True,
+                pubsub_topic=SHARD,
+                content_topics=(TOPIC,),
+                pagination_forward=True,
+            )
+            page = await light.store.query(light.service, request)
+            assert [entry.message for entry in page.messages] == sent
+            history = HistoryQuery(request_id="2", pubsub_topic=SHARD, forward=True)
+            legacy = await light.store.query_history(light.service, history)
+            assert list(legacy.messages) == sent
+
+    asyncio.run(scenario())
+
+
+def test_what_is_pushed_reaches_relays_filters_the_archive_and_the_node_itself(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            light = net.light
+            await light.filter.subscribe(light.service, SHARD, [TOPIC])
+            message = fresh(7)
+            response = await light.lightpush.push(light.service, SHARD, message)
+            assert (response.status_code, response.relay_peer_count) == (200, 1)
+            await net.leaf.until_heard(1)
+            await light.until_pushed(1)
+            assert net.service.inbox == net.leaf.inbox == [7]
+            wanted = (message_hash(SHARD, message),)
+            found = await light.store.query(
+                light.service, StoreQueryRequest(request_id="1", message_hashes=wanted)
+            )
+            assert [entry.message_hash for entry in found.messages] == list(wanted)
+
+    asyncio.run(scenario())
+
+
+def test_what_the_node_itself_says_is_pushed_and_archived_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            light = net.light
+            await light.filter.subscribe(light.service, SHARD, [TOPIC])
+            await net.service.node.publish(fresh(1))
+            await net.service.node.publish(fresh(2, ephemeral=True))
+            await light.until_pushed(2)
+            page = await light.store.query(
+                light.service, StoreQueryRequest(request_id="1", include_data=True)
+            )
+            assert [entry.message.payload for entry in page.messages if entry.message] == [b"1 "]
+
+    asyncio.run(scenario())
+
+
+def test_without_anybody_else_the_archive_is_enough(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            await net.leaf.node.stop()
+            await net.service.until_peers(0)
+            pushed = await net.light.lightpush.push(net.light.service, SHARD, fresh(1))
+            assert (pushed.status_code, pushed.relay_peer_count) == (200, 0)
+            nobody = await net.light.lightpush.push(
+                net.light.service, SHARD, fresh(2, ephemeral=True)
+            )
+            assert nobody.status_code == 505
+
+    asyncio.run(scenario())
+
+
+def test_the_archive_is_there_after_a_restart(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            await net.leaf.node.publish(fresh(1))
+            await net.service.until_heard(1)
+        async with served(tmp_path) as net:
+            page = await net.light.store.query(
+                net.light.service, StoreQueryRequest(request_id="1", include_data=True)
+            )
+            assert [entry.message.payload for entry in page.messages if entry.message] == [b"1 "]
+
+    asyncio.run(scenario())
+
+
+def test_a_websocket_address_serves_as_well(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            plain, websocket = net.service.node.addresses()
+            assert "/ws/" in websocket
+            assert "/ws/" not in plain
+            host = TcpHost(b"W" * 32, [])
+            await host.start()
+            peer = await host.connect(websocket)
+            assert STORE_QUERY_PROTOCOL in peer.protocols
+            page = await StoreClient(host).query(peer.peer_id, StoreQueryRequest(request_id="1"))
+            assert page.succeeded
+            await host.stop()
+
+    asyncio.run(scenario())
+
+
+def test_services_that_are_off_are_not_offered() -> None:
+    async def scenario() -> None:
+        async with Loopback() as net:
+            plain = await net.node()
+            async with light_node(plain.node.addresses()[0]) as light:
+                (peer,) = light.host.peers()
+                assert METADATA_PROTOCOL in peer.protocols
+                assert not {LIGHTPUSH_PROTOCOL, STORE_QUERY_PROTOCOL, LEGACY_STORE_PROTOCOL} & set(
+                    peer.protocols
+                )
+
+    asyncio.run(scenario())
+    settings = replace(settings_of(1), services=ServiceSettings(store=ALL_SERVICES.store))
+    with pytest.raises(ConfigError, match="archive"):
+        asyncio.run(EmbeddedNode(settings).start())
+
+
+def test_nodes_of_different_clusters_do_not_stay_connected() -> None:
+    async def scenario() -> None:
+        async with Loopback() as net:
+            ours = await net.node()
+            other = await net.node(
+                settings=NodeSettings(network_key=b"o" * 32, sharding=Sharding(cluster_id=7))
+            )
+            other.node.add_peers(ours.node.addresses())
+            async with asyncio.timeout(30):
+                while not (  # noqa: ASYNC110 - a counter has no event
+                    other.node.counters().get("node.peer_refused")
+                    or ours.node.counters().get("node.peer_refused")
+                ):
+                    await asyncio.sleep(0.01)
+            await ours.until_peers(0)
+
+    asyncio.run(scenario())
