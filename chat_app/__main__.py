@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from chat_app.node_options import add_node_options
 from engine.core.errors import ChatError, ConfigError
 from engine.core.faults import FaultSpec, parse_fault_spec
 
@@ -48,6 +49,7 @@ def _dispatch(asked: argparse.Namespace) -> int:
             return examine(profile_paths(asked.profile, asked.profile_dir), as_json=asked.json)
         case "node":
             from chat_app.node import serve
+            from chat_app.node_options import node_options
 
             return serve(
                 profile_paths(asked.profile or "node", asked.profile_dir)
@@ -55,6 +57,7 @@ def _dispatch(asked: argparse.Namespace) -> int:
                 else profile_paths(asked.profile, asked.profile_dir),
                 port=asked.port,
                 listen_host=asked.listen,
+                options=node_options(asked),
             )
         case _:
             from chat_app.window import WindowOptions, open_window
@@ -146,12 +149,13 @@ def _parser() -> _Parser:
     doctor = commands.add_parser("doctor", help="how this profile is, on a page")
     _add_profile(doctor)
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
-    node = commands.add_parser("node", help="run the relay node alone, until interrupted")
+    node = commands.add_parser("node", help="run the node alone, until interrupted")
     _add_profile(node)
     _add_port(node)
     node.add_argument(
         "--listen", type=_host, metavar="HOST", help="address to listen on (default: settings)"
     )
+    add_node_options(node)
     return parser
 
 

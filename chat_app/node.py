@@ -1,7 +1,9 @@
-"""``causerie node``: the relay node alone, for a team, a LAN or tests, until it is interrupted.
+"""``causerie node``: the node alone, for a team, a LAN or tests, until it is interrupted.
 
-Its identity is a key file of its own in the profile directory, since it has no person and no
-database.  The port that it got is remembered beside it, so that addresses stay true.
+It relays, and filters, publishes and stores for others unless it is told not to.  Its identity is a
+key file of its own in the profile directory, since it has no person and no database; what it stores
+for others is ``archive.db`` there.  The port that it got is remembered beside it, so that addresses
+stay true.
 """
 
 import asyncio
@@ -11,13 +13,17 @@ import sys
 from collections.abc import Sequence
 
 from chat_app.logs import logging_to
+from chat_app.node_options import NodeOptions
 from chat_app.paths import ProfilePaths
 from chat_app.settings import load_settings
 from engine.core.errors import StorageError
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.service import run_node
+from engine.network.node.services import ALL_SERVICES, ServiceSettings
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.topics import Sharding
+from engine.persistence.archive import Retention
+from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import (
     ProfileDirectory,
@@ -26,9 +32,14 @@ from engine.persistence.profile_directory import (
 )
 
 KEY_BYTES = 32
+_DAY_NS = 24 * 3_600 * 10**9
+_MIB = 1024 * 1024
+MAX_RELAYED_SHARDS = 64
 
 
-def serve(paths: ProfilePaths, *, port: int | None, listen_host: str | None) -> int:
+def serve(
+    paths: ProfilePaths, *, port: int | None, listen_host: str | None, options: NodeOptions
+) -> int:
     """Run until SIGINT or SIGTERM.  Raises ConfigError, StorageError, TransportError."""
     settings = load_settings(paths.settings_file)
     directory = open_profile_directory(paths.directory)
@@ -42,12 +53,31 @@ def serve(paths: ProfilePaths, *, port: int | None, listen_host: str | None) -> 
             sharding=Sharding(
                 cluster_id=settings.network.cluster, shard_count=settings.network.shards
             ),
+            relayed_shards=_relayed_shards(settings.network.shards),
+            websocket_port=options.websocket_port,
+            services=_services(options),
         )
-        asyncio.run(_serve(node, directory, settings.network.peers))
+        asyncio.run(_serve(node, directory, settings.network.peers, options))
     return 0
 
 
-async def _serve(node: NodeSettings, directory: ProfileDirectory, peers: Sequence[str]) -> None:
+def _relayed_shards(shards: int) -> tuple[int, ...]:
+    """All of them, for a node serves other applications too; in a huge cluster only our own."""
+    return tuple(range(shards)) if shards <= MAX_RELAYED_SHARDS else ()
+
+
+def _services(options: NodeOptions) -> ServiceSettings:
+    on = options.services
+    return ServiceSettings(
+        filter=ALL_SERVICES.filter if "filter" in on else None,
+        lightpush=ALL_SERVICES.lightpush if "lightpush" in on else None,
+        store=ALL_SERVICES.store if "store" in on else None,
+    )
+
+
+async def _serve(
+    node: NodeSettings, directory: ProfileDirectory, peers: Sequence[str], options: NodeOptions
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -64,7 +94,32 @@ async def _serve(node: NodeSettings, directory: ProfileDirectory, peers: Sequenc
             port = parse_multiaddr(addresses[0]).port
             write_private_file(directory.path / "node.port", f"{port}\n")
 
-    await run_node(node, ready=ready, stop=stop, peers=peers)
+    def metrics_ready(metrics_port: int) -> None:
+        sys.stdout.write(f"metrics on http://127.0.0.1:{metrics_port}/metrics\n")
+
+    archive = await _archive(directory, options)
+    try:
+        await run_node(
+            node,
+            ready=ready,
+            stop=stop,
+            peers=peers,
+            archive=archive,
+            metrics_port=options.metrics_port,
+            metrics_ready=metrics_ready,
+        )
+    finally:
+        if archive is not None:
+            await archive.close()
+
+
+async def _archive(directory: ProfileDirectory, options: NodeOptions) -> ThreadedArchive | None:
+    if "store" not in options.services:
+        return None
+    retention = Retention(
+        max_age_ns=options.archive_days * _DAY_NS, max_bytes=options.archive_mib * _MIB
+    )
+    return await ThreadedArchive.open(directory.path / "archive.db", retention)
 
 
 def _network_key(directory: ProfileDirectory) -> bytes:

@@ -71,9 +71,7 @@ class EmbeddedNode:
         self._status_listeners = Listeners[TransportStatus]()
         self._address_listeners = Listeners[str]()
         self._known_peers: dict[str, None] = {}
-        self._topics: set[PubsubTopic] = {
-            settings.sharding.pubsub_topic(topic) for topic in settings.relayed_content_topics
-        }
+        self._topics: set[PubsubTopic] = settings.relayed_topics()
         self._host: Host | None = None
         self._relay: WakuRelay | None = None
         self._services: NodeServices | None = None

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 
 from engine.core.errors import ConfigError
-from engine.core.types import ContentTopic
+from engine.core.types import ContentTopic, PubsubTopic
 from engine.network.node.services import ServiceSettings
 from engine.network.waku.gossip_types import HUB
 from engine.network.waku.relay import RelaySettings
-from engine.network.waku.topics import Sharding
+from engine.network.waku.topics import Shard, Sharding
 
 MAX_PORT = 65_535
 _ANY_OF_OURS = ContentTopic("/causerie/1/any/proto")
@@ -32,6 +32,8 @@ class NodeSettings:
     relay: RelaySettings = field(default_factory=lambda: RelaySettings(gossipsub=HUB))
     relayed_content_topics: tuple[ContentTopic, ...] = (_ANY_OF_OURS,)
     """The shards of these are relayed from the start; others once somebody subscribes."""
+    relayed_shards: tuple[int, ...] = ()
+    """Likewise, by number."""
     services: ServiceSettings = field(default_factory=ServiceSettings)
     """What the node does for others; a Store also needs an archive."""
 
@@ -39,6 +41,20 @@ class NodeSettings:
         for port in (self.port, self.remembered_port, self.websocket_port):
             if port is not None and not 0 <= port <= MAX_PORT:
                 raise ConfigError(f"port {port}: allowed are 0 to {MAX_PORT}")
+
+        for shard in self.relayed_shards:
+            if not 0 <= shard < self.sharding.shard_count:
+                raise ConfigError(f"shard {shard}: there are {self.sharding.shard_count}")
+
+    def relayed_topics(self) -> set[PubsubTopic]:
+        sharding = self.sharding
+        return {
+            *(sharding.pubsub_topic(topic) for topic in self.relayed_content_topics),
+            *(
+                Shard(cluster_id=sharding.cluster_id, shard=shard).pubsub_topic
+                for shard in self.relayed_shards
+            ),
+        }
 
     def listen_multiaddr(self, port: int) -> str:
         kind = "ip6" if ":" in self.listen_host else "ip4"
