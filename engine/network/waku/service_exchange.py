@@ -56,11 +56,18 @@ async def ask(
     return response
 
 
-async def read_request(stream: Stream, *, max_bytes: int, timeout_s: float) -> bytes:
-    """A server's first half.  Raises TransportError, RemoteProtocolError."""
+async def first_bytes(stream: Stream) -> bytes:
+    """However long they take.  Raises TransportError."""
+    return await stream.read_some(_READ_BYTES)
+
+
+async def read_request(stream: Stream, first: bytes, *, max_bytes: int, timeout_s: float) -> bytes:
+    """A server's first half, that begins with ``first``.
+
+    Raises TransportError, RemoteProtocolError.
+    """
     try:
         async with asyncio.timeout(timeout_s):
-            first = await stream.read_some(_READ_BYTES)
             return await _read_frame(stream, max_bytes, first)
     except TimeoutError:
         raise RemoteProtocolError("request_timeout") from None

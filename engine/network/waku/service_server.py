@@ -1,5 +1,10 @@
 """A served request/response protocol: gate, read, answer.  Every service is one of these.
 
+js-waku opens streams ahead of time and asks on them minutes later; some of its versions take an
+idle stream that was reset for an error of the service.  So a stream may stay silent for as long as
+its connection lasts, but only a few of one peer, and the newest; the gate and the clock begin with
+the first byte.
+
 What a service says is its own function from a request's bytes to an answer's; it must not raise
 for what peers send.  Counts ``{name}.served``, ``.rate_limited`` and ``.busy``.  Refuses to know
 protocols.
@@ -12,7 +17,7 @@ from typing import Protocol
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
-from engine.network.waku.service_exchange import answer, read_request
+from engine.network.waku.service_exchange import answer, first_bytes, read_request
 from engine.network.waku.service_gate import GateLimits, ServiceGate
 
 
@@ -20,7 +25,10 @@ from engine.network.waku.service_gate import GateLimits, ServiceGate
 class ServiceSettings:
     max_request_bytes: int
     gate: GateLimits = field(default_factory=GateLimits)
+    max_silent_streams: int = 8
+    """Of one peer; the oldest goes."""
     request_timeout_s: float = 10.0
+    """From the first byte to the last."""
     answer_timeout_s: float = 30.0
 
 
@@ -48,9 +56,28 @@ def serve_requests(host: Host, service: Service, counters: Counters) -> None:
     settings = service.settings
     gate = ServiceGate(settings.gate, lambda: asyncio.get_running_loop().time())
 
-    async def response_to(stream: Stream) -> bytes:
+    silent: dict[PeerId, list[Stream]] = {}
+
+    async def first_bytes_of(stream: Stream) -> bytes:
+        waiting = silent.setdefault(stream.peer_id, [])
+        waiting.append(stream)
+        if len(waiting) > settings.max_silent_streams:
+            counters.add(f"{service.name}.too_many_silent_streams")
+            await waiting.pop(0).reset()
+        try:
+            return await first_bytes(stream)
+        finally:
+            if stream in waiting:
+                waiting.remove(stream)
+            if not waiting and silent.get(stream.peer_id) is waiting:
+                del silent[stream.peer_id]
+
+    async def response_to(stream: Stream, first: bytes) -> bytes:
         request = await read_request(
-            stream, max_bytes=settings.max_request_bytes, timeout_s=settings.request_timeout_s
+            stream,
+            first,
+            max_bytes=settings.max_request_bytes,
+            timeout_s=settings.request_timeout_s,
         )
         if not gate.take(stream.peer_id):
             counters.add(f"{service.name}.rate_limited")
@@ -59,10 +86,11 @@ def serve_requests(host: Host, service: Service, counters: Counters) -> None:
         return await service.respond(stream.peer_id, request)
 
     async def handle(stream: Stream) -> None:
+        first = await first_bytes_of(stream)
         with gate.enter(stream.peer_id) as admitted:
             try:
                 if admitted:
-                    response = await response_to(stream)
+                    response = await response_to(stream, first)
                 else:
                     counters.add(f"{service.name}.busy")
                     response = service.refuse(b"")

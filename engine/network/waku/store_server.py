@@ -157,12 +157,15 @@ def serve_store(
 
 
 def _check(request: StoreQueryRequest) -> None:
-    """Raises RemoteProtocolError for fields that do not go together."""
+    """Raises RemoteProtocolError for fields that do not go together.
+
+    js-waku names the pubsub topic in look-ups as well.  The hash covers it, so it is read over.
+    """
     times = request.time_start_ns is not None or request.time_end_ns is not None
-    filtered = request.pubsub_topic is not None or bool(request.content_topics) or times
-    if request.message_hashes and filtered:
-        raise RemoteProtocolError("hashes_and_filter")
-    if (request.pubsub_topic is None) != (not request.content_topics):
+    if request.message_hashes:
+        if request.content_topics or times:
+            raise RemoteProtocolError("hashes_and_filter")
+    elif (request.pubsub_topic is None) != (not request.content_topics):
         raise RemoteProtocolError("half_a_content_filter")
     _check_topics(request.content_topics)
     if len(request.message_hashes) > MAX_MESSAGE_HASHES:

@@ -177,13 +177,34 @@ def test_a_bad_request_is_counted_and_reset(data: bytes, counter: str) -> None:
     asyncio.run(scenario())
 
 
-def test_a_request_that_never_comes_is_not_waited_for() -> None:
+def test_half_a_request_is_not_waited_for() -> None:
     async def scenario() -> None:
         async with ServiceNet() as net:
             client, server = await pair(net)
             serve_requests(server, Echo(), net.counters)
-            await client.new_stream(server.peer_id, [ECHO])
+            stream = await client.new_stream(server.peer_id, [ECHO])
+            await stream.write(encode_frame(bytes(100))[:50])
             await until(lambda: net.counters["echo.request_timeout"] == 1)
+
+    asyncio.run(scenario())
+
+
+def test_streams_opened_ahead_wait_for_their_request_but_only_so_many() -> None:
+    async def scenario() -> None:
+        async with ServiceNet() as net:
+            client, server = await pair(net)
+            serve_requests(server, Echo(GateLimits(at_once_per_peer=1)), net.counters)
+            streams = [await client.new_stream(server.peer_id, [ECHO]) for _ in range(10)]
+            await until(lambda: net.counters["echo.too_many_silent_streams"] == 2)
+            assert await ask(client, server.peer_id, ECHO, b"?", PATIENT) == b"?"
+            for stream in streams[:3]:  # One more had to go for the request just made.
+                with pytest.raises(TransportError):
+                    await stream.read_some(10)
+            for stream in reversed(streams[3:]):
+                await stream.write(encode_frame(b"!"))
+                assert await stream.read_some(10) == encode_frame(b"!")
+            assert net.counters["echo.served"] == 8
+            assert net.counters["echo.busy"] == 0
 
     asyncio.run(scenario())
 

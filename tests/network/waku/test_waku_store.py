@@ -255,9 +255,10 @@ def test_presence_is_answered_with_hashes_alone(tmp_path: Path) -> None:
                 net.add(message(number))
             wanted = (message_hash(SHARD, message(2)), WakuHash(bytes(32)))
             request = StoreQueryRequest(request_id="1", message_hashes=wanted)
-            page = await net.client.query(net.server.peer_id, request)
-            assert [entry.message_hash for entry in page.messages] == [wanted[0]]
-            assert page.messages[0].message is None
+            for asked in (request, replace(request, pubsub_topic=SHARD)):
+                page = await net.client.query(net.server.peer_id, asked)
+                assert [entry.message_hash for entry in page.messages] == [wanted[0]]
+                assert page.messages[0].message is None
 
     asyncio.run(scenario())
 
