@@ -1,0 +1,147 @@
+"""Peer exchange: node records of js-waku become addresses, and junk becomes nothing."""
+
+import asyncio
+import base64
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.waku_enr import MAX_ENR_BYTES, NodeRecord, decode_enr
+from engine.codec.waku_peer_exchange import (
+    PeerExchangeResponse,
+    decode_peer_exchange_response,
+    encode_peer_exchange_response,
+)
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.network.libp2p.ports import Stream
+from engine.network.waku.framing import encode_frame
+from engine.network.waku.peer_exchange import (
+    PEER_EXCHANGE_PROTOCOL,
+    ExchangedPeer,
+    PeerExchangeClient,
+)
+from tests.network.waku.service_net import PATIENT, ServiceNet
+
+VECTORS = Path(__file__).parents[2] / "vectors" / "waku" / "enr.json"
+CASES: list[dict[str, Any]] = json.loads(VECTORS.read_text("utf-8"))["cases"]
+
+
+def record_bytes(case: dict[str, Any]) -> bytes:
+    text = str(case["enr"]).removeprefix("enr:")
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+RECORDS = [record_bytes(case) for case in CASES]
+
+
+@dataclass
+class Exchange:
+    peers: tuple[ExchangedPeer, ...]
+    counters: dict[str, int]
+
+
+async def exchanged(response: bytes, count: int = 10) -> Exchange:
+    async def answers(stream: Stream) -> None:
+        await stream.read_some(100)
+        await stream.write(encode_frame(response))
+        await stream.close_write()
+
+    async with ServiceNet() as net:
+        server, host = await net.host("server"), await net.host("client")
+        server.set_stream_handler(PEER_EXCHANGE_PROTOCOL, answers)
+        await host.connect("/memory/server")
+        client = PeerExchangeClient(host, counters=net.counters, limits=PATIENT)
+        found = await client.peers(server.peer_id, count)
+        return Exchange(peers=found, counters=dict(net.counters.snapshot()))
+
+
+@pytest.mark.parametrize("case", CASES[:3], ids=lambda case: str(case["name"]))
+def test_records_of_js_waku_are_read_as_js_waku_reads_them(case: dict[str, Any]) -> None:
+    response = encode_peer_exchange_response(PeerExchangeResponse(records=(record_bytes(case),)))
+    (peer,) = asyncio.run(exchanged(response)).peers
+    assert peer.peer_id == case["peer_id"]
+    assert set(peer.multiaddrs) == {each for each in case["multiaddrs"] if "/udp/" not in each}
+    shard_info = case.get("shard_info") or {"clusterId": None, "shards": []}
+    assert (peer.cluster_id, list(peer.shards)) == (shard_info["clusterId"], shard_info["shards"])
+
+
+def test_records_without_use_are_counted_and_left_out() -> None:
+    records = (*RECORDS[3:], b"\xc0", bytes(MAX_ENR_BYTES + 1), b"", RECORDS[0], RECORDS[0])
+    response = encode_peer_exchange_response(PeerExchangeResponse(records=records))
+    found = asyncio.run(exchanged(response))
+    assert len(found.peers) == 1
+    assert found.counters == {
+        "peer_exchange.enr_malformed": 1,
+        "peer_exchange.enr_oversized": 1,
+        "peer_exchange.enr_without_address": 1,
+    }
+
+
+def test_no_more_are_taken_than_were_asked_for() -> None:
+    response = encode_peer_exchange_response(PeerExchangeResponse(records=tuple(RECORDS[:1])))
+    assert asyncio.run(exchanged(response, count=0)).peers == ()
+
+
+def test_a_refusal_is_an_error_in_words() -> None:
+    response = encode_peer_exchange_response(
+        PeerExchangeResponse(status_code=429, status_desc="slow down")
+    )
+    with pytest.raises(TransportError, match="429 slow down"):
+        asyncio.run(exchanged(response))
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [(b"\xff", "peer_exchange_malformed"), (b"", "peer_exchange_without_response")],
+)
+def test_an_answer_that_is_none_is_refused(response: bytes, reason: str) -> None:
+    with pytest.raises(RemoteProtocolError, match=reason):
+        asyncio.run(exchanged(response))
+
+
+def test_a_bit_vector_of_shards_is_read() -> None:
+    def text(value: bytes) -> bytes:
+        head = bytes([0x80 + len(value)]) if len(value) < 56 else bytes([0xB8, len(value)])
+        return head + value
+
+    vector = bytearray(128)
+    vector[0], vector[127] = 0b101, 0b1000_0000
+    content = b"".join(
+        text(part)
+        for part in (
+            bytes(64),
+            b"\x81",
+            b"id",
+            b"v4",
+            b"rsv",
+            b"\x00\x2a" + bytes(vector),
+            b"secp256k1",
+            b"\x02" * 33,
+        )
+    )
+    record = decode_enr(bytes([0xF8, len(content)]) + content)
+    assert record == NodeRecord(public_key=b"\x02" * 33, cluster_id=42, shards=(0, 2, 1023))
+
+
+def mutated(seed: bytes, data: st.DataObject) -> bytes:
+    changed = bytearray(seed)
+    for _ in range(data.draw(st.integers(1, 4))):
+        position = data.draw(st.integers(0, len(changed) - 1))
+        changed[position] = data.draw(st.integers(0, 255))
+    return bytes(changed[: data.draw(st.integers(1, len(changed)))])
+
+
+@given(st.binary(max_size=320) | st.builds(mutated, st.sampled_from(RECORDS), st.data()))
+def test_junk_records_are_refused_and_nothing_else_escapes(junk: bytes) -> None:
+    with suppress(RemoteProtocolError):
+        decode_enr(junk)
+    with suppress(RemoteProtocolError):
+        decode_peer_exchange_response(junk)
+    response = encode_peer_exchange_response(PeerExchangeResponse(records=(junk,)))
+    assert decode_peer_exchange_response(response).records == ((junk,) if junk else ())
