@@ -2,11 +2,14 @@
 
 Every message that the node gets to know, relayed, pushed or its own, goes past here once, as the
 bytes that came: to those who filter and into the archive.  A message that came by lightpush is
-relayed, and shown to the node's own subscribers like any other.
+relayed, and shown to the node's own subscribers like any other.  A light node may push the same
+message to several service nodes: what came here by gossip already is not passed on again.
 
 Refuses to know how any of these protocols works, and what the messages are.
 """
 
+import asyncio
+import hashlib
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -18,12 +21,16 @@ from engine.core.types import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host
 from engine.network.waku.filter_server import FilterServer, FilterSettings
+from engine.network.waku.gossip_cache import SeenCache
 from engine.network.waku.lightpush_server import LightpushServer, LightpushSettings, Published
 from engine.network.waku.metadata import MetadataObserver, WakuMetadata
 from engine.network.waku.relay import WakuRelay
 from engine.network.waku.store_archive import Archive, ArchiveIntake, IntakeSettings
 from engine.network.waku.store_server import StoreSettings, serve_store
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
+
+_SEEN_TTL_MS = 120_000
+_MAX_SEEN = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +75,7 @@ class NodeServices:
         self._metadata = WakuMetadata(
             around.host, self._own_metadata, counters=around.counters, observer=around.observer
         )
+        self._seen = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
         self._filter: FilterServer | None = None
         self._intake: ArchiveIntake | None = None
         if settings.filter is not None:
@@ -111,7 +119,9 @@ class NodeServices:
             await self._intake.stop()
 
     def take(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> bool:
-        """For whom it may concern; whether somebody has it now."""
+        """A message seen for the first time; whether a subscriber or the archive has it now."""
+        if self._settings.lightpush is not None:
+            self._note(data)
         pushed = 0
         if self._filter is not None:
             pushed = self._filter.push(topic, message.content_topic, data)
@@ -128,10 +138,17 @@ class NodeServices:
 
     async def _publish(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> Published:
         """For lightpush."""
+        otherwise = hashlib.sha256(data).digest() in self._seen
+        if not otherwise:
+            otherwise = self.take(topic, message, data)
+            self._around.deliver(topic, message)
         relay_peers = await self._around.relay.publish(topic, data)
-        otherwise = self.take(topic, message, data)
-        self._around.deliver(topic, message)
         return Published(relay_peers=relay_peers, otherwise=otherwise)
+
+    def _note(self, data: bytes) -> None:
+        now_ms = int(asyncio.get_running_loop().time() * 1_000)
+        self._seen.expire(now_ms=now_ms)
+        self._seen.add(hashlib.sha256(data).digest(), now_ms=now_ms)
 
     def _own_metadata(self) -> Metadata:
         shards = sorted(parse_pubsub_topic(topic).shard for topic in self._around.topics)

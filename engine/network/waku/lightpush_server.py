@@ -55,7 +55,7 @@ class LightpushSettings:
         default_factory=lambda: ServiceSettings(
             # A message a little too large is read, so that its sender can be told.
             max_request_bytes=2 * MAX_PUSH_REQUEST_BYTES,
-            gate=GateLimits(per_second=20, burst=200),
+            gate=GateLimits(per_second=50, burst=500),
         )
     )
 

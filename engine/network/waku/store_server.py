@@ -51,7 +51,7 @@ QueryArchive = Callable[[ArchiveQuery], Awaitable[ArchivePage]]
 
 
 def _service(max_request_bytes: int) -> ServiceSettings:
-    gate = GateLimits(per_second=10, burst=100, at_once_per_peer=4, at_once=16)
+    gate = GateLimits(per_second=20, burst=200, at_once_per_peer=4, at_once=16)
     return ServiceSettings(max_request_bytes=max_request_bytes, gate=gate)
 
 

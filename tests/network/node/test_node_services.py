@@ -2,26 +2,28 @@
 
 import asyncio
 import itertools
+import random
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from engine.core.counters import Counters
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, TransportError
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.host import TcpHost
-from engine.network.libp2p.ports import PeerId
+from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ALL_SERVICES, ServiceSettings
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.filter_client import FilterClient, Pushed
+from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.lightpush_client import LightpushClient
-from engine.network.waku.lightpush_server import LIGHTPUSH_PROTOCOL
+from engine.network.waku.lightpush_server import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.metadata import METADATA_PROTOCOL
 from engine.network.waku.store_client import StoreClient
@@ -260,5 +262,63 @@ def test_nodes_of_different_clusters_do_not_stay_connected() -> None:
                 ):
                     await asyncio.sleep(0.01)
             await ours.until_peers(0)
+
+    asyncio.run(scenario())
+
+
+def test_a_message_pushed_twice_or_gossiped_before_is_passed_on_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            light = net.light
+            await light.filter.subscribe(light.service, SHARD, [TOPIC])
+            gossiped, pushed, last = fresh(1), fresh(2), fresh(3)
+            await net.leaf.node.publish(gossiped)
+            await light.until_pushed(1)
+            for message in (gossiped, pushed, pushed, last):
+                response = await light.lightpush.push(light.service, SHARD, message)
+                assert response.status_code == 200
+            await light.until_pushed(3)
+            assert [heard.message for heard in light.inbox] == [gossiped, pushed, last]
+            assert net.service.inbox == [1, 2, 3]
+
+    asyncio.run(scenario())
+
+
+SERVED_PROTOCOLS = (
+    METADATA_PROTOCOL,
+    FILTER_SUBSCRIBE_PROTOCOL,
+    LIGHTPUSH_PROTOCOL,
+    LEGACY_LIGHTPUSH_PROTOCOL,
+    STORE_QUERY_PROTOCOL,
+    LEGACY_STORE_PROTOCOL,
+)
+
+
+def test_junk_at_every_service_costs_its_stream_and_no_more(tmp_path: Path) -> None:
+    chance = random.Random(7)
+
+    async def throw(host: TcpHost, peer: PeerId, protocol: ProtocolId) -> None:
+        junk = chance.randbytes(chance.choice([0, 1, 5, 300]))
+        framed = chance.choice([junk, bytes([len(junk) & 0x7F]) + junk])
+        stream = await host.new_stream(peer, [protocol])
+        with suppress(TransportError):
+            await stream.write(framed)
+            await stream.close_write()
+            while await stream.read_some(65_536):
+                pass
+        await stream.reset()
+
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            light, counters = net.light, net.service.node.counters
+            for protocol in SERVED_PROTOCOLS:
+                for _ in range(40):
+                    async with asyncio.timeout(20):
+                        await throw(light.host, light.service, protocol)
+            assert counters().get("libp2p.stream_handler_failed", 0) == 0
+            pushed = await light.lightpush.push(light.service, SHARD, fresh(1))
+            assert pushed.status_code == 200
+            found = await light.store.query(light.service, StoreQueryRequest(request_id="1"))
+            assert len(found.messages) == 1
 
     asyncio.run(scenario())
