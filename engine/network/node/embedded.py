@@ -108,6 +108,7 @@ class EmbeddedNode:
             random=self._random,
             counters=self._counters,
             observer=self,
+            room_beyond=self._room_beyond,
         )
         services = self._make_services(host, relay)
         relay.start()
@@ -156,6 +157,7 @@ class EmbeddedNode:
         if self._services is not None:
             self._services.take(topic, message, data)
         peers = 0 if self._relay is None else await self._relay.publish(topic, data)
+        await self._room_beyond()
         self._counters.add("node.published" if peers else "node.published_to_nobody")
         return Receipt(waku_hash=message_hash(topic, message), peers=peers)
 
@@ -177,6 +179,10 @@ class EmbeddedNode:
         if self._services is not None:
             self._services.take(delivered.topic, delivered.message, delivered.data)
         self._deliver(delivered.topic, delivered.message)
+
+    async def _room_beyond(self) -> None:
+        if self._services is not None:
+            await self._services.wait_for_room()
 
     def _deliver(self, topic: PubsubTopic, message: WakuMessage) -> None:
         if message.content_topic in self._subscriptions:

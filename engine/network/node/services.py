@@ -128,6 +128,13 @@ class NodeServices:
         archived = self._intake is not None and self._intake.offer(topic, message, data)
         return archived or pushed > 0
 
+    async def wait_for_room(self) -> None:
+        """A moment's wait for whoever calls ``take`` in a row, if those behind it need one."""
+        if self._filter is not None:
+            await self._filter.wait_for_room()
+        if self._intake is not None:
+            await self._intake.wait_for_room()
+
     @property
     def filter_subscribers(self) -> int:
         return 0 if self._filter is None else self._filter.subscriber_count
@@ -143,6 +150,7 @@ class NodeServices:
             otherwise = self.take(topic, message, data)
             self._around.deliver(topic, message)
         relay_peers = await self._around.relay.publish(topic, data)
+        await self.wait_for_room()
         return Published(relay_peers=relay_peers, otherwise=otherwise)
 
     def _note(self, data: bytes) -> None:

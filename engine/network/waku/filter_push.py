@@ -1,9 +1,11 @@
 """Pushing to one filter subscriber: a bounded queue and one stream that lasts.
 
 Some subscribers never close their half, so a stream for every message would soon be one too many;
-a single one carries all.  Messages that find the queue full are dropped and counted; a subscriber
-that takes nothing for long, or whose stream cannot be opened again, is given up: its subscriptions
-end, and its next ping tells it so.  Refuses to know topics.
+a single one carries all.  Whoever passes messages on waits while the queue is above its soft limit
+and the subscriber takes bytes; one that takes none is not waited for.  Messages that find the queue
+full are dropped and counted.  A subscriber that takes nothing for long, or whose stream cannot be
+opened again, is given up: its subscriptions end, and its next ping tells it so.  Refuses to know
+topics.
 """
 
 import asyncio
@@ -30,6 +32,8 @@ class PushSettings:
     max_attempts: int = 3
     """Streams in a row that broke before a message could be written."""
     pause_s: float = 1.0
+    stuck_s: float = 0.02
+    """How long others wait for a subscriber that takes nothing."""
 
 
 class FilterPush:
@@ -45,10 +49,20 @@ class FilterPush:
         self._queue = SendQueue(settings.queue)
         self._progress = False
         """Whether the present stream took anything."""
+        self._stuck = False
+        """Took nothing for a moment; nobody waits for it until it has caught up."""
 
     @property
-    def queued_bytes(self) -> int:
-        return self._queue.queued_bytes
+    def has_room(self) -> bool:
+        return self._queue.has_room
+
+    async def wait_for_room(self) -> None:
+        """Only while the subscriber takes what it is sent."""
+        if self._stuck or self._queue.has_room:
+            return
+        if not await self._queue.wait_while_taken(self._settings.stuck_s):
+            self._stuck = True
+            self._counters.add("filter.subscriber_slow")
 
     def push(self, encoded: bytes) -> bool:
         """False if the message is dropped for want of room."""
@@ -102,6 +116,8 @@ class FilterPush:
             self._queue.put_back(chunk.messages)
             raise
         self._progress = True
+        if self._queue.has_room:
+            self._stuck = False
 
     async def _watch(self, stream: Stream) -> None:
         """Notice a reset at once; a peer may close its half, nothing there is for us."""

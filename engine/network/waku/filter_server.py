@@ -66,6 +66,8 @@ class FilterServer:
         self._counters = counters
         self._subscribers: dict[PeerId, _Subscriber] = {}
         self._by_criterion: dict[_Criterion, set[PeerId]] = {}
+        self._full: set[PeerId] = set()
+        """Subscribers whose queue was above its soft limit when it was last looked at."""
         self._running = False
 
     @property
@@ -96,9 +98,23 @@ class FilterServer:
         if not wanted_by:
             return 0
         encoded = encode_message_push(MessagePush(data=data, pubsub_topic=pubsub_topic))
-        taken = sum(self._subscribers[peer_id].push.push(encoded) for peer_id in wanted_by)
+        taken = 0
+        for peer_id in wanted_by:
+            push = self._subscribers[peer_id].push
+            taken += push.push(encoded)
+            if not push.has_room:
+                self._full.add(peer_id)
         self._counters.add("filter.pushed", taken)
         return taken
+
+    async def wait_for_room(self) -> None:
+        """For whoever calls ``push`` in a row: a moment's wait, if readers need one."""
+        for peer_id in tuple(self._full):
+            subscriber = self._subscribers.get(peer_id)
+            if subscriber is not None:
+                await subscriber.push.wait_for_room()
+            if subscriber is None or subscriber.push.has_room:
+                self._full.discard(peer_id)
 
     # --- requests -------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ dropped and counted.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -79,7 +79,7 @@ class RelayObserver(Protocol):
 class WakuRelay:
     """One node's relay.  Made new for every start."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
         self,
         host: Host,
         *,
@@ -87,7 +87,13 @@ class WakuRelay:
         random: Random,
         counters: Counters,
         observer: RelayObserver,
+        room_beyond: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """``room_beyond`` waits, not for long, for those whom the observer passes messages on to.
+
+        A reader calls it after each slice, so that pressure from there runs backwards too.
+        """
+        self._room_beyond = room_beyond
         self._host = host
         self._settings = settings
         self._counters = counters
@@ -270,6 +276,8 @@ class WakuRelay:
                 RpcReceived(peer_id=peer_id, rpc=part.rpc, refused=part.refused)
             )
             await self._wait_to_forward(_recipients(transition))
+            if transition.delivered and self._room_beyond is not None:
+                await self._room_beyond()
 
     # --- the router -----------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 """What a Store takes in: relayed messages wait here for the disk, in batches, in order.
 
-The relay hands over messages on the loop and never waits.  The queue is bounded in messages and
-bytes; what finds it full is dropped and counted.  A batch that the disk refused stays and is tried
-again, and ``failing`` says so: an archive that loses messages while every signal is green is the
-worst kind.  A query first waits for what was taken in before it, so nobody is told that a message
-is missing which this node has just accepted.
+The relay hands over messages on the loop.  The queue is bounded in messages and bytes; above half
+of that whoever hands over waits a moment, and what finds it full is dropped and counted.  A batch
+that the disk refused stays and is tried again, and ``failing`` says so: an archive that loses
+messages while every signal is green is the worst kind.  A query first waits for what was taken in
+before it, so nobody is told that a message is missing which this node has just accepted.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import hashlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,6 +57,8 @@ class IntakeSettings:
     batch: int = 500
     retry_s: float = 2.0
     retain_every_s: float = 60.0
+    patience_s: float = 0.5
+    """How long others wait for a disk that is behind."""
 
 
 class ArchiveIntake:
@@ -76,6 +79,8 @@ class ArchiveIntake:
         self._queue: deque[ArchivedMessage] = deque()
         self._queued_bytes = 0
         self._filled = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
         self._writing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self.failing = False
@@ -120,7 +125,17 @@ class ArchiveIntake:
         )
         self._queued_bytes += size
         self._filled.set()
+        if not self._below_half():
+            self._room.clear()
         return True
+
+    async def wait_for_room(self) -> None:
+        """A moment's wait while the disk is behind; none for a disk that refuses."""
+        if self.failing or self._room.is_set():
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.patience_s):
+                await self._room.wait()
 
     async def query(self, query: ArchiveQuery) -> ArchivePage:
         """Raises StorageError, CursorUnknownError."""
@@ -131,6 +146,13 @@ class ArchiveIntake:
         return await self._archive.statistics()
 
     # --- inside ---------------------------------------------------------------------------------
+
+    def _below_half(self) -> bool:
+        settings = self._settings
+        return (
+            len(self._queue) < settings.max_queued // 2
+            and self._queued_bytes < settings.max_queued_bytes // 2
+        )
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -175,6 +197,8 @@ class ArchiveIntake:
             raise
         self.failing = False
         self._queued_bytes -= sum(len(message.data) + _ENTRY_OVERHEAD_BYTES for message in batch)
+        if self._below_half():
+            self._room.set()
         self._counters.add("store.archived", added)
         self._counters.add("store.duplicates", len(batch) - added)
         return True

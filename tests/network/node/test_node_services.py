@@ -284,6 +284,23 @@ def test_a_message_pushed_twice_or_gossiped_before_is_passed_on_once(tmp_path: P
     asyncio.run(scenario())
 
 
+def test_a_burst_through_gossip_reaches_filter_and_archive_whole(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            light, count = net.light, 3_000
+            await light.filter.subscribe(light.service, SHARD, [TOPIC])
+            for number in range(count):
+                await net.leaf.node.publish(fresh(number))
+            await light.until_pushed(count)
+            numbers = [int(pushed.message.payload) for pushed in light.inbox]
+            assert numbers == list(range(count))
+            counters = net.service.node.counters()
+            assert counters.get("filter.push_dropped", 0) == 0
+            assert counters.get("store.dropped_queue_full", 0) == 0
+
+    asyncio.run(scenario())
+
+
 SERVED_PROTOCOLS = (
     METADATA_PROTOCOL,
     FILTER_SUBSCRIBE_PROTOCOL,

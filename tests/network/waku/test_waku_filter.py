@@ -244,6 +244,7 @@ def test_a_subscriber_that_does_not_read_is_dropped_and_costs_no_other_anything(
             await reader.subscribe(net.server_host.peer_id, SHARD, [TOPIC])
             for number in range(400):
                 net.push(waku_message(number, size=1_000))
+                await net.server.wait_for_room()
                 await until_length(inbox, number + 1)
             counters = net.net.counters
             await until(lambda: net.server.subscriber_count == 1)
@@ -259,6 +260,22 @@ def test_a_subscriber_that_does_not_read_is_dropped_and_costs_no_other_anything(
                 encode_filter_request(ping),
             )
             assert decode_filter_response(answer).status_code == 404
+
+    asyncio.run(scenario())
+
+
+def test_a_burst_waits_for_those_who_read_and_loses_nothing() -> None:
+    async def scenario() -> None:
+        async with filter_net(IMPATIENT) as net:
+            clients = [await net.client() for _ in range(3)]
+            for client, _ in clients:
+                await client.subscribe(net.server_host.peer_id, SHARD, [TOPIC])
+            for number in range(2_000):
+                net.push(waku_message(number, size=1_000))
+                await net.server.wait_for_room()
+            for _, inbox in clients:
+                await until_length(inbox, 2_000)
+            assert net.net.counters["filter.push_dropped"] == 0
 
     asyncio.run(scenario())
 

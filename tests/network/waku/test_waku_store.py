@@ -489,6 +489,36 @@ def test_the_queue_for_the_disk_is_bounded() -> None:
     asyncio.run(scenario())
 
 
+def test_a_burst_waits_for_the_disk_and_loses_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        small = IntakeSettings(max_queued=100, batch=20, patience_s=30)
+        async with store_net(tmp_path, intake_settings=small) as net:
+            for number in range(1_000):
+                assert net.add(message(number))
+                await net.intake.wait_for_room()
+            assert net.net.counters["store.dropped_queue_full"] == 0
+
+    asyncio.run(scenario())
+
+
+def test_nobody_waits_for_a_disk_that_refuses() -> None:
+    async def scenario() -> None:
+        async with ServiceNet() as net:
+            settings_ = IntakeSettings(max_queued=4, patience_s=30, retry_s=30)
+            intake = ArchiveIntake(
+                BrokenArchive(), settings_, now_ns=lambda: NOW_NS, counters=net.counters
+            )
+            intake.start()
+            for number in range(8):
+                intake.offer(SHARD, message(number), encode_waku_message(message(number)))
+            await until(lambda: intake.failing)
+            async with asyncio.timeout(10):
+                await intake.wait_for_room()
+            await intake.stop()
+
+    asyncio.run(scenario())
+
+
 def test_stopping_writes_what_was_taken_in(tmp_path: Path) -> None:
     async def scenario() -> None:
         archive = await ThreadedArchive.open(tmp_path / "archive.db", clock_ns=lambda: NOW_NS)
