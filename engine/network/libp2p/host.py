@@ -388,7 +388,8 @@ class TcpHost:
             await self._server.propose(stream, (PING,))
             await self._measure(stream)
         except TransportError:
-            self._counters.add("libp2p.probe_failed")
+            if not connection.lost:  # else it has closed meanwhile
+                self._counters.add("libp2p.probe_failed")
 
     def is_kept(self, peer_id: PeerId) -> bool:
         return peer_id in self._kept

@@ -204,6 +204,27 @@ def test_a_slow_reader_over_mplex_loses_its_stream_and_nobody_else_any(
     asyncio.run(scenario())
 
 
+def test_ends_that_are_held_back_over_mplex_do_come(running_hosts: RunningHosts) -> None:
+    """Nothing else happens on the connection; its own timer sends them."""
+
+    async def scenario() -> None:
+        async with running_hosts(2, muxers=(MPLEX,)) as (alice, bob):
+
+            async def listen(stream: Stream) -> None:
+                await read_to_end(stream)
+
+            bob.set_stream_handler(TEST, listen)
+            await alice.connect(bob.addresses()[0])
+            streams = [await alice.new_stream(bob.peer_id, [TEST]) for _ in range(4)]
+            await alice.ping(bob.peer_id)
+            for stream in streams:
+                await stream.close_write()
+            async with asyncio.timeout(20):
+                assert await asyncio.gather(*map(read_to_end, streams)) == [b""] * 4
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     ("dialler", "listener", "taken"),
     [
