@@ -388,7 +388,7 @@ class TcpHost:
             await self._server.propose(stream, (PING,))
             await self._measure(stream)
         except TransportError:
-            if not connection.lost:  # else it has closed meanwhile
+            if connection.usable:  # else it is closing meanwhile
                 self._counters.add("libp2p.probe_failed")
 
     def is_kept(self, peer_id: PeerId) -> bool:
