@@ -257,6 +257,7 @@ class EmbeddedNode:
             "connected_peers": 0 if self._host is None else len(self._host.peers()),
             "filter_subscribers": 0 if services is None else services.filter_subscribers,
             "archive_failing": services is not None and services.archive_failing,
+            "archive_clock_suspect": services is not None and services.archive_clock_suspect,
         }
 
     def _tell_status(self) -> None:

@@ -143,6 +143,10 @@ class NodeServices:
     def archive_failing(self) -> bool:
         return self._intake is not None and self._intake.failing
 
+    @property
+    def archive_clock_suspect(self) -> bool:
+        return self._intake is not None and self._intake.clock_suspect
+
     async def _publish(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> Published:
         """For lightpush."""
         otherwise = hashlib.sha256(data).digest() in self._seen

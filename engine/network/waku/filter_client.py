@@ -96,10 +96,10 @@ class FilterClient:
                 peer_id, FilterSubscribeType.SUBSCRIBE, pubsub_topic, content_topics
             )
         except BaseException:
-            held -= added
+            self._take_back(peer_id, added)
             raise
         if not answered.accepted:
-            held -= added
+            self._take_back(peer_id, added)
         return answered
 
     async def ping(self, peer_id: PeerId) -> FilterAnswer:
@@ -109,8 +109,9 @@ class FilterClient:
     async def unsubscribe(
         self, peer_id: PeerId, pubsub_topic: PubsubTopic, content_topics: Sequence[ContentTopic]
     ) -> FilterAnswer:
-        held = self._subscribed.get(peer_id, set())
-        held -= {(pubsub_topic, content_topic) for content_topic in content_topics}
+        self._take_back(
+            peer_id, {(pubsub_topic, content_topic) for content_topic in content_topics}
+        )
         return await self._ask(
             peer_id, FilterSubscribeType.UNSUBSCRIBE, pubsub_topic, content_topics
         )
@@ -118,6 +119,12 @@ class FilterClient:
     async def unsubscribe_all(self, peer_id: PeerId) -> FilterAnswer:
         self._subscribed.pop(peer_id, None)
         return await self._ask(peer_id, FilterSubscribeType.UNSUBSCRIBE_ALL)
+
+    def _take_back(self, peer_id: PeerId, criteria: set[tuple[PubsubTopic, ContentTopic]]) -> None:
+        held = self._subscribed.get(peer_id, set())
+        held -= criteria
+        if not held:
+            self._subscribed.pop(peer_id, None)
 
     async def _ask(
         self,

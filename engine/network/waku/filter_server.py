@@ -68,6 +68,7 @@ class FilterServer:
         self._by_criterion: dict[_Criterion, set[PeerId]] = {}
         self._full: set[PeerId] = set()
         """Subscribers whose queue was above its soft limit when it was last looked at."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self._running = False
 
     @property
@@ -87,10 +88,9 @@ class FilterServer:
     async def stop(self) -> None:
         """Before the host stops."""
         self._running = False
-        tasks = [subscriber.task for subscriber in self._subscribers.values()]
         for peer_id in list(self._subscribers):
             self._forget(peer_id)
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def push(self, pubsub_topic: PubsubTopic, content_topic: ContentTopic, data: bytes) -> int:
         """Hand an encoded message to all who want it; how many that are."""
@@ -199,6 +199,8 @@ class FilterServer:
         push = FilterPush(self._host, peer_id, settings=self._limits.push, counters=self._counters)
         task = asyncio.create_task(push.run(), name=f"filter push to {peer_id}")
         subscriber = self._subscribers[peer_id] = _Subscriber(push=push, task=task)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _task: self._given_up(peer_id, subscriber))
         return subscriber
 

@@ -5,6 +5,9 @@ of that whoever hands over waits a moment, and what finds it full is dropped and
 that the disk refused stays and is tried again, and ``failing`` says so: an archive that loses
 messages while every signal is green is the worst kind.  A query first waits for what was taken in
 before it, so nobody is told that a message is missing which this node has just accepted.
+
+Where one message after the other is refused for its time, it is likelier that this node's own clock
+is wrong: ``clock_suspect``.
 """
 
 import asyncio
@@ -25,12 +28,15 @@ from engine.core.waku_archive import (
     ArchivePage,
     ArchiveQuery,
     ArchiveStatistics,
+    Ineligible,
     ineligibility,
 )
 from engine.network.waku.message_hash import message_hash
 
 _LOGGER = logging.getLogger(__name__)
 _ENTRY_OVERHEAD_BYTES = 500
+SUSPICIOUS_REFUSALS = 20
+"""In a row, for their time."""
 
 
 class Archive(Protocol):
@@ -85,6 +91,7 @@ class ArchiveIntake:
         self._task: asyncio.Task[None] | None = None
         self.failing = False
         """The disk refused the last batch."""
+        self._refused_for_time = 0
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="archive intake")
@@ -101,6 +108,7 @@ class ArchiveIntake:
     def offer(self, pubsub_topic: PubsubTopic, message: WakuMessage, data: bytes) -> bool:
         """Whether the message will be archived."""
         why_not = ineligibility(message, now_ns=self._now_ns())
+        self._judge_clock(why_not)
         if why_not is not None:
             self._counters.add(f"store.refused_{why_not}")
             return False
@@ -129,6 +137,10 @@ class ArchiveIntake:
             self._room.clear()
         return True
 
+    @property
+    def clock_suspect(self) -> bool:
+        return self._refused_for_time >= SUSPICIOUS_REFUSALS
+
     async def wait_for_room(self) -> None:
         """A moment's wait while the disk is behind; none for a disk that refuses."""
         if self.failing or self._room.is_set():
@@ -146,6 +158,18 @@ class ArchiveIntake:
         return await self._archive.statistics()
 
     # --- inside ---------------------------------------------------------------------------------
+
+    def _judge_clock(self, why_not: Ineligible | None) -> None:
+        if why_not is None:
+            self._refused_for_time = 0
+        elif why_not is Ineligible.CLOCK:
+            self._refused_for_time += 1
+            if self._refused_for_time == SUSPICIOUS_REFUSALS:
+                _LOGGER.warning(
+                    "the last %d messages were not archived, for their times are more than 20 s "
+                    "from this computer's clock: check it",
+                    SUSPICIOUS_REFUSALS,
+                )
 
     def _below_half(self) -> bool:
         settings = self._settings

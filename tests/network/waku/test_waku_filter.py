@@ -1,11 +1,14 @@
 """Filter: what is asked for is pushed, on one stream, and nobody who does not read costs much."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.codec.waku import encode_waku_message
 from engine.codec.waku_filter import (
@@ -18,7 +21,7 @@ from engine.codec.waku_filter import (
 )
 from engine.core.types import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
-from engine.network.libp2p.ports import Stream
+from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.filter_client import FilterClient, Pushed
 from engine.network.waku.filter_push import FILTER_PUSH_PROTOCOL, PushSettings
 from engine.network.waku.filter_server import (
@@ -351,6 +354,76 @@ def test_a_client_believes_no_push_that_it_did_not_ask_for() -> None:
             await stream.write(push(good))
             await until(lambda: counters["filter.push_unasked"] == 3)
             assert len(inbox) == 1
+
+    asyncio.run(scenario())
+
+
+TOPICS = [ContentTopic(f"/causerie/1/{letter}/proto") for letter in "abc"]
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(FilterSubscribeType),
+        st.sampled_from(range(3)),
+        st.sampled_from([SHARD, OTHER_SHARD]),
+        st.lists(st.sampled_from(TOPICS), min_size=1, max_size=3).map(tuple),
+    ),
+    max_size=25,
+)
+
+
+class Subscriptions:
+    """A model of what a server of two peers with four topics each should hold."""
+
+    def __init__(self) -> None:
+        self.held: dict[PeerId, set[tuple[PubsubTopic, ContentTopic]]] = {}
+
+    def ask(
+        self,
+        peer: PeerId,
+        kind: FilterSubscribeType,
+        wanted: set[tuple[PubsubTopic, ContentTopic]],
+    ) -> int:
+        """The status that should come back."""
+        known = self.held.pop(peer, set())
+        if kind is FilterSubscribeType.SUBSCRIBE:
+            fits = len(known | wanted) <= 4 and (known or len(self.held) < 2)
+            self._keep(peer, known | wanted if fits else known)
+            return 200 if fits else 503
+        if kind is FilterSubscribeType.SUBSCRIBER_PING:
+            self._keep(peer, known)
+        elif kind is FilterSubscribeType.UNSUBSCRIBE:
+            self._keep(peer, known - wanted)
+        return 200 if known else 404
+
+    def _keep(self, peer: PeerId, criteria: set[tuple[PubsubTopic, ContentTopic]]) -> None:
+        if criteria:
+            self.held[peer] = criteria
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_whatever_is_asked_in_which_order_the_subscriptions_are_those_of_a_model(
+    asked: list[tuple[FilterSubscribeType, int, PubsubTopic, tuple[ContentTopic, ...]]],
+) -> None:
+    async def scenario() -> None:
+        async with filter_net(FilterSettings(max_peers=2, max_topics_per_peer=4)) as net:
+            for _ in range(3):
+                await net.client()
+            peers = [host.peer_id for host in net.hosts]
+            model = Subscriptions()
+            for kind, who, shard, topics in asked:
+                request = FilterSubscribeRequest(
+                    request_id="1",
+                    filter_subscribe_type=kind,
+                    pubsub_topic=shard,
+                    content_topics=topics,
+                )
+                answer = await net.server.respond(peers[who], encode_filter_request(request))
+                expected = model.ask(peers[who], kind, {(shard, topic) for topic in topics})
+                assert decode_filter_response(answer).status_code == expected
+                assert net.server.subscriber_count == len(model.held)
+                for pair in itertools.product([SHARD, OTHER_SHARD], TOPICS):
+                    count = sum(pair in held for held in model.held.values())
+                    assert net.server.push(*pair, b"") == count
 
     asyncio.run(scenario())
 

@@ -388,6 +388,25 @@ def test_what_must_not_be_archived_is_refused(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_clock_that_refuses_everything_is_noticed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with store_net(tmp_path) as net:
+            suspected: list[bool] = []
+            for number in range(25):
+                net.add(waku_message(number, timestamp_ns=NOW_NS + 60 * SECOND_NS))
+                net.add(waku_message(number, timestamp_ns=NOW_NS, ephemeral=True))
+                suspected.append(net.intake.clock_suspect)
+            assert suspected == [False] * 19 + [True] * 6
+            assert net.add(message(1))
+            assert not net.intake.clock_suspect
+
+    asyncio.run(scenario())
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert "clock: check it" in warning
+
+
 def test_whoever_asks_too_often_is_told_429(tmp_path: Path) -> None:
     async def scenario() -> None:
         service = ServiceSettings(
