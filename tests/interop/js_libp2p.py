@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -52,6 +53,10 @@ class JsNode:
         line = json.dumps({"id": number, "command": command, **fields}) + "\n"
         cast("asyncio.StreamWriter", self._process.stdin).write(line.encode())
         return await self._answer(number)
+
+    def freeze(self) -> None:
+        """Stop the process where it is; its sockets stay open.  For good: it is killed later."""
+        self._process.send_signal(signal.SIGSTOP)
 
     async def _answer(self, number: int) -> Answer:
         self._waiting[number] = asyncio.get_running_loop().create_future()

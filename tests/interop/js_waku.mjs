@@ -42,8 +42,11 @@ async function start({ address, cluster, shards, shard, topic }) {
     node = await sdk.createLightNode({ shardInfo, libp2p, defaultBootstrap: false });
     await node.start();
     await node.dial(address);
-    await sdk.waitForRemotePeer(node, [sdk.Protocols.Store], 10_000);
-    decoder = sdk.createDecoder(topic, { clusterId: cluster, shard });
+    const { Filter, LightPush, Store } = sdk.Protocols;
+    await sdk.waitForRemotePeer(node, [Filter, LightPush, Store], 10_000);
+    const pubsubTopicShardInfo = { clusterId: cluster, shard };
+    decoder = sdk.createDecoder(topic, pubsubTopicShardInfo);
+    encoder = sdk.createEncoder({ contentTopic: topic, pubsubTopicShardInfo });
     return {};
   }
   network = { clusterId: cluster, numShardsInCluster: shards };
@@ -68,11 +71,11 @@ const commands = {
     return { pubsubTopic: encoder.pubsubTopic };
   },
   async subscribe() {
-    const accepted = await node.filter.subscribe([decoder], (message) => {
+    const answer = await node.filter.subscribe([decoder], (message) => {
       pushed.push(text(message.payload));
       wakeUp();
     });
-    return { accepted };
+    return { accepted: legacy ? answer.results.successes.length === 1 : answer };
   },
   async unsubscribe() {
     return { accepted: await node.filter.unsubscribe([decoder]) };

@@ -285,6 +285,25 @@ def test_an_idle_js_peer_is_kept_alive(muxer: str) -> None:
     run(scenario())
 
 
+@EVERY_WAY
+def test_a_frozen_js_process_is_found(layer: str, muxer: str) -> None:
+    """Its kernel goes on to take our bytes."""
+
+    async def scenario() -> None:
+        limits = HostLimits(ping_interval_ms=100, ping_timeout_ms=1_000)
+        async with our_host(limits) as host, js_node(muxer) as js:
+            await host.connect(js.address(layer))
+            stream = await host.new_stream(PeerId(js.peer_id), [NEVER])
+            gone = await lost(host)
+            js.freeze()
+            assert await gone == js.peer_id
+            assert host.counters()["libp2p.peer_silent"] == 1
+            with pytest.raises(TransportError, match="is lost"):
+                await stream.read_some(1)
+
+    run(scenario())
+
+
 def test_js_hears_of_protocols_that_come_later() -> None:
     async def scenario() -> None:
         async with our_host() as host, js_node("yamux") as js:

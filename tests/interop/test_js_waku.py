@@ -169,6 +169,21 @@ def test_js_reads_the_whole_history_once(
     asyncio.run(scenario())
 
 
+def test_an_older_js_filters_and_pushes_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with net_with("legacy", tmp_path) as net:
+            await net.start()
+            assert (await net.js.ask("subscribe"))["accepted"] is True
+            await net.leaf.node.publish(fresh(1))
+            pushed = await net.js.ask("push", payload="2 from js")
+            assert pushed == {"successes": 1, "failures": []}
+            await net.leaf.until_heard(1)
+            heard = (await net.js.ask("heard", count=2))["pushed"]
+            assert sorted(heard) == ["1 ", "2 from js"]
+
+    asyncio.run(scenario())
+
+
 def test_js_reads_pages_that_were_cut_by_their_bytes(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with net_with("current", tmp_path) as net:

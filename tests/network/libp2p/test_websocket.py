@@ -447,6 +447,23 @@ def test_a_server_that_never_answers_is_given_up() -> None:
     asyncio.run(scenario())
 
 
+def test_listening_everywhere_announces_websocket_addresses(running_hosts: RunningHosts) -> None:
+    async def scenario() -> None:
+        host = TcpHost(b"h" * 32, ["/ip4/0.0.0.0/tcp/0/ws", "/ip4/127.0.0.1/tcp/0"])
+        await host.start()
+        addresses = [parse_multiaddr(text) for text in host.addresses()]
+        assert {address.layer for address in addresses} == {Layer.WS, Layer.RAW}
+        assert not any(address.is_unspecified for address in addresses)
+        async with running_hosts(1) as (alice,):
+            for address in addresses:
+                remote = await alice.connect(str(address))
+                assert str(address) in remote.listen_addresses
+                await alice.disconnect(host.peer_id)
+        await host.stop()
+
+    asyncio.run(scenario())
+
+
 # --- TLS ------------------------------------------------------------------------------------------
 
 
