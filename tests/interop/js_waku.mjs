@@ -18,8 +18,7 @@ const text = (bytes) => new TextDecoder().decode(bytes);
 const bytes = (string) => new TextEncoder().encode(string);
 
 let node;
-let network;
-let routing;
+let shardInfo;
 let decoder;
 let encoder;
 const pushed = [];
@@ -35,23 +34,23 @@ function openStreams() {
   return counts;
 }
 
-async function start({ address, cluster, shards, shard, topic }) {
+async function start({ address, cluster, shardCount, shard, topic }) {
   const libp2p = { filterMultiaddrs: false, hideWebSocketInfo: true };
   if (legacy) {
-    const shardInfo = { clusterId: cluster, shards: [shard] };
-    node = await sdk.createLightNode({ shardInfo, libp2p, defaultBootstrap: false });
+    shardInfo = { clusterId: cluster, shard };
+    const shards = { clusterId: cluster, shards: [shard] };
+    node = await sdk.createLightNode({ shardInfo: shards, libp2p, defaultBootstrap: false });
     await node.start();
     await node.dial(address);
     const { Filter, LightPush, Store } = sdk.Protocols;
     await sdk.waitForRemotePeer(node, [Filter, LightPush, Store], 10_000);
-    const pubsubTopicShardInfo = { clusterId: cluster, shard };
-    decoder = sdk.createDecoder(topic, pubsubTopicShardInfo);
-    encoder = sdk.createEncoder({ contentTopic: topic, pubsubTopicShardInfo });
+    decoder = sdk.createDecoder(topic, shardInfo);
+    encoder = sdk.createEncoder({ contentTopic: topic, pubsubTopicShardInfo: shardInfo });
     return {};
   }
-  network = { clusterId: cluster, numShardsInCluster: shards };
+  const networkConfig = { clusterId: cluster, numShardsInCluster: shardCount };
   node = await sdk.createLightNode({
-    networkConfig: network,
+    networkConfig,
     libp2p,
     bootstrapPeers: [address],
     numPeersToUse: 1,
@@ -71,11 +70,15 @@ const commands = {
     return { pubsubTopic: encoder.pubsubTopic };
   },
   async subscribe() {
-    const answer = await node.filter.subscribe([decoder], (message) => {
+    const hear = (message) => {
       pushed.push(text(message.payload));
       wakeUp();
-    });
-    return { accepted: legacy ? answer.results.successes.length === 1 : answer };
+    };
+    if (!legacy) return { accepted: await node.filter.subscribe([decoder], hear) };
+    const subscription = await node.filter.createSubscription(shardInfo);
+    await subscription.subscribe([decoder], hear); // throws if it is refused
+    await subscription.ping();
+    return { accepted: true };
   },
   async unsubscribe() {
     return { accepted: await node.filter.unsubscribe([decoder]) };

@@ -42,7 +42,7 @@ class Net:
             "start",
             address=self.websocket(),
             cluster=cluster,
-            shards=SHARDING.shard_count,
+            shardCount=SHARDING.shard_count,
             shard=parse_pubsub_topic(SHARD).shard,
             topic=TOPIC,
         )
