@@ -429,12 +429,13 @@ def test_a_server_that_is_no_websocket_is_named(answer: bytes, words: str) -> No
     asyncio.run(scenario())
 
 
-def test_a_server_that_never_answers_is_given_up() -> None:
+@pytest.mark.parametrize("layer", [Layer.WS, Layer.WSS])
+def test_a_server_that_never_answers_is_given_up(layer: Layer) -> None:
     async def scenario() -> None:
         host = TcpHost(b"h" * 32, [], limits=HostLimits(dial_timeout_ms=50))
         await host.start()
         silent = await asyncio.start_server(lambda _, writer: writers.append(writer), "127.0.0.1")
-        address = f"/ip4/127.0.0.1/tcp/{silent.sockets[0].getsockname()[1]}/ws"
+        address = f"/ip4/127.0.0.1/tcp/{silent.sockets[0].getsockname()[1]}/{layer}"
         with pytest.raises(TransportError, match="no answer in 50 ms"):
             await host.connect(address)
         await host.stop()
