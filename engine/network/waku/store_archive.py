@@ -154,9 +154,6 @@ class ArchiveIntake:
         await self._write_all()
         return await self._archive.query(query)
 
-    async def statistics(self) -> ArchiveStatistics:
-        return await self._archive.statistics()
-
     # --- inside ---------------------------------------------------------------------------------
 
     def _judge_clock(self, why_not: Ineligible | None) -> None:

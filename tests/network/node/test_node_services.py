@@ -13,6 +13,7 @@ import pytest
 
 from engine.core.counters import Counters
 from engine.core.errors import ConfigError, TransportError
+from engine.core.types import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.host import TcpHost
@@ -33,6 +34,7 @@ from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
 
 SHARD = Sharding().pubsub_topic(TOPIC)
+ALL_SERVICES_BUT_STORE = replace(ALL_SERVICES, store=None)
 
 
 @dataclass
@@ -245,6 +247,26 @@ def test_services_that_are_off_are_not_offered() -> None:
     settings = replace(settings_of(1), services=ServiceSettings(store=ALL_SERVICES.store))
     with pytest.raises(ConfigError, match="archive"):
         asyncio.run(EmbeddedNode(settings).start())
+
+
+def test_a_node_for_everybody_relays_every_shard() -> None:
+    async def scenario() -> None:
+        async with Loopback() as net:
+            settings = replace(settings_of(90), relayed_shards=tuple(range(8)))
+            service = await net.node(settings=replace(settings, services=ALL_SERVICES_BUT_STORE))
+            other = ContentTopic("/another/2/tests/proto")
+            async with light_node(service.node.addresses()[0]) as light:
+                shard = Sharding().pubsub_topic(other)
+                assert shard != SHARD
+                await light.filter.subscribe(light.service, shard, [other])
+                message = replace(fresh(1), content_topic=other)
+                pushed = await light.lightpush.push(light.service, shard, message)
+                assert pushed.status_code == 200
+                await light.until_pushed(1)
+
+    asyncio.run(scenario())
+    with pytest.raises(ConfigError, match="shard 8: there are 8"):
+        replace(settings_of(1), relayed_shards=(8,))
 
 
 def test_nodes_of_different_clusters_do_not_stay_connected() -> None:

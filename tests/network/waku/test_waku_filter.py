@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 from engine.codec.waku import encode_waku_message
 from engine.codec.waku_filter import (
     FilterSubscribeRequest,
+    FilterSubscribeResponse,
     FilterSubscribeType,
     MessagePush,
     decode_filter_response,
     encode_filter_request,
+    encode_filter_response,
     encode_message_push,
 )
+from engine.core.errors import RemoteProtocolError, TransportError
 from engine.core.types import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import PeerId, Stream
@@ -32,6 +35,8 @@ from engine.network.waku.filter_server import (
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.send_queue import SendQueueLimits
+from engine.network.waku.service_gate import GateLimits
+from engine.network.waku.service_server import ServiceSettings
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import (
     PATIENT,
@@ -354,6 +359,47 @@ def test_a_client_believes_no_push_that_it_did_not_ask_for() -> None:
             await stream.write(push(good))
             await until(lambda: counters["filter.push_unasked"] == 3)
             assert len(inbox) == 1
+
+    asyncio.run(scenario())
+
+
+def test_whoever_asks_too_often_is_told_429() -> None:
+    async def scenario() -> None:
+        service = ServiceSettings(
+            max_request_bytes=32_768, gate=GateLimits(per_second=0.001, burst=1)
+        )
+        async with filter_net(FilterSettings(service=service)) as net:
+            client, _ = await net.client()
+            peer = net.server_host.peer_id
+            assert (await client.ping(peer)).status_code == 404
+            refused = await client.ping(peer)
+            assert (refused.status_code, refused.accepted) == (429, False)
+            answer = await exchange(net.hosts[0], peer, FILTER_SUBSCRIBE_PROTOCOL, b"\xff")
+            assert decode_filter_response(answer).status_code == 429
+
+    asyncio.run(scenario())
+
+
+def test_a_subscription_that_was_not_confirmed_is_none() -> None:
+    async def scenario() -> None:
+        async def lies(stream: Stream) -> None:
+            response = FilterSubscribeResponse(request_id="other", status_code=200)
+            await stream.write(encode_frame(encode_filter_response(response)))
+            await stream.close_write()
+
+        async with filter_net() as net:
+            client, inbox = await net.client()
+            server, host = net.server_host, net.hosts[0]
+            server.set_stream_handler(FILTER_SUBSCRIBE_PROTOCOL, lies)
+            with pytest.raises(RemoteProtocolError, match="other_request"):
+                await client.subscribe(server.peer_id, SHARD, [TOPIC])
+            del server.handlers[FILTER_SUBSCRIBE_PROTOCOL]
+            with pytest.raises(TransportError):
+                await client.subscribe(server.peer_id, SHARD, [TOPIC])
+            stream = await server.new_stream(host.peer_id, [FILTER_PUSH_PROTOCOL])
+            await until(lambda: net.net.counters["filter.push_stream_unwanted"] == 1)
+            await stream.reset()
+            assert inbox == []
 
     asyncio.run(scenario())
 

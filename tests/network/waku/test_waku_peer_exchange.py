@@ -105,27 +105,56 @@ def test_an_answer_that_is_none_is_refused(response: bytes, reason: str) -> None
         asyncio.run(exchanged(response))
 
 
-def test_a_bit_vector_of_shards_is_read() -> None:
+def record_of(*pairs: bytes) -> bytes:
+    """A record in RLP, with a signature and a number before the pairs."""
+
     def text(value: bytes) -> bytes:
         head = bytes([0x80 + len(value)]) if len(value) < 56 else bytes([0xB8, len(value)])
         return head + value
 
+    content = b"".join(text(part) for part in (bytes(64), b"\x81", *pairs))
+    return bytes([0xF8, len(content)]) + content
+
+
+KEY = (b"secp256k1", b"\x02" * 33)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"),
+    [
+        ((b"id", b"v5", *KEY), "enr_unknown_scheme"),
+        (KEY, "enr_unknown_scheme"),
+        ((b"id", b"v4"), "enr_without_key"),
+        ((b"id", b"v4", b"secp256k1", b"\x02" * 32), "enr_without_key"),
+        ((*KEY, b"id", b"v4"), "enr_keys_unsorted"),
+        ((b"id", b"v4", b"id", b"v4", *KEY), "enr_keys_unsorted"),
+        ((b"id", b"v4", b"ip"), "enr_malformed"),
+    ],
+)
+def test_records_that_break_the_rules_are_refused(pairs: tuple[bytes, ...], reason: str) -> None:
+    with pytest.raises(RemoteProtocolError) as refused:
+        decode_enr(record_of(*pairs))
+    assert refused.value.reason == reason
+
+
+def test_values_of_the_wrong_size_are_read_over() -> None:
+    cut_off = b"\x00\x02ab\x00\x09abc"
+    record = decode_enr(
+        record_of(b"id", b"v4", b"ip", bytes(5), b"multiaddrs", cut_off, *KEY, b"tcp", bytes(3))
+    )
+    assert record == NodeRecord(public_key=KEY[1], multiaddrs=(b"ab",))
+    response = encode_peer_exchange_response(
+        PeerExchangeResponse(records=(record_of(b"id", b"v4", b"multiaddrs", b"\x00\x02ab", *KEY),))
+    )
+    found = asyncio.run(exchanged(response))
+    assert found.peers == ()
+    assert found.counters == {"peer_exchange.enr_without_address": 1}
+
+
+def test_a_bit_vector_of_shards_is_read() -> None:
     vector = bytearray(128)
     vector[0], vector[127] = 0b101, 0b1000_0000
-    content = b"".join(
-        text(part)
-        for part in (
-            bytes(64),
-            b"\x81",
-            b"id",
-            b"v4",
-            b"rsv",
-            b"\x00\x2a" + bytes(vector),
-            b"secp256k1",
-            b"\x02" * 33,
-        )
-    )
-    record = decode_enr(bytes([0xF8, len(content)]) + content)
+    record = decode_enr(record_of(b"id", b"v4", b"rsv", b"\x00\x2a" + bytes(vector), *KEY))
     assert record == NodeRecord(public_key=b"\x02" * 33, cluster_id=42, shards=(0, 2, 1023))
 
 

@@ -49,6 +49,7 @@ from engine.network.waku.store_server import (
     StoreSettings,
     serve_store,
 )
+from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import (
@@ -538,6 +539,32 @@ def test_nobody_waits_for_a_disk_that_refuses() -> None:
     asyncio.run(scenario())
 
 
+def test_what_is_too_old_goes_while_the_node_runs(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        clock = [NOW_NS]
+        archive = await ThreadedArchive.open(
+            tmp_path / "archive.db",
+            Retention(max_age_ns=60 * SECOND_NS),
+            clock_ns=lambda: clock[0],
+        )
+        async with ServiceNet() as net:
+            settings_ = IntakeSettings(retain_every_s=0.01)
+            intake = ArchiveIntake(
+                archive, settings_, now_ns=lambda: clock[0], counters=net.counters
+            )
+            intake.start()
+            for number in range(5):
+                intake.offer(SHARD, message(number), encode_waku_message(message(number)))
+            await until(lambda: net.counters["store.archived"] == 5)
+            clock[0] += 61 * SECOND_NS
+            await until(lambda: net.counters["store.removed"] == 5)
+            await intake.stop()
+        assert (await archive.statistics()).messages == 0
+        await archive.close()
+
+    asyncio.run(scenario())
+
+
 def test_stopping_writes_what_was_taken_in(tmp_path: Path) -> None:
     async def scenario() -> None:
         archive = await ThreadedArchive.open(tmp_path / "archive.db", clock_ns=lambda: NOW_NS)
@@ -618,6 +645,24 @@ def test_one_bad_entry_costs_no_page(entry: StoreEntry, reason: str) -> None:
         )
         assert page.refused == (reason,)
         assert len(page.messages) == 2
+
+    asyncio.run(scenario())
+
+
+def test_a_look_up_takes_no_message_that_it_did_not_name() -> None:
+    response = encode_store_response(
+        StoreQueryResponse(request_id="1", messages=(good_entry(0), good_entry(1)))
+    )
+    named = StoreQueryRequest(request_id="1", message_hashes=(good_entry(1).message_hash,))
+
+    async def scenario() -> None:
+        page = await answered(
+            response,
+            STORE_QUERY_PROTOCOL,
+            lambda client, server: client.query(server.peer_id, named),
+        )
+        assert [entry.message_hash for entry in page.messages] == list(named.message_hashes)
+        assert page.refused == ("store_entry_unasked",)
 
     asyncio.run(scenario())
 
