@@ -175,7 +175,9 @@ def standing_of(conversation: ConversationView) -> Standing | None:
             own = we_declined(conversation)
             return Standing(
                 title=f"You declined {name}" if own else f"{name} declined",
-                words="They were told. You can still ask them." if own else "You may ask again.",
+                words="They were told. You can still ask them."
+                if own
+                else "You may ask again. They hear of it a day after they declined, not before.",
                 fingerprint=contact.fingerprint,
                 answers=(Answer.ASK_AGAIN,),
             )
@@ -190,6 +192,13 @@ def standing_of(conversation: ConversationView) -> Standing | None:
             assert_never(contact.state)
 
 
+def _request_arrived(conversation: ConversationView) -> bool:
+    last = conversation.last_message
+    if last is None or last.kind is not MessageKind.ASKED or last.delivery is None:
+        return False
+    return last.delivery.state is DeliveryState.HELD
+
+
 def _asked(conversation: ConversationView, name: str, fingerprint: str) -> Standing:
     if lost_request(conversation) is not None:
         return Standing(
@@ -200,7 +209,9 @@ def _asked(conversation: ConversationView, name: str, fingerprint: str) -> Stand
         )
     return Standing(
         title=f"Waiting for {name} to accept",
-        words="Your request reaches them as soon as they can be reached.",
+        words="They have your request. You see here what they answer."
+        if _request_arrived(conversation)
+        else "Your request reaches them as soon as they can be reached.",
         fingerprint=fingerprint,
         answers=(),
     )

@@ -154,11 +154,14 @@ def key_words(key_storage: str) -> str:
     """Where the database's key lies, and what that means."""
     match key_storage:
         case "system keyring":
-            return "The key lies in the system keyring."
+            return "The key to your messages lies in the system keyring."
         case "key file":
-            return "The key lies in a file beside them: keep the profile's folder to yourself."
+            return (
+                "The key to your messages lies in a file beside them:"
+                " keep the profile's folder to yourself."
+            )
         case _:
-            return f"The key lies here: {one_line(key_storage, 60)}."
+            return f"The key to your messages lies here: {one_line(key_storage, 60)}."
 
 
 def typing_line(names: Sequence[str]) -> str:

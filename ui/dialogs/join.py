@@ -1,5 +1,6 @@
 """Joining: the link is read while one types, and everything it says is shown before consent."""
 
+import re
 from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import Qt, Signal
@@ -19,6 +20,8 @@ from ui.words import count, one_line
 
 MAX_LINK_CHARACTERS = 16 * 1024
 _ADDRESSES_SHOWN = 4
+_SCHEME = "causerie:"
+_LINK = re.compile(rf"{_SCHEME}(?:contact|join)/[\w-]+", re.ASCII)
 
 
 class InviteCard(Card):
@@ -85,6 +88,14 @@ class LinkField(QPlainTextEdit):
 
     entered = Signal()
 
+    def links(self) -> tuple[str, ...]:
+        """What may be the link: all of it, broken into lines or not, or what is among words."""
+        whole = "".join(self.toPlainText().split())
+        among = _LINK.search(self.toPlainText())
+        if among is None or among[0] == whole:
+            return (whole,) if whole else ()
+        return (among[0], whole) if whole.startswith(_SCHEME) else (whole, among[0])
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             self.entered.emit()
@@ -100,6 +111,7 @@ class JoinForm(QWidget):
     def __init__(self, preview: Callable[[str], InvitePreview]) -> None:
         super().__init__()
         self._preview = preview
+        self._link = ""
         self.invite: InvitePreview | None = None
         self.field = LinkField()
         self.field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
@@ -121,7 +133,8 @@ class JoinForm(QWidget):
         self.field.textChanged.connect(self._judge)
 
     def link(self) -> str:
-        return "".join(self.field.toPlainText().split())
+        """The one that could be read; "" if none could."""
+        return self._link
 
     def say(self, problem: str) -> None:
         say_problem(self.problem, problem)
@@ -133,21 +146,27 @@ class JoinForm(QWidget):
         return f"{verb} {one_line(self.invite.group_name, 30)}"
 
     def _judge(self) -> None:
-        self.invite = None
-        problem = ""
-        if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
-            problem = "This is far too long for an invitation."
-        elif link := self.link():
-            problem = misplaced_link_words(link, wanted=JOIN_PREFIX)
-            try:
-                self.invite = None if problem else self._preview(link)
-            except InviteError as error:
-                problem = str(error)
+        self.invite, self._link, problem = self._read()
         self.say(problem)
         self.card.setVisible(self.invite is not None)
         if self.invite is not None:
             self.card.show_preview(self.invite)
         self.judged.emit()
+
+    def _read(self) -> tuple[InvitePreview | None, str, str]:
+        """The first link that holds; otherwise what is wrong with the last."""
+        if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
+            return None, "", "This is far too long for an invitation."
+        problem = ""
+        for link in self.field.links():
+            problem = misplaced_link_words(link, wanted=JOIN_PREFIX)
+            if problem:
+                continue
+            try:
+                return self._preview(link), link, ""
+            except InviteError as error:
+                problem = str(error)
+        return None, "", problem
 
 
 class Join(Sheet):

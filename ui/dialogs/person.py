@@ -96,6 +96,7 @@ class TheirLink(QWidget):
     def __init__(self, preview: Callable[[str], ContactPreview]) -> None:
         super().__init__()
         self._preview = preview
+        self._link = ""
         self.contact: ContactPreview | None = None
         self.field = LinkField()
         self.field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
@@ -117,26 +118,34 @@ class TheirLink(QWidget):
         self.field.textChanged.connect(self._judge)
 
     def link(self) -> str:
-        return "".join(self.field.toPlainText().split())
+        """The one that could be read; "" if none could."""
+        return self._link
 
     def say(self, problem: str) -> None:
         say_problem(self.problem, problem)
 
     def _judge(self) -> None:
-        self.contact, problem = None, ""
-        if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
-            problem = "This is far too long for a contact link."
-        elif link := self.link():
-            problem = misplaced_link_words(link, wanted=CONTACT_PREFIX)
-            try:
-                self.contact = None if problem else self._preview(link)
-            except InviteError as error:
-                problem = str(error)
+        self.contact, self._link, problem = self._read()
         self.say(problem)
         self.card.setVisible(self.contact is not None)
         if self.contact is not None:
             self.card.show_preview(self.contact)
         self.judged.emit()
+
+    def _read(self) -> tuple[ContactPreview | None, str, str]:
+        """The first link that holds; otherwise what is wrong with the last."""
+        if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
+            return None, "", "This is far too long for a contact link."
+        problem = ""
+        for link in self.field.links():
+            problem = misplaced_link_words(link, wanted=CONTACT_PREFIX)
+            if problem:
+                continue
+            try:
+                return self._preview(link), link, ""
+            except InviteError as error:
+                problem = str(error)
+        return None, "", problem
 
 
 class MyLink(QWidget):

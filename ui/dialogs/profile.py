@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine.api import MAX_NAME_CHARACTERS
@@ -27,7 +27,8 @@ ChoosePicture = Callable[[QWidget], Awaitable[Path | None]]
 async def choose_picture_file(parent: QWidget) -> Path | None:
     """Ask for a file in the desktop's own way; None if nothing was chosen."""
     answer: asyncio.Future[Path | None] = asyncio.get_running_loop().create_future()
-    dialog = QFileDialog(parent, "Choose a picture", "", "Pictures (*.png *.jpg *.jpeg)")
+    place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation)
+    dialog = QFileDialog(parent, "Choose a picture", place, "Pictures (*.png *.jpg *.jpeg)")
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
 

@@ -26,7 +26,7 @@ def _buttons(c: Colours, type_: TypeScale, m: Metrics) -> str:
 QPushButton {{
   {small}; font-weight: 600; color: {_hex(c.ink)}; background: {_hex(c.surface)};
   border: 1px solid {_hex(c.line2)}; border-radius: {radius}px;
-  min-height: {m.scaled(28)}px; padding: 0 {m.gap(Spacing.MEDIUM)}px;
+  min-height: {m.scaled(28)}px; padding: 0 {m.gap(Spacing.MEDIUM)}px; outline: none;
 }}
 QPushButton:hover {{ background: {_hex(c.hover)}; }}
 QPushButton:pressed {{ background: {_hex(c.accentSoft)}; }}

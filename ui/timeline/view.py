@@ -381,7 +381,8 @@ class TimelineView(TimelineInteraction):
         self._rings_seen.clear()
         self.viewport().update()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() is QEvent.Type.ActivationChange:
+    def event(self, event: QEvent) -> bool:
+        """Of its window becoming active only the window itself hears as a change."""
+        if event.type() == QEvent.Type.WindowActivate:
             self._seen_soon.start(_SEEN_AFTER_MS)
+        return super().event(event)

@@ -5,10 +5,11 @@ moment after the last key, and at once when the conversation changes.  Layout an
 counted cheaply, so that a very large paste does not hold up the window.
 """
 
+import math
 import re
 
 from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout
 
 from engine.api import MAX_TEXT_BYTES
@@ -56,6 +57,19 @@ class MessageBox(QPlainTextEdit):
         mode = modes.WrapAnywhere if endless else modes.WrapAtWordBoundaryOrAnywhere
         if mode is not self.wordWrapMode():
             self.setWordWrapMode(mode)
+
+    def show_hint(self, words: str) -> None:
+        """Qt paints another placeholder only when the old one was not to be seen."""
+        self.setPlaceholderText(words)
+        self.viewport().update()
+
+    def text_height(self, most: int) -> int:
+        """Of the lines as they are laid out, higher than the font says; exact up to ``most``."""
+        height, block = 0.0, self.document().firstBlock()
+        while block.isValid() and height <= most:
+            height += self.blockBoundingRect(block).height()
+            block = block.next()
+        return math.ceil(height)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
@@ -129,7 +143,7 @@ class Composer(Area):
         """Nothing can be written now, and why."""
         self._blocked = reason
         self.box.setEnabled(False)
-        self.box.setPlaceholderText(reason)
+        self.box.show_hint(reason)
         self.box.setAccessibleName(f"Message, not available: {reason}")
         self._judge()
 
@@ -144,7 +158,7 @@ class Composer(Area):
         shown = one_line(name, 60)
         self._blocked = ""
         self.box.setEnabled(True)
-        self.box.setPlaceholderText(f"Message {shown}")
+        self.box.show_hint(f"Message {shown}")
         self.box.setAccessibleName(f"Message to {shown}")
         self._judge()
 
@@ -233,15 +247,15 @@ class Composer(Area):
     def refit(self) -> None:
         """As high as its text, up to its share of the pane."""
         metrics = current_theme().metrics
-        document_lines = max(1.0, self.box.document().size().height())
-        line = self.box.fontMetrics().lineSpacing()
+        line = math.ceil(QFontMetricsF(self.box.font()).height())
         least = max(metrics.scaled(_BOX), line + metrics.gap(10))
         frame = least - line
-        above = frame // 2 - _OUTLINE
+        # A text that fills the box to its last pixel can be scrolled, and then hides a line.
+        above = (frame - 1) // 2 - _OUTLINE
         self.box.setViewportMargins(metrics.gap(12), above, metrics.gap(4), above)
         whole_lines = (int(self._room * _MAX_HEIGHT_SHARE) - 16 - frame) // line
         most = max(least, whole_lines * line + frame)
-        wanted = int(document_lines * line) + frame
+        wanted = self.box.text_height(most) + frame
         fits = wanted <= most
         policy = Qt.ScrollBarPolicy
         self.box.setVerticalScrollBarPolicy(

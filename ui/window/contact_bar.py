@@ -138,6 +138,8 @@ class ContactBar(Area):
         self._whole.activate()
         height = self._whole.totalHeightForWidth(self.width())
         self.setFixedHeight(height if height > 0 else self._whole.totalSizeHint().height())
+        # A height that is set while the layout answers a resize leaves the parts where they were.
+        self._whole.setGeometry(self.rect())
         self._become_column(column=column)
 
     def _become_column(self, *, column: bool) -> None:

@@ -121,7 +121,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(central)
 
     def _fill_menu(self) -> None:
-        menu, flows = self.menu, self.flows
+        menu, flows, version = self.menu, self.flows, self._surroundings.version
         menu.add("Add a person", ("Ctrl+P",), self._add_person, icon_name="person-add")
         menu.add("New group", ("Ctrl+N",), self._new_group, icon_name="compose")
         menu.add("Join with an invitation", ("Ctrl+J",), self._join, icon_name="join")
@@ -130,7 +130,6 @@ class MainWindow(QMainWindow):
         menu.add("Your profile", (), self._profile, icon_name="person")
         menu.add_looks(self._settings, self.looks)
         menu.addSeparator()
-        version = self._surroundings.version
         menu.add("How it works", ("F1",), lambda: flows.how_it_works(version), icon_name="help")
         menu.add("Quit", ("Ctrl+Q",), self._ask_to_close, icon_name="quit")
         menu.add_hidden("Conversation above", ("Alt+Up",), lambda: self._step(-1))
@@ -158,7 +157,7 @@ class MainWindow(QMainWindow):
         self.router.connection_changed.connect(self._show_connection)
         self.notifications.activated.connect(self._notification_clicked)
         self.body.mode_changed.connect(self._show_mode)
-        self.body.list_width_changed.connect(self._keep_list_width)
+        self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._desktop_changed)
         header, pane = self.pane.header, self.pane
@@ -248,7 +247,7 @@ class MainWindow(QMainWindow):
             self.model.set_open(conversation_id)
             self.pane.header.show_typing(self.model.typing(conversation_id))
             self._settings.put("conversation", conversation_id)
-            self.setWindowTitle(f"{one_line(conversation.name, 60)} — Causerie")
+            self._show_title()
         self.panel.select(conversation_id)
         self.main.setCurrentWidget(self.pane)
         self.pages.setCurrentWidget(self.body)
@@ -277,7 +276,7 @@ class MainWindow(QMainWindow):
         self.pane.leave()
         self.model.set_open(None)
         self.panel.select(None)
-        self.setWindowTitle("Causerie")
+        self._show_title()
         self.empty.show_whether_any(any_conversation=bool(self.model.conversations()))
         self.main.setCurrentWidget(self.empty)
         self.body.show_main(False)
@@ -348,9 +347,6 @@ class MainWindow(QMainWindow):
         at = next((i for i, area in enumerate(usable) if area.hasFocus()), -1)
         usable[(at + 1) % len(usable)].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def _keep_list_width(self, width: int) -> None:
-        self._settings.put("list_width", str(width))
-
     # --- what the parts show ----------------------------------------------------------------------
 
     def _show_connection(self) -> None:
@@ -359,10 +355,17 @@ class MainWindow(QMainWindow):
         self.strip.show_connection(connection)
 
     def _show_totals(self) -> None:
-        conversations = self.model.conversations()
-        self.strip.show_totals(conversations)
+        self.strip.show_totals(conversations := self.model.conversations())
         self.empty.show_whether_any(any_conversation=bool(conversations))
         self._show_unread_elsewhere()
+        self._show_title()
+        if conversations and self.pages.currentWidget() is self.first_start:
+            self._show_body()  # Somebody was quicker, and waits for an answer.
+
+    def _show_title(self) -> None:
+        shown = self.pane.conversation
+        view = None if shown is None else self.model.conversation(shown.conversation_id)
+        self.setWindowTitle(f"{one_line(view.name, 60)} — Causerie" if view else "Causerie")
 
     def _show_unread_elsewhere(self) -> None:
         elsewhere = sum(
@@ -385,7 +388,6 @@ class MainWindow(QMainWindow):
         self.notices.raise_notice(unreadable_page(text, again))
 
     def _desktop_changed(self) -> None:
-        """Its colours turned, in the evening for example."""
         self.looks.apply()
 
     def _notification_clicked(self, conversation_id: ConversationId) -> None:
