@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
@@ -165,7 +165,8 @@ def test_what_came_while_one_was_elsewhere_is_read_when_one_comes_back() -> None
             await until(lambda: not it.window.isActiveWindow())
             engine.arrive(engine.row(bob, engine.views[bob].members[1], "Are you there?", 1))
             await turn()
-            it.window.pane.timeline.note_seen()
+            soon = [t for t in it.window.pane.timeline.findChildren(QTimer) if t.isSingleShot()]
+            await until(lambda: not any(timer.isActive() for timer in soon))
             assert not engine.called("mark_read")
             elsewhere.close()
             it.window.activateWindow()
