@@ -213,6 +213,8 @@ def test_a_real_exchange_bent_at_one_place(
                 async with asyncio.timeout(10):
                     while alice.connection_count() or bob.connection_count():
                         await _turn()
+                    if bend.task is not None:
+                        await asyncio.wait((bend.task,))
 
     asyncio.run(scenario())
     assert not caplog.records
@@ -222,6 +224,8 @@ class _Bend:
     def __init__(self, randomness: random.Random) -> None:
         self._left = randomness.randrange(1_500)
         self._how = randomness.choice(["change", "drop", "double"])
+        self.task: asyncio.Task[object] | None = None
+        """The wire's own."""
 
     def __call__(self, data: bytes) -> bytes:
         at, self._left = self._left, self._left - len(data)
@@ -235,6 +239,7 @@ class _Bend:
 async def _bent(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int, bend: _Bend
 ) -> None:
+    bend.task = asyncio.current_task()
     far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
 
     async def forward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
