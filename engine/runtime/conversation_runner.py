@@ -55,6 +55,8 @@ STEPS_TO_SOCKET = 4
 MAX_JOBS_PER_SLICE = 128
 LONGEST_WAIT_MS = 60_000
 """Clocks are set, machines sleep, and timers refuse what a peer may choose: look again by then."""
+SET_BACK_MS = 1_000
+"""A clock that was set back so far put off what was near: the session looks at it anew."""
 LEAST_ADVANCE_MS = 5
 """Between two looks at what is due, so that nothing can make the loop spin."""
 UNKNOWN_OUTCOME = "It is not known whether this was saved: the work was interrupted."
@@ -78,6 +80,7 @@ class ConversationRunner(Generic[S]):
         self._outbox: asyncio.Queue[SessionSend] = asyncio.Queue(maxsize=OUTBOX_SIZE)
         self._session: S | None = None
         self._advanced_s = 0.0
+        self._looked_ms = around.now_ms()
         self._ready = asyncio.Event()
 
     # --- asked from outside -------------------------------------------------------------------
@@ -243,10 +246,12 @@ class ConversationRunner(Generic[S]):
 
     def _advance(self, session: S, slice_: Slice[S], loop_s: float) -> None:
         """First of all, or a flood of bytes would keep what is due from being done."""
-        deadline_ms, now_ms = session.next_deadline(), self._around.now_ms()
-        if deadline_ms is None or deadline_ms > now_ms:
-            return
         if loop_s - self._advanced_s < LEAST_ADVANCE_MS / 1000:
+            return
+        deadline_ms, now_ms = session.next_deadline(), self._around.now_ms()
+        set_back = now_ms < self._looked_ms - SET_BACK_MS
+        self._looked_ms = now_ms
+        if deadline_ms is None or (deadline_ms > now_ms and not set_back):
             return
         self._advanced_s = loop_s
         slice_.add(session.advance(now_ms=now_ms))

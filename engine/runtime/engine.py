@@ -134,7 +134,7 @@ class Engine:
         await up.load()
         self._upkeep.own(up.inbox.run())
         if await self._storage.run(store.value, UNTOLD_KEY):
-            self._upkeep.own(up.people.tell_profile())
+            self._upkeep.own(up.people.tell_untold())
         self._upkeep.begin(store, transport)
 
     async def _start_transport(self, profile: ProfileRecord) -> Transport:

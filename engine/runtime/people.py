@@ -4,11 +4,13 @@ The commands about people of ``engine.api``, and the requests of strangers that 
 How far two people have come is their session's business; conversations begin and end here.
 """
 
+import logging
+
 from engine.api import ContactPreview
 from engine.codec.contact_link import parse_contact_link
 from engine.core.contacts import ContactLink, ContactState
 from engine.core.content import ContactRequest
-from engine.core.errors import InviteError, LocalProtocolError
+from engine.core.errors import ChatError, InviteError, LocalProtocolError
 from engine.core.ports import ContactRecord, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
 from engine.core.types import ConversationId, DeliveryState, MessageId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
@@ -26,6 +28,8 @@ from engine.session.types import SessionTransition
 MAX_OPEN_REQUESTS = 50
 UNTOLD_KEY = "profile.untold"
 """Set while some contacts may not have been told our newest name and picture."""
+
+logger = logging.getLogger(__name__)
 
 
 class People:
@@ -155,8 +159,20 @@ class People:
         """Tell all contacts our name and picture, also those whom a crash kept from hearing it."""
         for runner in self._conversations.pairs():
             await runner.ready()
-            await runner.do(_tell_profile)
+            try:
+                await runner.do(_tell_profile)
+            except LocalProtocolError:
+                if runner.conversation_id in self._conversations:
+                    raise  # Else they were removed meanwhile, and the others are told all the same.
         await self._apply(SaveValue(key=UNTOLD_KEY, value=""))
+
+    async def tell_untold(self) -> None:
+        """As ``tell_profile``, by itself: what fails now is done at the next start."""
+        try:
+            await self.tell_profile()
+        except ChatError as error:
+            self._around.counters.add("engine.profile_not_told")
+            logger.warning("a profile was not told", extra={"error": type(error).__name__})
 
     # --- strangers ----------------------------------------------------------------------------
 

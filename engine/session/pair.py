@@ -74,6 +74,8 @@ class PairSession:
             online=online and not self._contact.is_blocked,
             now_ms=now_ms,
         )
+        self._answer_id: MessageId | None = None
+        self._request_shown_ms = now_ms if seed.channel.order.authors else None
         self._typing = TypingBoard()
         self._presence = PresenceBoard(last_seen_ms=seed.contact.last_seen_ms)
         self._set_presence(now_ms)
@@ -202,7 +204,9 @@ class PairSession:
         batch = Batch()
         if peers > 0:
             for message_id in message_ids:
-                self._channel.narrator.sent(message_id, batch)
+                # Of what is held or given up, a receipt may come late, also to another session.
+                if self._channel.is_awaited(message_id):
+                    self._channel.narrator.sent(message_id, batch)
         return batch.finish()
 
     def loaded(self, loaded: Loaded, *, now_ms: UnixMs) -> SessionTransition:
@@ -290,7 +294,7 @@ class PairSession:
     def _say_accepted(self, batch: Batch, *, now_ms: UnixMs) -> None:
         own = self._profile()
         answer = ContactAnswer(accepted=True, name=own.name, picture=own.picture)
-        self._channel.say(answer, batch, now_ms=now_ms)
+        self._answer_id = self._channel.say(answer, batch, now_ms=now_ms)
 
     def _say_presence(self, batch: Batch, *, now_ms: UnixMs) -> None:
         answer_wanted = self._presence.due(now_ms)
@@ -337,18 +341,33 @@ class PairSession:
     def _tell(self, placed: Sequence[Placed], batch: Batch, *, now_ms: UnixMs) -> None:
         for one in placed:
             body = one.content.body
-            if not self._contact.takes(body, now_ms=now_ms):
+            if not self._contact.takes(body, now_ms=now_ms, late=one.late):
                 self._counters.add("pair.not_accepted")
                 self._channel.narrator.refused(one, batch)
                 continue
             before = self._contact.record
             answer = self._contact.hear(body)
-            self._channel.narrator.placed(one, batch, now_ms=now_ms)
+            if self._is_shown_already(body, before.state, now_ms=now_ms):
+                self._counters.add("pair.asked_again")
+            else:
+                self._channel.narrator.placed(one, batch, now_ms=now_ms)
             self._heard_typing(batch, active=False, now_ms=now_ms)
             if self._contact.record != before:
                 self._contact_changed(batch, now_ms=now_ms)
-            if answer:
+            if answer and not (self._answer_id and self._channel.is_awaited(self._answer_id)):
+                # One serves for all meanwhile: a request is small, and our picture is not.
                 self._say_accepted(batch, now_ms=now_ms)
+
+    def _is_shown_already(self, body: Body, before: ContactState, *, now_ms: UnixMs) -> bool:
+        """A stranger's request is one row and one notification a day, however often it is made."""
+        if not isinstance(body, ContactRequest):
+            return False
+        shown_ms = self._request_shown_ms
+        lately = shown_ms is not None and 0 <= now_ms - shown_ms < DECLINED_FOR_MS
+        if lately and before is ContactState.ASKING:
+            return True
+        self._request_shown_ms = now_ms
+        return False
 
     # --- inside: how far we have come ---------------------------------------------------------
 

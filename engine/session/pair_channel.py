@@ -157,6 +157,10 @@ class PairChannel:
         self._translate(transition, batch, now_ms=now_ms)
         return message_id
 
+    def is_awaited(self, message_id: MessageId) -> bool:
+        """Whether the other has still to say that they have this message of ours."""
+        return self.node.is_awaited(mvds_id_of_row(message_id))
+
     def say_unheld(self, content: EphemeralContent, batch: Batch, *, now_ms: UnixMs) -> None:
         """Best effort, kept nowhere."""
         batch.sends.append(self.wire.ephemeral(content, now_ms=now_ms))
@@ -261,6 +265,10 @@ class PairChannel:
         except RemoteProtocolError as error:
             # Acknowledged all the same: it would be as unreadable the next time.
             self._counters.add(f"pair.{error.reason}")
+            return []
+        if content.author.instance_id == self._own_sequence.instance_id:
+            # MVDS signs no message by itself: what we said ourselves must not become theirs.
+            self._counters.add("pair.own_returned")
             return []
         kept = WaitingContent(
             message_id=message_id_of(event.message_id),

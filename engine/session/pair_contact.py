@@ -73,13 +73,20 @@ class PairContact:
 
     # --- what they say ------------------------------------------------------------------------
 
-    def takes(self, body: Body, *, now_ms: UnixMs) -> bool:
-        """Whether this may be said, as things stand; what may not leaves no trace."""
+    def takes(self, body: Body, *, now_ms: UnixMs, late: bool = False) -> bool:
+        """Whether this may be said, as things stand; what may not leaves no trace.
+
+        ``late``: they said something else since, which we know already.  Who declined and then
+        thought again has not declined.
+        """
         match body:
             case ContactRequest():
-                return self.state is not ContactState.DECLINED or not self._declined_lately(now_ms)
+                if self.state is not ContactState.DECLINED:
+                    return True
+                return not late and not self._declined_lately(now_ms)
             case ContactAnswer():
-                return self.state in {ContactState.ASKED, ContactState.ACCEPTED}
+                open_ = self.state in {ContactState.ASKED, ContactState.ACCEPTED}
+                return open_ and (body.accepted or not late)
             case ProfileUpdate():
                 return self.is_accepted
             case _:

@@ -6,6 +6,7 @@ later in life and was heard of earlier, is remembered here for a while.
 """
 
 from collections import OrderedDict
+from dataclasses import replace
 
 from engine.core.content import Content
 from engine.core.ports import DeliveryRecord, HideMessage, PutDelivery, PutMessage
@@ -18,7 +19,7 @@ from engine.core.types import (
     UnixMs,
 )
 from engine.session.batch import Batch
-from engine.session.pair_order import Placed, Shown
+from engine.session.pair_order import AHEAD_MS, Placed, Shown
 from engine.session.rows import ACCEPTED, ASKED, TEXT, makes_row, row_of
 from engine.session.types import RowAdded, RowChanged
 
@@ -64,7 +65,7 @@ class PairNarrator:
         )
         record = row_of(
             self._conversation_id,
-            placed.content,
+            _by_our_clock(placed.content, now_ms),
             position=position,
             sender_id=self._peer_id,
             is_own=False,
@@ -84,7 +85,7 @@ class PairNarrator:
         position = Position(lamport_timestamp=shown.lamport_timestamp, message_id=shown.message_id)
         record = row_of(
             self._conversation_id,
-            shown.content,
+            _by_our_clock(shown.content, now_ms),
             position=position,
             sender_id=self._peer_id,
             is_own=False,
@@ -139,3 +140,10 @@ class PairNarrator:
             message_id=message_id,
             delivery=DeliveryRecord(state=state, failure=failure),
         )
+
+
+def _by_our_clock(content: Content, now_ms: UnixMs) -> Content:
+    """Said now, if their clock is so far ahead: no list is led by what is still to come."""
+    if content.sent_ms <= now_ms + AHEAD_MS:
+        return content
+    return replace(content, sent_ms=now_ms)

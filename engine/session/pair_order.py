@@ -5,9 +5,10 @@ the content; one that is more than ``AHEAD_MS`` ahead of ours counts as said now
 author's previous sequence number was not delivered waits: shown below a gap after
 ``SHOW_AFTER_MS``, delivered when the earlier one came, or when that has not come for
 ``LOST_AFTER_MS`` although we were there for it.  Of an instance never heard before the lowest
-number that waited ``SHOW_AFTER_MS`` is the start.  What waits is acknowledged already, so it is on
-disk, and what is too much is delivered with a gap rather than dropped.  It knows nothing of bytes
-on the wire and of what a message means.
+number that waited ``SHOW_AFTER_MS`` is the start.  A request to talk waits for nothing: before it
+is answered its author says nothing else, not even what was to come before.  What waits is
+acknowledged already, so it is on disk, and what is too much is delivered with a gap rather than
+dropped.  It knows nothing of bytes on the wire and of what a message means.
 """
 
 from bisect import insort
@@ -136,7 +137,7 @@ class PairOrder:
         if author.instance_id not in self._delivered and not self._may_begin(content):
             return self._wait(content, kept, writes, now_ms)
         delivered = self._delivered.get(author.instance_id, author.sequence - 1)
-        if author.sequence > delivered + 1:
+        if author.sequence > delivered + 1 and not isinstance(content.body, ContactRequest):
             return self._wait(content, kept, writes, now_ms)
         placed = [
             Placed(
@@ -185,6 +186,7 @@ class PairOrder:
     ) -> tuple[list[Placed], list[Shown]]:
         placed: list[Placed] = []
         shown: list[Shown] = []
+        self._set_back(writes, now_ms)
         for instance_id in list(self._waiting):
             if instance_id not in self._delivered:
                 placed += self._begin(instance_id, writes, now_ms)
@@ -206,6 +208,17 @@ class PairOrder:
             return []
         self._delivered[instance_id] = waited[0].sequence - 1
         return self._cascade(instance_id, writes, now_ms)
+
+    def _set_back(self, writes: list[StoreWrite], now_ms: UnixMs) -> None:
+        """What came at a time that is still to come has waited since now: a clock was set back."""
+        for waiting in self._waiting.values():
+            for index, one in enumerate(waiting):
+                if one.kept.received_ms <= now_ms:
+                    continue
+                kept = replace(one.kept, received_ms=now_ms)
+                waiting[index] = replace(one, kept=kept)
+                writes.append(PutWaiting(conversation_id=self._conversation_id, waiting=kept))
+                self._deadline_known = False
 
     def _is_lost(self, instance_id: InstanceId, now_ms: UnixMs) -> bool:
         """Whether what the first that waits lacks is not to be expected any more."""

@@ -57,8 +57,8 @@ class PresenceBoard:
 
     def due(self, now_ms: UnixMs) -> bool | None:
         """Whether an answer is wanted, if it is time to say that we are there; else None."""
-        if self._say_ms is None or now_ms < self._say_ms:
-            return None
+        if self._say_ms is None or now_ms < self._say_ms <= now_ms + SAY_EVERY_MS:
+            return None  # Later than that it never is, unless the clock was set back.
         wanted, self._wants_answer = self._wants_answer, False
         if wanted:
             self._asked_ms = now_ms

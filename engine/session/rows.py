@@ -25,6 +25,9 @@ from engine.core.types import ConversationId, ParticipantId, Position, UnixMs
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
 ASKED, ACCEPTED, DECLINED = "asked", "accepted", "declined"
 
+LATEST_MS = UnixMs(253_370_764_800_000)
+"""The year 9999: a foreign clock beyond it is noted as that, because no calendar goes further."""
+
 
 def makes_row(body: Body) -> bool:
     """Whether a timeline shows it; ``row_of`` takes nothing else."""
@@ -53,7 +56,7 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
         kind=kind,
         text=text,
         spans=spans,
-        sent_ms=content.sent_ms,
+        sent_ms=min(content.sent_ms, LATEST_MS),
         received_ms=now_ms,
         waiting=waiting,
         late=late,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from random import Random
 
 from engine.codec.contact_link import parse_contact_link
@@ -56,7 +57,7 @@ class PairPerson:
         return ContactBook(
             store=self.store,
             identity=self.identity,
-            instance_id=InstanceId(bytes(16)),
+            instance_id=InstanceId(sha256(self.name.encode()).digest()[:16]),
             own=OwnProfile(name=self.name),
             chance=Chance(random_bytes=self.random_bytes, random_unit=Random(1).random),
             counters=self.counters,

@@ -38,6 +38,9 @@ from engine.core.mvds.types import (
 from engine.core.sds.types import RandomUnit
 from engine.core.types import ParticipantId, UnixMs
 
+SET_BACK_EPOCHS = 60
+"""What a clock is corrected by every now and then is less."""
+
 
 class MvdsNode:
     """One participant's side of its groups."""
@@ -91,7 +94,9 @@ class MvdsNode:
         Raises RemoteProtocolError for a payload to be dropped (nothing has changed then) and
         LocalProtocolError for what the caller may not ask.
         """
-        self._epoch = Epoch(now_ms // self._config.epoch_ms)
+        before, self._epoch = self._epoch, Epoch(now_ms // self._config.epoch_ms)
+        if self._epoch < before - SET_BACK_EPOCHS:
+            self._outbox.clock_set_back(self._peers.values(), self._epoch)
         step = MvdsStep(now_ms, self._epoch)
         match input_:
             case PayloadReceived():
@@ -128,6 +133,13 @@ class MvdsNode:
     def is_held(self, message_id: MvdsId) -> bool:
         """Whether we received it, ever."""
         return message_id in self._receiver.held
+
+    def is_awaited(self, message_id: MvdsId) -> bool:
+        """Whether a message of ours is still being sent to somebody, as far as is in memory."""
+        lives = (peer.live.get(message_id) for peer in self._peers.values())
+        return self._records.is_own(message_id) and any(
+            live is not None and not live.record.given_up for live in lives
+        )
 
     def snapshot(self) -> MvdsState:
         """All that is in memory and durable: for audits and tests, costs O(records)."""

@@ -7,6 +7,7 @@ is new, so that a conversation in quick turns does not wait for the clock.  Ever
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
@@ -76,6 +77,14 @@ class Outbox:
         peer.forward = deque(peer.live)
         peer.forwarding = bool(peer.forward) or not self._records.complete
         self._waiting[peer] = None
+
+    def clock_set_back(self, peers: Iterable[Peer], epoch: Epoch) -> None:
+        """What was noted of epochs that are still to come means nothing: all goes once more."""
+        for peer in peers:
+            peer.open_epoch = min(peer.open_epoch, Epoch(epoch + 1))
+            for live in peer.live.values():
+                live.sent_epoch = live.message_epoch = UNSENT
+            self.bring_forward(peer)
 
     def restore(self, peer: Peer) -> None:
         """Acknowledgements that waited before a restart need wait no longer."""

@@ -1,0 +1,145 @@
+"""Clocks that are set and disks that refuse while the engine does something by itself."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import pytest
+
+from engine.core.contacts import ContactState
+from engine.core.errors import LocalProtocolError
+from engine.core.ports import SaveValue
+from engine.core.types import ConversationId, MessageId, UnixMs
+from engine.events import ConversationAdded, ConversationChanged, EngineEvent
+from engine.network.memory import MemoryNetwork
+from engine.runtime.people import UNTOLD_KEY
+from engine.session.pair import PairSession
+from engine.session.pair_presence import SAY_EVERY_MS
+from engine.session.types import SessionTransition
+from tests.runtime.conftest import PATIENCE_S, Person
+
+HOUR_MS = 3_600_000
+
+
+class Shifted(Person):
+    """With a clock of their own."""
+
+    ahead_ms = 0
+
+    def _now_ms(self) -> UnixMs:
+        return UnixMs(super()._now_ms() + self.ahead_ms)
+
+
+def state_is(state: ContactState) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, ConversationChanged | ConversationAdded)
+        and event.conversation.contact is not None
+        and event.conversation.contact.state is state
+    )
+
+
+async def friends(alice: Person, bob: Person) -> ConversationId:
+    bob.told.clear()
+    pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+    await bob.until(state_is(ContactState.ASKING))
+    await bob.engine.accept_contact(pair)
+    await alice.until(state_is(ContactState.ACCEPTED))
+    return pair
+
+
+def play(scenario: Callable[[MemoryNetwork], Coroutine[object, object, None]]) -> None:
+    asyncio.run(scenario(MemoryNetwork()))
+
+
+def nothing(_session: PairSession, _now_ms: UnixMs) -> SessionTransition:
+    return SessionTransition()
+
+
+def test_a_clock_that_is_set_back_does_not_silence_us(tmp_path: Path) -> None:
+    async def scenario(network: MemoryNetwork) -> None:
+        alice = await Shifted("Alice", tmp_path, network).start()
+        bob = await Person("Bob", tmp_path, network).start()
+        assert isinstance(alice, Shifted)
+        pair = await friends(alice, bob)
+        runner = alice.engine._conversations.pair(pair)
+        alice.ahead_ms = HOUR_MS
+        async with asyncio.timeout(PATIENCE_S):
+            while runner._looked_ms < alice._now_ms() - HOUR_MS // 2:
+                await runner.do(nothing)
+        alice.ahead_ms = 0
+        assert runner._session is not None
+        async with asyncio.timeout(PATIENCE_S):
+            while (runner._session.next_deadline() or 0) > alice._now_ms() + SAY_EVERY_MS:
+                await runner.do(nothing)
+        await alice.engine.stop()
+        await bob.engine.stop()
+
+    play(scenario)
+
+
+async def untold(person: Person) -> None:
+    """As after a crash between saving a profile and telling it."""
+    store = person.store
+    assert store is not None
+    write = SaveValue(key=UNTOLD_KEY, value="1")
+    await person.engine._storage.run(store.apply, [write])
+
+
+def test_a_profile_that_cannot_be_told_now_is_told_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(network: MemoryNetwork) -> None:
+        alice = await Person("Alice", tmp_path, network).start()
+        bob = await Person("Bob", tmp_path, network).start()
+        await friends(alice, bob)
+        await untold(alice)
+        store = alice.store
+        assert store is not None
+        store.broken = True
+        await alice.engine._is_up.people.tell_untold()
+        store.broken = False
+        assert alice.engine.counters()["engine.profile_not_told"] == 1
+        assert await alice.engine._storage.run(store.value, UNTOLD_KEY) == "1"
+        await alice.engine.stop()
+        await bob.engine.stop()
+
+    with caplog.at_level(logging.ERROR, logger="asyncio"):
+        play(scenario)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_who_is_removed_while_all_are_told_keeps_nobody_from_hearing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(network: MemoryNetwork) -> None:
+        alice = await Person("Alice", tmp_path, network).start()
+        bob = await Person("Bob", tmp_path, network).start()
+        carol = await Person("Carol", tmp_path, network).start()
+        first, second = await friends(alice, bob), await friends(alice, carol)
+        await untold(alice)
+        told: list[ConversationId] = []
+        conversations = alice.engine._conversations
+        for pair in (first, second):
+            runner = conversations.pair(pair)
+            do = runner.do
+
+            async def gone_or_told(
+                work: Callable[[PairSession, UnixMs], SessionTransition],
+                pair: ConversationId = pair,
+                do: Callable[..., Coroutine[object, object, MessageId | None]] = do,
+            ) -> MessageId | None:
+                if pair == first:
+                    await alice.engine.remove_contact(first)
+                told.append(pair)
+                return await do(work)
+
+            monkeypatch.setattr(runner, "do", gone_or_told)
+        await alice.engine._is_up.people.tell_profile()
+        assert told == [first, second]
+        with pytest.raises(LocalProtocolError):
+            conversations.pair(first)
+        for person in (alice, bob, carol):
+            await person.engine.stop()
+
+    play(scenario)

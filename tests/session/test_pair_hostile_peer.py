@@ -1,0 +1,135 @@
+"""Somebody with a good key and bad intentions: what they can make of a one-to-one conversation."""
+
+from engine.codec.content import encode_content
+from engine.codec.mvds import decode_payload, encode_payload
+from engine.core.content import Body, ContactRequest, Content, Text
+from engine.core.mvds.types import KeepMessage, MvdsMessage, Payload
+from engine.core.ports import ApplyMvds
+from engine.core.types import AuthorSequence, DeliveryState, InstanceId, UnixMs
+from engine.core.waku import WakuMessage
+from engine.crypto.pair import MvdsPart, PairSeal
+from engine.session.pair_seed import OwnProfile
+from engine.session.types import Publish, RowAdded
+from tests.session.pair_stage import HASH, NOW, PairPerson, exchange, friends, with_payload
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(20_000)
+YEAR_MS = 365 * 24 * 3_600_000
+FOREIGN = InstanceId(b"H" * 16)
+
+
+def seal_of(one: PairPerson, other: PairPerson) -> PairSeal:
+    return PairSeal(
+        one.identity,
+        peer_public_key=other.identity.public_key,
+        peer_encryption_key=other.identity.encryption_public_key,
+    )
+
+
+def forged(
+    one: PairPerson, other: PairPerson, like: WakuMessage, messages: tuple[MvdsMessage, ...]
+) -> WakuMessage:
+    """What ``one`` can make ``other`` open, whatever is in it."""
+    part = MvdsPart(payload=encode_payload(Payload(messages=messages)))
+    return with_payload(like, seal_of(one, other).seal(part, signed_ms=one.now_ms))
+
+
+def said(one: PairPerson, body: Body, sequence: int, *, sent_ms: int = NOW) -> MvdsMessage:
+    content = Content(
+        author=AuthorSequence(instance_id=FOREIGN, sequence=sequence),
+        previous_id=None,
+        nonce=sequence.to_bytes(16, "big"),
+        sent_ms=UnixMs(sent_ms),
+        body=body,
+        lamport_timestamp=NOW + sequence,
+    )
+    return MvdsMessage(one.session.channel.wire.group_id, 1, encode_content(content))
+
+
+def messages_in(receiver: PairPerson, sender: PairPerson, sent: WakuMessage) -> Payload:
+    opened = seal_of(receiver, sender).open(sent.payload)
+    assert isinstance(opened.body, MvdsPart)
+    return decode_payload(opened.body.payload)[0]
+
+
+def test_what_we_said_ourselves_does_not_become_theirs_when_they_send_it_back() -> None:
+    alice, bob = friends()
+    sent = alice.say("I said this")
+    (message,) = messages_in(bob, alice, sent[0]).messages
+    exchange(alice, bob, sent)
+    (before,) = (row for row in alice.rows() if row.record.text == "I said this")
+    assert before.delivery is not None
+    assert before.delivery.state is DeliveryState.HELD
+    alice.hear(forged(bob, alice, sent[0], (message,)))
+    alice.restart()
+    (after,) = (row for row in alice.rows() if row.record.text == "I said this")
+    assert after == before
+    assert after.record.is_own
+    assert alice.counters.snapshot()["pair.own_returned"] == 1
+
+
+def test_many_small_requests_are_answered_once_and_not_with_a_picture_each() -> None:
+    alice, bob = friends()
+    alice.book.own = OwnProfile(name="Alice", picture=PICTURE)
+    like = bob.say("like this")[0]
+    flood = forged(
+        bob, alice, like, tuple(said(bob, ContactRequest(name="B"), n) for n in range(1, 300))
+    )
+    transition = alice.session.receive(flood, HASH, now_ms=alice.now_ms)
+    kept = [
+        mvds
+        for write in transition.writes
+        if isinstance(write, ApplyMvds)
+        for mvds in write.writes
+        if isinstance(mvds, KeepMessage)
+    ]
+    assert len(kept) == 1
+    out = sum(len(s.message.payload) for s in transition.sends if isinstance(s, Publish))
+    assert out < 2 * len(PICTURE) + len(flood.payload)
+
+
+def test_a_request_after_the_answer_was_acknowledged_is_answered_again() -> None:
+    alice, bob = friends()
+    like = bob.say("like this")[0]
+    for sequence in (1, 2):
+        request = forged(bob, alice, like, (said(bob, ContactRequest(name="B"), sequence),))
+        out = alice.hear(request)
+        exchange(alice, bob, out)
+    kinds = [row.record.kind for row in bob.rows()]
+    assert kinds.count("accepted") == 3
+
+
+def test_a_stranger_is_one_row_and_one_notification_however_often_they_ask() -> None:
+    alice, bob = PairPerson("Alice"), PairPerson("Bob")
+    first = alice.ask(bob.link())
+    exchange(alice, bob, first)
+    flood = tuple(said(alice, ContactRequest(name=f"A{n}"), n) for n in range(1, 200))
+    bob.hear(forged(alice, bob, first[0], flood))
+    assert [row.record.kind for row in bob.rows()] == ["asked"]
+    assert sum(isinstance(note, RowAdded) for note in bob.notes) == 1
+    assert bob.counters.snapshot()["pair.asked_again"] == 199
+    bob.restart()
+    bob.hear(forged(alice, bob, first[0], (said(alice, ContactRequest(name="A"), 900),)))
+    assert [row.record.kind for row in bob.rows()] == ["asked"]
+
+
+def test_a_message_from_the_far_future_is_of_now() -> None:
+    alice, bob = friends()
+    like = bob.say("like this")[0]
+    for sequence, sent_ms in ((1, 2**53 - 1), (2, NOW + YEAR_MS), (3, NOW - YEAR_MS)):
+        text = said(bob, Text(text=f"{sequence}"), sequence, sent_ms=sent_ms)
+        alice.hear(forged(bob, alice, like, (text,)))
+    times = [row.record.sent_ms for row in alice.rows() if row.record.text in {"1", "2", "3"}]
+    assert times == [NOW, NOW, NOW - YEAR_MS]
+
+
+def test_a_receipt_that_comes_late_does_not_take_delivered_back() -> None:
+    alice, bob = friends()
+    transition = alice.session.say(Text(text="hi"), now_ms=alice.now_ms)
+    (publish,) = (send for send in transition.sends if isinstance(send, Publish))
+    exchange(alice, bob, alice.perform(transition))
+    assert alice.delivery("hi") is DeliveryState.HELD
+    alice.restart()
+    alice.perform(
+        alice.session.accepted(publish.message_ids, peers=1, waku_hash=HASH, now_ms=alice.now_ms)
+    )
+    assert alice.delivery("hi") is DeliveryState.HELD
