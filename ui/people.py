@@ -209,7 +209,7 @@ def _asked(conversation: ConversationView, name: str, fingerprint: str) -> Stand
         )
     return Standing(
         title=f"Waiting for {name} to accept",
-        words="They have your request. You see here what they answer."
+        words="Your request is on their device. You see here when they answer."
         if _request_arrived(conversation)
         else "Your request reaches them as soon as they can be reached.",
         fingerprint=fingerprint,

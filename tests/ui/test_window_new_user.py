@@ -59,7 +59,10 @@ def test_who_waits_reads_when_the_request_has_arrived() -> None:
             held = DeliveryView(state=DeliveryState.HELD, held_by=(person_id("Bob"),), of=1)
             engine.deliver(bob, row.message_id, held)
             await until(
-                lambda: words.text() == "They have your request. You see here what they answer."
+                lambda: (
+                    words.text()
+                    == "Your request is on their device. You see here when they answer."
+                )
             )
 
     play(scenario)
