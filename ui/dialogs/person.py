@@ -19,7 +19,7 @@ from ui.controls import Button, Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.join import MAX_LINK_CHARACTERS, LinkField
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
-from ui.people import adding_words, known_words, misplaced_link_words
+from ui.people import adding_words, known_words, misplaced_link_words, only_opens
 from ui.qr import QrCode
 from ui.segments import Segments
 from ui.tasks import Tasks
@@ -84,7 +84,7 @@ class PersonCard(Card):
         self._contacts.setText(
             f"Asking contacts {count(len(addresses), 'address', 'addresses')} of theirs."
         )
-        self._contacts.setVisible(bool(addresses))
+        self._contacts.setVisible(bool(addresses) and not only_opens(preview))
         self.setAccessibleName(f"{name}, fingerprint {preview.fingerprint}. {known_words(preview)}")
 
 
