@@ -99,8 +99,9 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
         findings.sections["identity"] = {"present": False}
         return
     identity = Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key)
-    groups = store.groups()
-    summaries = [store.summary(group.conversation_id) for group in groups]
+    groups, people = store.groups(), store.contacts()
+    ids = [g.conversation_id for g in groups] + [p.conversation_id for p in people]
+    summaries = [store.summary(conversation_id) for conversation_id in ids]
     findings.sections["identity"] = {
         "present": True,
         "name": profile.name,
@@ -109,6 +110,7 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
     }
     findings.sections["conversations"] = {
         "groups": len(groups),
+        "people": len(people),
         "unread": sum(s.unread for s in summaries),
         "waiting_to_send": sum(s.waiting_to_send for s in summaries),
         "not_delivered": sum(s.failed for s in summaries),
