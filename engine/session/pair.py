@@ -112,8 +112,8 @@ class PairSession:
         if self._contact.state is not ContactState.ASKING:
             raise LocalProtocolError("there is no request to accept")
         batch = Batch()
-        self._become(ContactState.ACCEPTED, batch, now_ms=now_ms)
         self._say_accepted(batch, now_ms=now_ms)
+        self._become(ContactState.ACCEPTED, batch, now_ms=now_ms)
         return batch.finish()
 
     def decline(self, *, now_ms: UnixMs) -> SessionTransition:
@@ -352,11 +352,11 @@ class PairSession:
             else:
                 self._channel.narrator.placed(one, batch, now_ms=now_ms)
             self._heard_typing(batch, active=False, now_ms=now_ms)
-            if self._contact.record != before:
-                self._contact_changed(batch, now_ms=now_ms)
             if answer and not (self._answer_id and self._channel.is_awaited(self._answer_id)):
                 # One serves for all meanwhile: a request is small, and our picture is not.
                 self._say_accepted(batch, now_ms=now_ms)
+            if self._contact.record != before:
+                self._contact_changed(batch, now_ms=now_ms)
 
     def _is_shown_already(self, body: Body, before: ContactState, *, now_ms: UnixMs) -> bool:
         """A stranger's request is one row and one notification a day, however often it is made."""

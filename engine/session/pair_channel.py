@@ -21,10 +21,8 @@ from engine.core.mvds.types import (
     AppendMessage,
     ConnectivityChanged,
     DeadlineReached,
-    DropMessage,
     GivenUp,
     Input,
-    KeepMessage,
     LoadRecords,
     MvdsDelivered,
     MvdsMessage,
@@ -33,7 +31,6 @@ from engine.core.mvds.types import (
     PayloadReceived,
     PeerSeen,
     RecordsLoaded,
-    RecordType,
     ResendRequested,
 )
 from engine.core.ports import (
@@ -92,7 +89,6 @@ class PairChannel:
         self._online = online
         self._own_sequence = seed.own_sequence
         self._loaded_before = seed.mvds.loaded_before
-        self._unacknowledged = sum(r.type is not RecordType.REQUEST for r in seed.mvds.records)
         self.wire = PairWire(
             identity,
             peer_public_key=contact.public_key,
@@ -124,7 +120,7 @@ class PairChannel:
     @property
     def awaits(self) -> bool:
         """Whether something of ours is not acknowledged yet."""
-        return self._unacknowledged > 0 or self._loaded_before is not None
+        return self.node.awaits
 
     @property
     def said_nothing(self) -> bool:
@@ -235,9 +231,6 @@ class PairChannel:
     ) -> list[Placed]:
         if transition.writes:
             self.wire.hear_writes(transition.writes)
-            for write in transition.writes:
-                self._unacknowledged += isinstance(write, KeepMessage)
-                self._unacknowledged -= isinstance(write, DropMessage)
             batch.writes.append(
                 ApplyMvds(conversation_id=self._conversation_id, writes=transition.writes)
             )

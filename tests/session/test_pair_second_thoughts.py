@@ -40,3 +40,13 @@ def test_a_request_of_before_a_decline_opens_nothing_again() -> None:
     assert states(alice, bob) == (ContactState.DECLINED, ContactState.DECLINED)
     exchange(bob, alice, lost)
     assert states(alice, bob) == (ContactState.DECLINED, ContactState.DECLINED)
+
+
+def test_the_answer_comes_before_anything_that_needs_it() -> None:
+    alice, bob = friends()
+    carol, dave = PairPerson("Carol"), PairPerson("Dave")
+    asked = dave.ask(carol.link())
+    exchange(carol, dave, carol.ask(dave.link()))
+    exchange(dave, carol, asked)
+    for person in (alice, bob, carol, dave):
+        assert "pair.not_accepted" not in person.counters.snapshot()

@@ -134,6 +134,11 @@ class MvdsNode:
         """Whether we received it, ever."""
         return message_id in self._receiver.held
 
+    @property
+    def awaits(self) -> bool:
+        """Whether something of ours is not acknowledged yet, also if it is only on disk."""
+        return self._records.has_own or not self._records.complete
+
     def is_awaited(self, message_id: MvdsId) -> bool:
         """Whether a message of ours is still being sent to somebody, as far as is in memory."""
         lives = (peer.live.get(message_id) for peer in self._peers.values())

@@ -61,6 +61,10 @@ class Records:
         """Whether all records are in memory."""
         return self.loaded_before is None
 
+    @property
+    def has_own(self) -> bool:
+        return bool(self._bodies)
+
     def is_own(self, message_id: MvdsId) -> bool:
         """Whether it is a message of ours that somebody still needs."""
         return message_id in self._bodies

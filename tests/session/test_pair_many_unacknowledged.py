@@ -1,0 +1,32 @@
+"""More of our messages unacknowledged than are in memory: none of them is forgotten."""
+
+from dataclasses import replace
+
+from engine.codec.mvds import encode_payload
+from engine.core.mvds.types import Payload
+from engine.session.batch import Batch
+from engine.session.pair_ids import mvds_id_of_row
+from engine.session.people import PAIR_CONFIG
+from tests.session.pair_stage import PairPerson, exchange, live
+
+FEW = replace(PAIR_CONFIG, load_records=5)
+COUNT = 23
+
+
+def test_what_was_on_disk_at_the_start_is_awaited_too() -> None:
+    alice, bob = PairPerson("Alice", config=FEW), PairPerson("Bob")
+    exchange(alice, bob, alice.ask(bob.link()))
+    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=bob.now_ms)))
+    live(alice, bob, 5)
+    for number in range(COUNT):
+        alice.say(f"m{number:02}")
+    ids = [mvds_id_of_row(row.record.position.message_id) for row in alice.rows()[-COUNT:]]
+    alice.restart()
+    channel = alice.session.channel
+    while channel.node.snapshot().loaded_before is not None:
+        alice.advance(by_ms=1_000)
+    for known in range(COUNT):
+        assert channel.awaits
+        acknowledged = encode_payload(Payload(acks=(ids[known],)))
+        channel.take(acknowledged, Batch(), now_ms=alice.now_ms)
+    assert not channel.awaits
