@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from engine.codec.mvds import encode_payload
 from engine.core.mvds.types import Payload
+from engine.core.types import UnixMs
 from engine.session.batch import Batch
 from engine.session.pair_ids import mvds_id_of_row
 from engine.session.people import PAIR_CONFIG
@@ -24,7 +25,10 @@ def test_what_was_on_disk_at_the_start_is_awaited_too() -> None:
     alice.restart()
     channel = alice.session.channel
     while channel.node.snapshot().loaded_before is not None:
-        alice.advance(by_ms=1_000)
+        batch = Batch()
+        alice.now_ms = UnixMs(alice.now_ms + 5_000)
+        channel.seen(batch, now_ms=alice.now_ms)
+        alice.perform(batch.finish())
     for known in range(COUNT):
         assert channel.awaits
         acknowledged = encode_payload(Payload(acks=(ids[known],)))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.codec.contact_link import parse_contact_link
@@ -57,6 +57,7 @@ def state_of(person: PairPerson) -> ContactState:
 # --- strangers and junk ---------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(payload=st.binary(max_size=300))
 def test_garbage_is_counted_and_changes_nothing(payload: bytes) -> None:
     alice, _ = friends()
@@ -68,6 +69,7 @@ def test_garbage_is_counted_and_changes_nothing(payload: bytes) -> None:
     assert sum(alice.counters.snapshot().values()) == sum(before[1].values()) + 1
 
 
+@settings(deadline=None)
 @given(flip=st.integers(0, 10_000))
 def test_one_changed_bit_anywhere_is_refused(flip: int) -> None:
     alice, bob = friends()
