@@ -54,6 +54,7 @@ class ContactPreview:
     """What a contact link says, before anything touches the network."""
 
     conversation_id: ConversationId
+    participant_id: ParticipantId
     name: str
     fingerprint: str
     node_addresses: tuple[str, ...]

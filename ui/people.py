@@ -32,7 +32,12 @@ def avatar_id(conversation: ConversationView) -> str:
 
 
 def picture_of(conversation: ConversationView) -> bytes:
-    return b"" if conversation.contact is None else conversation.contact.picture
+    """Of somebody both of whom want to talk: a stranger's is neither shown nor decoded."""
+    return b"" if conversation.contact is None else face_of(conversation.contact)
+
+
+def face_of(contact: ContactView) -> bytes:
+    return contact.picture if contact.state is ContactState.ACCEPTED else b""
 
 
 def is_online(conversation: ConversationView) -> bool:

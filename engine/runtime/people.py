@@ -14,7 +14,7 @@ from engine.core.errors import ChatError, InviteError, LocalProtocolError
 from engine.core.ports import ContactRecord, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
 from engine.core.types import ConversationId, DeliveryState, MessageId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
-from engine.crypto.identity import fingerprint_of
+from engine.crypto.identity import fingerprint_of, participant_id_of
 from engine.crypto.pair import OpenedPair
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
@@ -71,6 +71,7 @@ class People:
         contact = self._contact(conversation_id)
         return ContactPreview(
             conversation_id=conversation_id,
+            participant_id=participant_id_of(said.public_key),
             name=said.name,
             fingerprint=fingerprint_of(said.public_key),
             node_addresses=said.node_addresses,

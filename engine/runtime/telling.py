@@ -78,7 +78,7 @@ class Teller:
             self.record,
             self.summary,
             people=self._people,
-            contact=self._contact_view(),
+            contact=self._contact_view(session),
             last_message=self._message_view(last) if last else None,
             missing=gap.missing if gap else 0,
         )
@@ -87,12 +87,13 @@ class Teller:
         aside = session.held_aside()
         return held_view(self._conversation_id, aside, self.members, self._around.own_id)
 
-    def _contact_view(self) -> ContactView | None:
+    def _contact_view(self, session: Session) -> ContactView | None:
         own = self.members.get(self._around.own_id)
         if not isinstance(self.record, ContactRecord) or own is None:
             return None
-        now_ms = self._around.now_ms()
-        return contact_view(self.record, own_public_key=own.public_key, now_ms=now_ms)
+        return contact_view(
+            self.record, own_public_key=own.public_key, is_online=session.other_is_here
+        )
 
     def _message_view(self, stored: StoredMessage) -> MessageView:
         return message_view(stored, self.members, self._around.own_id, is_pair=self.is_pair)

@@ -36,7 +36,6 @@ from engine.events import (
     SpanKind,
     TextSpan,
 )
-from engine.session.pair_presence import is_online
 from engine.session.session import ConversationRecord
 
 ACKNOWLEDGED = "acknowledged"
@@ -186,7 +185,7 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
     )
 
 
-def contact_view(record: ContactRecord, *, own_public_key: bytes, now_ms: UnixMs) -> ContactView:
+def contact_view(record: ContactRecord, *, own_public_key: bytes, is_online: bool) -> ContactView:
     return ContactView(
         participant_id=record.participant_id,
         name=record.name,
@@ -196,7 +195,7 @@ def contact_view(record: ContactRecord, *, own_public_key: bytes, now_ms: UnixMs
         safety_number=safety_number(own_public_key, record.public_key),
         picture=record.picture,
         last_seen_ms=record.last_seen_ms,
-        is_online=is_online(record.last_seen_ms, now_ms),
+        is_online=is_online,
     )
 
 

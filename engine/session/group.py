@@ -285,6 +285,10 @@ class GroupSession:
         """Whoever ever joined, by id; those who left carry ``left_ms``."""
         return {record.participant_id: record for record in self._membership.everyone()}
 
+    @property
+    def other_is_here(self) -> bool:
+        return False
+
     def next_deadline(self) -> UnixMs | None:
         deadlines = [self._channel.next_deadline(), self._typing.next_deadline()]
         return min((d for d in deadlines if d is not None), default=None)

@@ -217,7 +217,10 @@ class PairSession:
     def connectivity(self, *, online: bool, now_ms: UnixMs) -> SessionTransition:
         batch = Batch()
         self._online = online
+        was_here = self.other_is_here
         self._go_online(batch, now_ms=now_ms)
+        if self.other_is_here != was_here:
+            batch.notes.append(MembersNoted())
         return batch.finish()
 
     def advance(self, *, now_ms: UnixMs) -> SessionTransition:
@@ -255,6 +258,10 @@ class PairSession:
 
     def members(self) -> Mapping[ParticipantId, MemberRecord]:
         return both(self._contact.record, self._identity, own_name=self._profile().name)
+
+    @property
+    def other_is_here(self) -> bool:
+        return self._presence.is_here
 
     def next_deadline(self) -> UnixMs | None:
         deadlines = (

@@ -21,11 +21,6 @@ ONLINE_FOR_MS = 120_000
 NUDGES_MS = (2_000, 4_000, 6_000, 8_000, 10_000, 14_000, 20_000, 36_000, 68_000)
 
 
-def is_online(last_seen_ms: UnixMs | None, now_ms: UnixMs) -> bool:
-    """By our own clock, which may have been set back meanwhile."""
-    return last_seen_ms is not None and abs(now_ms - last_seen_ms) < ONLINE_FOR_MS
-
-
 @dataclass(slots=True)
 class PresenceBoard:
     """Times are Unix milliseconds by our own clock."""
@@ -39,6 +34,11 @@ class PresenceBoard:
     _wants_answer: bool = False
     _nudges: int = 0
 
+    @property
+    def is_here(self) -> bool:
+        """Heard lately, while we were online ourselves: not before a start, nor across a break."""
+        return self._shown_online
+
     def begin(self, *, now_ms: UnixMs) -> None:
         """From now on we are there for the other: say so at once, and ask."""
         if self._say_ms is not None:
@@ -48,8 +48,9 @@ class PresenceBoard:
         self._say_ms = UnixMs(min(max(now_ms, early_ms), now_ms + ASK_EVERY_MS))
 
     def end(self) -> None:
-        """Offline, or not on speaking terms: nothing is said."""
+        """Offline, or not on speaking terms: nothing is said, and nothing known of the other."""
         self._say_ms = None
+        self._shown_online = False
 
     def ask_again(self, *, now_ms: UnixMs) -> None:
         if self._say_ms is not None:

@@ -61,6 +61,10 @@ class Session(Protocol):
 
     def members(self) -> Mapping[ParticipantId, MemberRecord]: ...
 
+    @property
+    def other_is_here(self) -> bool:
+        """Of a pair: whether the other was heard lately.  Nobody says so of a group."""
+
     def next_deadline(self) -> UnixMs | None: ...
 
     def gap(self) -> GapView | None: ...

@@ -355,10 +355,16 @@ def test_both_see_that_the_other_is_there(play: Play) -> None:
         alice, bob, pair = await friends(person)
         await alice.until(contact_is(lambda c: c.is_online and c.last_seen_ms is not None))
         await bob.until(contact_is(lambda c: c.is_online and c.last_seen_ms is not None))
+        bob.transport.set_online(False)  # Who is cut off knows nothing of the others.
+        await bob.until(contact_is(lambda c: not c.is_online))
+        bob.transport.set_online(True)
+        await bob.until(contact_is(lambda c: c.is_online))
         await bob.engine.stop()
+        alice.transport.set_online(False)
         again = await person("Bob")
         seen = await contact_of(again, pair)
         assert seen.last_seen_ms is not None
+        assert not seen.is_online
 
     play(scenario)
 

@@ -157,6 +157,7 @@ class ScriptedPeople:
         known = self.views.get(pair_id(name))
         return ContactPreview(
             conversation_id=pair_id(name),
+            participant_id=person_id(name),
             name=name,
             fingerprint=PERSON_FINGERPRINT,
             node_addresses=("/dns4/quay.harbour.example/tcp/443/wss",),

@@ -24,6 +24,7 @@ from ui.people import (
     misplaced_link_words,
     only_opens,
     person_line,
+    picture_of,
     seen_words,
     standing_of,
 )
@@ -52,6 +53,14 @@ def test_every_state_says_why_one_cannot_write_or_lets_one(state: ContactState) 
     assert "Bob" in cannot_write_words(view)
     shows_proof = state is not ContactState.BLOCKED
     assert standing.fingerprint == (PERSON_FINGERPRINT if shows_proof else "")
+
+
+@pytest.mark.parametrize("state", list(ContactState))
+def test_a_strangers_picture_is_neither_shown_nor_decoded(state: ContactState) -> None:
+    view = person(state)
+    assert view.contact is not None
+    view = replace(view, contact=replace(view.contact, picture=b"a picture"))
+    assert picture_of(view) == (b"a picture" if state is ContactState.ACCEPTED else b"")
 
 
 def test_answers_fit_the_state_and_the_wanted_one_comes_last() -> None:

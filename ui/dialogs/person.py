@@ -76,7 +76,7 @@ class PersonCard(Card):
 
     def show_preview(self, preview: ContactPreview) -> None:
         name = one_line(preview.name, 60) or "?"
-        self._avatar.show_identity(preview.conversation_id, name)
+        self._avatar.show_identity(preview.participant_id, name)
         self._name.setText(name)
         self._known.setText(known_words(preview))
         self._fingerprint.setText(preview.fingerprint)

@@ -13,6 +13,7 @@ from PySide6.QtGui import QTextLine
 
 from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.events import ContactView, MessageView
+from ui.people import face_of
 from ui.theme import Theme, current_theme
 from ui.timeline.bodies import BodyLayouts
 from ui.timeline.boxes import Box, BubbleBox, Measure
@@ -101,7 +102,7 @@ class Scene:
         if self.is_pair is not (contact is not None):
             self._boxes.clear()
         self.is_pair = contact is not None
-        self.faces = {} if contact is None else {contact.participant_id: contact.picture}
+        self.faces = {} if contact is None else {contact.participant_id: face_of(contact)}
 
     def fit(self, width: float, height: float, *, narrow: bool) -> None:
         """A new viewport or theme: boxes are measured again when they come into view."""
