@@ -316,7 +316,12 @@ class PairSession:
         if self._contact.is_blocked:
             raise RemoteProtocolError("blocked")
         if isinstance(opened.body, MvdsPart):
-            placed = self._channel.take(opened.body.payload, batch, now_ms=now_ms)
+            placed = self._channel.take(
+                opened.body.payload,
+                batch,
+                only_contact=not self._contact.may_be_talked_to,
+                now_ms=now_ms,
+            )
             self._tell(placed, batch, now_ms=now_ms)
             if -EPHEMERAL_MAX_AHEAD_MS <= now_ms - opened.signed_ms <= EPHEMERAL_MAX_AGE_MS:
                 self._heard(batch, now_ms=now_ms)

@@ -6,12 +6,21 @@ are to each other, and so what may be said: that is the session's business.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from engine.codec.content import decode_pair_content, encode_content
 from engine.codec.mvds import decode_payload
 from engine.codec.mvds_id import mvds_id_of
-from engine.core.content import NONCE_BYTES, Body, Content, EphemeralContent
+from engine.core.content import (
+    NONCE_BYTES,
+    Body,
+    ContactAnswer,
+    ContactRequest,
+    Content,
+    EphemeralContent,
+    ProfileUpdate,
+)
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.mvds.config import MvdsConfig
@@ -52,6 +61,17 @@ from engine.session.pair_wire import PairWire
 from engine.session.types import BodiesLoaded, GapNoted, Loaded, RecordsRead
 
 MS_PER_SECOND = 1_000
+MOST_BEFORE_AGREEING = 64
+"""What anybody who has our contact link can make us keep, until the program starts again."""
+
+
+def _is_of_contact(message: MvdsMessage) -> bool:
+    """Whether it is about the two people themselves; nothing unreadable is."""
+    try:
+        body = decode_pair_content(message.body).body
+    except RemoteProtocolError:
+        return False
+    return isinstance(body, ContactRequest | ContactAnswer | ProfileUpdate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +106,7 @@ class PairChannel:
         self._to_inbox = to_inbox
         self._chance = chance
         self._counters = counters
+        self._before_agreeing = 0
         self._online = online
         self._own_sequence = seed.own_sequence
         self._loaded_before = seed.mvds.loaded_before
@@ -170,9 +191,23 @@ class PairChannel:
 
     # --- theirs -------------------------------------------------------------------------------
 
-    def take(self, encoded: bytes, batch: Batch, *, now_ms: UnixMs) -> list[Placed]:
-        """One MVDS payload.  Raises RemoteProtocolError; nothing has changed then."""
+    def take(
+        self, encoded: bytes, batch: Batch, *, only_contact: bool, now_ms: UnixMs
+    ) -> list[Placed]:
+        """One MVDS payload.  Raises RemoteProtocolError; nothing has changed then.
+
+        ``only_contact``: what is said to one another has to wait until we agreed.  It is left
+        unacknowledged, so nobody takes it for delivered, and it is sent again after that.
+        """
         payload, generation = decode_payload(encoded)
+        if only_contact:
+            room = MOST_BEFORE_AGREEING - self._before_agreeing
+            messages = tuple(islice(filter(_is_of_contact, payload.messages), max(room, 0)))
+            self._before_agreeing += len(messages)
+            refused = len(payload.messages) - len(messages) + len(payload.offers)
+            if refused:
+                self._counters.add("pair.before_agreeing", refused)
+            payload = replace(payload, messages=messages, offers=())
         received = PayloadReceived(peer_id=self._peer_id, payload=payload, generation=generation)
         return self._handle(received, batch, now_ms=now_ms)
 

@@ -50,6 +50,11 @@ class PairContact:
     def is_blocked(self) -> bool:
         return self.state is ContactState.BLOCKED
 
+    @property
+    def may_be_talked_to(self) -> bool:
+        """We agreed, or asked ourselves."""
+        return self.state in {ContactState.ASKED, ContactState.ACCEPTED}
+
     def require_accepted(self) -> None:
         """Raises LocalProtocolError, with the reason in words."""
         if not self.is_accepted:

@@ -10,7 +10,7 @@ from engine.codec.contact_link import parse_contact_link
 from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.mvds import encode_payload
 from engine.core.contacts import ContactState
-from engine.core.content import Content, Created, Presence, Text
+from engine.core.content import ContactRequest, Content, Created, Presence, Text
 from engine.core.errors import LocalProtocolError
 from engine.core.mvds.config import DAY_MS, MvdsConfig
 from engine.core.mvds.types import GroupId, MvdsMessage, Payload
@@ -25,6 +25,7 @@ from engine.crypto.pair import (
     open_from_anybody,
 )
 from engine.runtime.request_inbox import request_in
+from engine.session.pair_channel import MOST_BEFORE_AGREEING
 from engine.session.pair_narration import GIVEN_UP
 from engine.session.types import (
     MembersNoted,
@@ -280,7 +281,7 @@ def test_a_start_with_few_records_in_memory_loses_none_of_the_others() -> None:
 # --- who may say what -----------------------------------------------------------------------------
 
 
-def test_a_text_of_somebody_whom_we_did_not_accept_leaves_no_trace() -> None:
+def test_a_text_waits_at_its_sender_until_we_accepted() -> None:
     alice, bob = PairPerson("Alice"), PairPerson("Bob")
     exchange(alice, bob, alice.ask(bob.link()))
     text = encode_content(
@@ -294,10 +295,37 @@ def test_a_text_of_somebody_whom_we_did_not_accept_leaves_no_trace() -> None:
         )
     )
     message = MvdsMessage(alice.session.channel.wire.group_id, NOW // 1000, text)
-    bob.hear(seal_from(alice, bob, MvdsPart(payload=encode_payload(Payload(messages=(message,))))))
+    payload = encode_payload(Payload(messages=(message,)))
+    assert bob.hear(seal_from(alice, bob, MvdsPart(payload=payload))) == [], "not acknowledged"
     assert bob.texts() == []
-    assert bob.counters["pair.not_accepted"] == 1
+    assert bob.counters["pair.before_agreeing"] == 1
     assert state_of(bob) is ContactState.ASKING
+    bob.perform(bob.session.accept(now_ms=NOW))
+    assert bob.hear(seal_from(alice, bob, MvdsPart(payload=payload))) != []
+    assert bob.texts() == ["buy this"]
+
+
+def test_before_we_agreed_nobody_makes_us_keep_much() -> None:
+    alice, bob = PairPerson("Alice"), PairPerson("Bob")
+    exchange(alice, bob, alice.ask(bob.link()))
+    group_id = alice.session.channel.wire.group_id
+    for number in range(200):
+        request = encode_content(
+            Content(
+                author=AuthorSequence(instance_id=InstanceId(b"m" * 16), sequence=number + 1),
+                previous_id=None,
+                nonce=number.to_bytes(16, "big"),
+                sent_ms=NOW,
+                body=ContactRequest(name="Alice", picture=b""),
+                lamport_timestamp=NOW,
+            )
+        )
+        message = MvdsMessage(group_id, NOW // 1000, request)
+        payload = encode_payload(Payload(messages=(message,)))
+        bob.hear(seal_from(alice, bob, MvdsPart(payload=payload)))
+    state = bob.store.mvds_state(bob.session.record.conversation_id, limit=10)
+    assert len(state.held) == MOST_BEFORE_AGREEING
+    assert bob.counters["pair.before_agreeing"] == 200 + 1 - MOST_BEFORE_AGREEING
 
 
 def test_nobody_accepts_in_our_place() -> None:
