@@ -20,7 +20,7 @@ from typing import Final
 from google.protobuf.message import DecodeError
 
 from engine.core.errors import RemoteProtocolError
-from engine.core.sds.types import HistoryEntry, Message
+from engine.core.sds.types import HistoryEntry, Message, history_entry
 from engine.core.types import ChannelId, MessageId, ParticipantId
 from proto import sds_pb2
 
@@ -154,10 +154,8 @@ def _encode_entry(entry: HistoryEntry) -> bytes:
     message_id, retrieval_hint, sender_id = entry
     data = _text(_ENTRY_MESSAGE_ID, message_id)
     if retrieval_hint is not None:
-        data += _field(_ENTRY_HINT, retrieval_hint)
-    if sender_id is not None:
-        data += _same_field(_ENTRY_SENDER_ID, sender_id)
-    return data
+        data += _ENTRY_HINT + _varint(len(retrieval_hint)) + retrieval_hint
+    return data if sender_id is None else data + _same_field(_ENTRY_SENDER_ID, sender_id)
 
 
 def _decode_entry(data: bytes) -> HistoryEntry:
@@ -184,7 +182,7 @@ def _decode_usual_entry(data: bytes) -> HistoryEntry | None:
         return None
     if data[0] != _ID_TAG or data[hint_at] != _HINT_TAG or data[sender_at] != _SENDER_TAG:
         return None
-    return HistoryEntry(
+    return history_entry(
         MessageId(data[2:hint_at].decode()),
         data[hint_at + 2 : sender_at],
         ParticipantId(data[sender_at + 2 :].decode()),

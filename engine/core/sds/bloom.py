@@ -48,7 +48,15 @@ def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
 @lru_cache(maxsize=1_024)
 def _places(message_id: MessageId, bits: int) -> tuple[tuple[int, int], ...]:
     """Byte and bit of each position; remembered, because a rollover asks again."""
-    return tuple(_PLACES[at] for at in positions(base_hashes(message_id), bits))
+    first, second = base_hashes(message_id)
+    at, step = first % bits, second % bits
+    places = []
+    for _ in _ROUNDS:
+        places.append(_PLACES[at])
+        at += step
+        if at >= bits:
+            at -= bits
+    return tuple(places)
 
 
 def false_positive_rate(filter_bytes: bytes) -> float:

@@ -17,7 +17,7 @@ from operator import ge
 from engine.core.sds.authors import Author
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
-from engine.core.sds.types import HistoryEntry, Holdings, LogEntry
+from engine.core.sds.types import HistoryEntry, Holdings, LogEntry, history_entry
 from engine.core.types import InstanceId, MessageId, ParticipantId
 
 
@@ -80,7 +80,7 @@ class LogIndex:
         ):
             order.append(row)
             if tail is not None:
-                tail.append(HistoryEntry(message_id, entry.retrieval_hint, entry.sender_id))
+                tail.append(history_entry(message_id, entry.retrieval_hint, entry.sender_id))
             return False
         order.insert(bisect_left(order, (lamport, message_id), key=self._place), row)
         self._tail = None
@@ -168,4 +168,4 @@ class LogIndex:
 
 
 def _dependency(table: LogTable, row: int) -> HistoryEntry:
-    return HistoryEntry(table.ids[row], table.hints[row], table.senders[row])
+    return history_entry(table.ids[row], table.hints[row], table.senders[row])

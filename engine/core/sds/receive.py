@@ -8,7 +8,7 @@ too: that is how a lost newest message is noticed.  What a sender claims is revi
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from operator import attrgetter
+from operator import itemgetter
 from typing import Final
 
 from engine.core.errors import RemoteProtocolError
@@ -34,7 +34,7 @@ from engine.core.sds.types import (
 )
 from engine.core.types import HolderSource, MessageId, Position, UnixMs
 
-_id_of: Final = attrgetter("message_id")
+_id_of: Final = itemgetter(0)
 
 
 class Receiver:

@@ -34,6 +34,13 @@ class HistoryEntry(NamedTuple):
     sender_id: ParticipantId | None = None
 
 
+def history_entry(
+    message_id: MessageId, retrieval_hint: bytes | None, sender_id: ParticipantId | None
+) -> HistoryEntry:
+    """The same, sooner: a named tuple is made by way of a function that takes it apart again."""
+    return tuple.__new__(HistoryEntry, (message_id, retrieval_hint, sender_id))
+
+
 @value(frozen=True, slots=True)
 class Message:
     """An SDS message as on the wire.
