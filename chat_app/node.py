@@ -19,7 +19,7 @@ from chat_app.settings import load_settings
 from engine.core.errors import StorageError
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.service import run_node
-from engine.network.node.services import ALL_SERVICES, ServiceSettings
+from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
@@ -69,9 +69,9 @@ def _relayed_shards(shards: int) -> tuple[int, ...]:
 def _services(options: NodeOptions) -> ServiceSettings:
     on = options.services
     return ServiceSettings(
-        filter=ALL_SERVICES.filter if "filter" in on else None,
-        lightpush=ALL_SERVICES.lightpush if "lightpush" in on else None,
-        store=ALL_SERVICES.store if "store" in on else None,
+        filter=all_services().filter if "filter" in on else None,
+        lightpush=all_services().lightpush if "lightpush" in on else None,
+        store=all_services().store if "store" in on else None,
     )
 
 

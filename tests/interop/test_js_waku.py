@@ -15,7 +15,7 @@ import pytest
 
 from engine.core.types import ContentTopic
 from engine.core.waku import WakuMessage
-from engine.network.node.services import ALL_SERVICES
+from engine.network.node.services import all_services
 from engine.network.waku.filter_push import FILTER_PUSH_PROTOCOL
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
@@ -66,7 +66,7 @@ async def net_with(generation: str, place: Path) -> AsyncIterator[Net]:
     archive = await ThreadedArchive.open(place / "archive.db")
     try:
         async with Loopback() as loopback:
-            settings = replace(settings_of(90), services=ALL_SERVICES, websocket_port=0)
+            settings = replace(settings_of(90), services=all_services(), websocket_port=0)
             service = await loopback.node(settings=settings, archive=archive)
             leaf = await loopback.node(peers=service.node.addresses()[:1])
             await leaf.until_peers(1)

@@ -12,15 +12,15 @@ from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.pipe import Pipe
 from engine.network.libp2p.tcp import Listener, TcpTransport, Traffic, Transport
-from engine.network.libp2p.websocket import WebSocketTransport
 
 
 class Transports:
     def __init__(
         self, traffic: Traffic, *, make_tls: Callable[[], ssl.SSLContext], limits: HostLimits
     ) -> None:
-        tcp = TcpTransport(traffic)
-        self._transports: tuple[Transport, ...] = (tcp, WebSocketTransport(tcp, make_tls=make_tls))
+        self._tcp = TcpTransport(traffic)
+        self._make_tls = make_tls
+        self._transports: list[Transport] = [self._tcp]
         self._dial_timeout_ms = limits.dial_timeout_ms
 
     async def listen(self, address: Multiaddr, accept: Callable[[Pipe], None]) -> Listener:
@@ -38,6 +38,11 @@ class Transports:
             raise TransportError(f"cannot connect to {address}: no answer in {waited}") from None
 
     def _transport_for(self, address: Multiaddr) -> Transport:
+        if len(self._transports) == 1 and not self._tcp.carries(address):
+            # Imported when first wanted: most nodes never meet a WebSocket, and none need wait.
+            from engine.network.libp2p.websocket import WebSocketTransport  # noqa: PLC0415
+
+            self._transports.append(WebSocketTransport(self._tcp, make_tls=self._make_tls))
         for transport in self._transports:
             if transport.carries(address):
                 return transport

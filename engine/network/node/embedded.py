@@ -9,6 +9,7 @@ is ``services``.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from random import Random, SystemRandom
+from typing import TYPE_CHECKING
 
 from engine.codec.waku import encode_waku_message
 from engine.core.counters import Counters
@@ -33,7 +34,9 @@ from engine.network.waku.gossip_types import MessageDelivered
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.relay import WakuRelay
 from engine.network.waku.relay_session import RELAY_PROTOCOL
-from engine.network.waku.store_archive import Archive
+
+if TYPE_CHECKING:
+    from engine.network.waku.store_archive import Archive
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -57,7 +60,7 @@ class EmbeddedNode:
         self,
         settings: NodeSettings,
         *,
-        archive: Archive | None = None,
+        archive: "Archive | None" = None,
         make_host: HostFactory = tcp_host,
         random: Random | None = None,
     ) -> None:

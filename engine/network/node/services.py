@@ -5,14 +5,20 @@ bytes that came: to those who filter and into the archive.  A message that came 
 relayed, and shown to the node's own subscribers like any other.  A light node may push the same
 message to several service nodes: what came here by gossip already is not passed on again.
 
+What is off is not imported: the node in the desktop offers metadata only, and the window that waits
+for it should not wait for the others.
+
 Refuses to know how any of these protocols works, and what the messages are.
 """
+
+# ruff: noqa: PLC0415 - see above
 
 import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
@@ -20,14 +26,16 @@ from engine.core.errors import ConfigError
 from engine.core.types import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host
-from engine.network.waku.filter_server import FilterServer, FilterSettings
 from engine.network.waku.gossip_cache import SeenCache
-from engine.network.waku.lightpush_server import LightpushServer, LightpushSettings, Published
 from engine.network.waku.metadata import MetadataObserver, WakuMetadata
 from engine.network.waku.relay import WakuRelay
-from engine.network.waku.store_archive import Archive, ArchiveIntake, IntakeSettings
-from engine.network.waku.store_server import StoreSettings, serve_store
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
+
+if TYPE_CHECKING:
+    from engine.network.waku.filter_server import FilterServer, FilterSettings
+    from engine.network.waku.lightpush_server import LightpushSettings, Published
+    from engine.network.waku.store_archive import Archive, ArchiveIntake, IntakeSettings
+    from engine.network.waku.store_server import StoreSettings
 
 _SEEN_TTL_MS = 120_000
 _MAX_SEEN = 20_000
@@ -37,15 +45,21 @@ _MAX_SEEN = 20_000
 class ServiceSettings:
     """None: this service is off."""
 
-    filter: FilterSettings | None = None
-    lightpush: LightpushSettings | None = None
-    store: StoreSettings | None = None
-    intake: IntakeSettings = field(default_factory=IntakeSettings)
+    filter: "FilterSettings | None" = None
+    lightpush: "LightpushSettings | None" = None
+    store: "StoreSettings | None" = None
+    intake: "IntakeSettings | None" = None
+    """Of what goes into the archive; None: the usual bounds."""
 
 
-ALL_SERVICES = ServiceSettings(
-    filter=FilterSettings(), lightpush=LightpushSettings(), store=StoreSettings()
-)
+def all_services() -> ServiceSettings:
+    from engine.network.waku.filter_server import FilterSettings
+    from engine.network.waku.lightpush_server import LightpushSettings
+    from engine.network.waku.store_server import StoreSettings
+
+    return ServiceSettings(
+        filter=FilterSettings(), lightpush=LightpushSettings(), store=StoreSettings()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +82,7 @@ class NodeServices:
     """Made new for every start of a node.  Raises ConfigError for a Store without an archive."""
 
     def __init__(
-        self, around: Surroundings, settings: ServiceSettings, archive: Archive | None
+        self, around: Surroundings, settings: ServiceSettings, archive: "Archive | None"
     ) -> None:
         self._around = around
         self._settings = settings
@@ -76,16 +90,8 @@ class NodeServices:
             around.host, self._own_metadata, counters=around.counters, observer=around.observer
         )
         self._seen = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
-        self._filter: FilterServer | None = None
-        self._intake: ArchiveIntake | None = None
-        if settings.filter is not None:
-            self._filter = FilterServer(around.host, settings.filter, counters=around.counters)
-        if settings.store is not None:
-            if archive is None:
-                raise ConfigError("the store service needs an archive")
-            self._intake = ArchiveIntake(
-                archive, settings.intake, now_ns=around.now_ns, counters=around.counters
-            )
+        self._filter = _filter_server(around, settings)
+        self._intake = _archive_intake(around, settings, archive)
 
     def start(self) -> None:
         """Before the host starts, so that no peer is missed."""
@@ -94,6 +100,8 @@ class NodeServices:
         if self._filter is not None:
             self._filter.start()
         if settings.lightpush is not None:
+            from engine.network.waku.lightpush_server import LightpushServer
+
             LightpushServer(
                 around.host,
                 settings.lightpush,
@@ -104,6 +112,8 @@ class NodeServices:
                 counters=around.counters,
             ).start()
         if self._intake is not None and settings.store is not None:
+            from engine.network.waku.store_server import serve_store
+
             self._intake.start()
             serve_store(around.host, self._intake.query, settings.store, around.counters)
 
@@ -147,8 +157,10 @@ class NodeServices:
     def archive_clock_suspect(self) -> bool:
         return self._intake is not None and self._intake.clock_suspect
 
-    async def _publish(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> Published:
+    async def _publish(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> "Published":
         """For lightpush."""
+        from engine.network.waku.lightpush_server import Published
+
         otherwise = hashlib.sha256(data).digest() in self._seen
         if not otherwise:
             otherwise = self.take(topic, message, data)
@@ -165,3 +177,24 @@ class NodeServices:
     def _own_metadata(self) -> Metadata:
         shards = sorted(parse_pubsub_topic(topic).shard for topic in self._around.topics)
         return Metadata(cluster_id=self._around.sharding.cluster_id, shards=tuple(shards))
+
+
+def _filter_server(around: Surroundings, settings: ServiceSettings) -> "FilterServer | None":
+    if settings.filter is None:
+        return None
+    from engine.network.waku.filter_server import FilterServer
+
+    return FilterServer(around.host, settings.filter, counters=around.counters)
+
+
+def _archive_intake(
+    around: Surroundings, settings: ServiceSettings, archive: "Archive | None"
+) -> "ArchiveIntake | None":
+    if settings.store is None:
+        return None
+    from engine.network.waku.store_archive import ArchiveIntake, IntakeSettings
+
+    if archive is None:
+        raise ConfigError("the store service needs an archive")
+    bounds = settings.intake or IntakeSettings()
+    return ArchiveIntake(archive, bounds, now_ns=around.now_ns, counters=around.counters)

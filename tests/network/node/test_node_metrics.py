@@ -12,7 +12,7 @@ import pytest
 from engine.core.errors import TransportError
 from engine.network.node.metrics import Measured, MetricsServer, exposition
 from engine.network.node.service import run_node
-from engine.network.node.services import ALL_SERVICES
+from engine.network.node.services import all_services
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import settings_of
 
@@ -129,7 +129,7 @@ def test_a_running_node_is_measured(tmp_path: Path) -> None:
         ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         node = asyncio.create_task(
             run_node(
-                replace(settings_of(9), services=ALL_SERVICES),
+                replace(settings_of(9), services=all_services()),
                 ready=lambda _addresses: None,
                 stop=stop,
                 archive=archive,

@@ -19,7 +19,7 @@ from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.node.embedded import EmbeddedNode
-from engine.network.node.services import ALL_SERVICES, ServiceSettings
+from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.filter_client import FilterClient, Pushed
 from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL
@@ -34,7 +34,7 @@ from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
 
 SHARD = Sharding().pubsub_topic(TOPIC)
-ALL_SERVICES_BUT_STORE = replace(ALL_SERVICES, store=None)
+ALL_SERVICES_BUT_STORE = replace(all_services(), store=None)
 
 
 @dataclass
@@ -111,7 +111,7 @@ async def served(place: Path) -> AsyncIterator[Served]:
     archive = await ThreadedArchive.open(place / "archive.db")
     try:
         async with Loopback() as net:
-            settings = replace(settings_of(90), services=ALL_SERVICES, websocket_port=0)
+            settings = replace(settings_of(90), services=all_services(), websocket_port=0)
             service = await net.node(settings=settings, archive=archive)
             leaf = await net.node(peers=service.node.addresses()[:1])
             await leaf.until_peers(1)
@@ -244,7 +244,7 @@ def test_services_that_are_off_are_not_offered() -> None:
                 )
 
     asyncio.run(scenario())
-    settings = replace(settings_of(1), services=ServiceSettings(store=ALL_SERVICES.store))
+    settings = replace(settings_of(1), services=ServiceSettings(store=all_services().store))
     with pytest.raises(ConfigError, match="archive"):
         asyncio.run(EmbeddedNode(settings).start())
 
