@@ -13,7 +13,7 @@ from engine.api import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.types import DeliveryState, MessageId, UnixMs
 from engine.events import ContactView, ConversationView, MessageKind
-from ui.words import one_line, spoken_time
+from ui.words import moment, one_line, spoken_time
 
 _NAME = 40
 _GROUP_DIGITS = 5
@@ -267,7 +267,7 @@ def misplaced_link_words(link: str, *, wanted: str) -> str:
 
 
 def date_words(at_ms: UnixMs, now: datetime) -> str:
-    at = datetime.fromtimestamp(at_ms / 1000, tz=now.tzinfo)
+    at = moment(at_ms).astimezone(now.tzinfo)
     return f"{at.day} {at:%B} {at.year}"
 
 

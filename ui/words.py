@@ -20,6 +20,8 @@ _KIB = 1024
 _ONE_LINE_LIMIT = 300
 _WEEK_DAYS = 6
 _LEAST_PERCENT = 0.0001
+LATEST_MS = 253_370_764_800_000
+"""The year 9999: a foreign clock beyond it is shown as that, because no calendar goes further."""
 # Marks that turn the reading direction of what follows; a name must not turn our own words.
 _BIDI_CONTROLS = {
     ord(mark): None for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -45,9 +47,14 @@ def chance_words(probability: float) -> str:
     return f"{float(f'{percent:.2g}'):.6f}".rstrip("0").rstrip(".") + " % chance"
 
 
+def moment(at_ms: int) -> datetime:
+    """A time that somebody's clock said, in local time, as near as a calendar can show it."""
+    return datetime.fromtimestamp(min(max(at_ms, 0), LATEST_MS) / 1000).astimezone()
+
+
 def list_time(sent_ms: int, now: datetime) -> str:
     """Today "14:08", this week "Wed", this year "3 Nov", else "3 Nov 2024"."""
-    sent = datetime.fromtimestamp(sent_ms / 1000, tz=now.tzinfo)
+    sent = moment(sent_ms).astimezone(now.tzinfo)
     if sent.date() == now.date():
         return f"{sent:%H:%M}"
     days = (now.date() - sent.date()).days
@@ -59,7 +66,7 @@ def list_time(sent_ms: int, now: datetime) -> str:
 
 
 def spoken_time(sent_ms: int, now: datetime) -> str:
-    sent = datetime.fromtimestamp(sent_ms / 1000, tz=now.tzinfo)
+    sent = moment(sent_ms).astimezone(now.tzinfo)
     if sent.date() == now.date():
         return f"{sent:%H:%M}"
     if sent.date() == now.date() - timedelta(days=1):

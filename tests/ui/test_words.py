@@ -48,6 +48,12 @@ def test_times_grow_vaguer_with_age(moment: str, listed: str, spoken: str) -> No
     assert spoken_time(ms(moment), NOW) == spoken
 
 
+@pytest.mark.parametrize("sent_ms", [-1, 2**53 - 1, 2**63])
+def test_a_time_that_no_calendar_has_is_said_all_the_same(sent_ms: int) -> None:
+    assert list_time(sent_ms, NOW)
+    assert spoken_time(sent_ms, NOW)
+
+
 @given(st.text(max_size=2000), st.integers(2, 300))
 def test_one_line_is_one_bounded_line_that_turns_nothing_around(text: str, limit: int) -> None:
     line = one_line(text, limit)

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from engine.core.types import MessageId, Position, UnixMs
 from engine.events import GapView, HeldView, MessageKind, MessageView
+from ui.words import moment
 
 RUN_PAUSE_MS = 5 * 60 * 1000
 HELD_SHOWN = 3
@@ -32,10 +33,9 @@ _SYSTEM_KINDS = frozenset(
         MessageKind.DECLINED,
     }
 )
+
 _MESSAGE_KEY = "message "
 _QUARTER_MS = 15 * 60 * 1000
-_LATEST_MS = 253_370_764_800_000
-"""The year 9999: a foreign clock beyond it is shown as that, because no calendar goes further."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ def _day_of_quarter(quarter: int) -> date:
 
 
 def local_time(at_ms: UnixMs) -> datetime:
-    return datetime.fromtimestamp(min(max(at_ms, 0), _LATEST_MS) / 1000).astimezone()
+    return moment(at_ms)
 
 
 def derive_rows(
