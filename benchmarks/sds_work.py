@@ -74,7 +74,7 @@ def js_id(_sender: ParticipantId, _channel: ChannelId, _lamport: int, content: b
 def our_id(sender: ParticipantId, channel: ChannelId, lamport: int, content: bytes) -> MessageId:
     """As long as ours are, and a hash over as much."""
     hashed = f"{channel}/{sender}/{lamport}/".encode() + content
-    return MessageId(hashlib.blake2b(hashed, digest_size=OUR_ID_CHARACTERS // 2).hexdigest())
+    return MessageId(hashlib.sha256(hashed).hexdigest()[:OUR_ID_CHARACTERS])
 
 
 def instance_of(participant_id: ParticipantId) -> InstanceId:
