@@ -181,7 +181,7 @@ def test_a_monstrous_link_is_refused_without_being_parsed() -> None:
             sheet = await sheet_of(it, Join)
             sheet.form.field.setPlainText(GOOD_LINK + "x" * 20_000)
             assert sheet.form.problem.text() == "This is far too long for an invitation."
-            assert sheet.form.invite is None
+            assert sheet.form.found is None
 
     play(scenario)
 

@@ -1,27 +1,28 @@
 """Joining: the link is read while one types, and everything it says is shown before consent."""
 
-import re
 from collections.abc import Awaitable, Callable
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent, QTextOption
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.api import InvitePreview
-from engine.core.errors import ChatError, InviteError
+from engine.core.errors import ChatError
 from ui.avatar import Avatar
 from ui.controls import Card, ElidedText, Text
 from ui.dialogs.group import selectable
-from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
-from ui.people import JOIN_PREFIX, misplaced_link_words
+from ui.dialogs.pasted_link import LinkWords, PastedLink
+from ui.dialogs.sheet import Sheet
+from ui.people import JOIN_PREFIX
 from ui.tasks import Tasks
-from ui.theme import current_theme
 from ui.words import count, one_line
 
-MAX_LINK_CHARACTERS = 16 * 1024
 _ADDRESSES_SHOWN = 4
-_SCHEME = "causerie:"
-_LINK = re.compile(rf"{_SCHEME}(?:contact|join)/[\w-]+", re.ASCII)
+_WORDS = LinkWords(
+    label="Invitation",
+    placeholder="Paste the link you were given",
+    kind="an invitation",
+    prefix=JOIN_PREFIX,
+)
 
 
 class InviteCard(Card):
@@ -83,90 +84,18 @@ class InviteCard(Card):
         self.setAccessibleName(f"Invitation to {group}. {inviter}")
 
 
-class LinkField(QPlainTextEdit):
-    """Several lines high, but a link has only one: Enter means done."""
-
-    entered = Signal()
-
-    def links(self) -> tuple[str, ...]:
-        """What may be the link: all of it, broken into lines or not, or what is among words."""
-        whole = "".join(self.toPlainText().split())
-        among = _LINK.search(self.toPlainText())
-        if among is None or among[0] == whole:
-            return (whole,) if whole else ()
-        return (among[0], whole) if whole.startswith(_SCHEME) else (whole, among[0])
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            self.entered.emit()
-        else:
-            super().keyPressEvent(event)
-
-
-class JoinForm(QWidget):
-    """The field with its live answer; used by the sheet and by the first start."""
-
-    judged = Signal()
+class JoinForm(PastedLink[InvitePreview]):
+    """Used by the sheet and by the first start."""
 
     def __init__(self, preview: Callable[[str], InvitePreview]) -> None:
-        super().__init__()
-        self._preview = preview
-        self._link = ""
-        self.invite: InvitePreview | None = None
-        self.field = LinkField()
-        self.field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.field.setProperty("kind", "field")
-        self.field.setTabChangesFocus(True)
-        self.field.setPlaceholderText("Paste the link you were given")
-        self.field.setFixedHeight(current_theme().metrics.scaled(72))
-        self.field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.problem = problem_line()
-        self.card = InviteCard()
-        self.card.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addWidget(field_label("Invitation", self.field))
-        layout.addWidget(self.field)
-        layout.addWidget(self.problem)
-        layout.addWidget(self.card)
-        self.field.textChanged.connect(self._judge)
-
-    def link(self) -> str:
-        """The one that could be read; "" if none could."""
-        return self._link
-
-    def say(self, problem: str) -> None:
-        say_problem(self.problem, problem)
+        card = InviteCard()
+        super().__init__(_WORDS, preview, card, card)
 
     def action_words(self) -> str:
-        if self.invite is None:
+        if self.found is None:
             return "Join"
-        verb = "Open" if self.invite.already_joined else "Join"
-        return f"{verb} {one_line(self.invite.group_name, 30)}"
-
-    def _judge(self) -> None:
-        self.invite, self._link, problem = self._read()
-        self.say(problem)
-        self.card.setVisible(self.invite is not None)
-        if self.invite is not None:
-            self.card.show_preview(self.invite)
-        self.judged.emit()
-
-    def _read(self) -> tuple[InvitePreview | None, str, str]:
-        """The first link that holds; otherwise what is wrong with the last."""
-        if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
-            return None, "", "This is far too long for an invitation."
-        problem = ""
-        for link in self.field.links():
-            problem = misplaced_link_words(link, wanted=JOIN_PREFIX)
-            if problem:
-                continue
-            try:
-                return self._preview(link), link, ""
-            except InviteError as error:
-                problem = str(error)
-        return None, "", problem
+        verb = "Open" if self.found.already_joined else "Join"
+        return f"{verb} {one_line(self.found.group_name, 30)}"
 
 
 class Join(Sheet):
@@ -198,10 +127,10 @@ class Join(Sheet):
 
     def _judged(self) -> None:
         self.confirm.rename(self.form.action_words())
-        self.confirm.setEnabled(self.form.invite is not None)
+        self.confirm.setEnabled(self.form.found is not None)
 
     def _submit(self) -> None:
-        if self.form.invite is None:
+        if self.form.found is None:
             return
         self.confirm.setEnabled(False)
         self.confirm.rename("Joining…")

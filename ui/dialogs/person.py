@@ -7,19 +7,19 @@ shown before anybody is asked.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QTextOption
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine.api import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX
-from engine.core.errors import ChatError, InviteError
+from engine.core.errors import ChatError
 from ui.avatar import Avatar
 from ui.controls import Button, Card, ElidedText, Text
 from ui.dialogs.group import selectable
-from ui.dialogs.join import MAX_LINK_CHARACTERS, LinkField
+from ui.dialogs.pasted_link import LinkWords, PastedLink
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
-from ui.people import adding_words, known_words, misplaced_link_words, only_opens
+from ui.people import adding_words, known_words, only_opens
 from ui.qr import QrCode
 from ui.segments import Segments
 from ui.tasks import Tasks
@@ -29,6 +29,12 @@ from ui.words import count, one_line
 _QR_SIDE = 264
 _SAID_COPIED_MS = 2500
 THEIRS, MINE = 0, 1
+_WORDS = LinkWords(
+    label="Their contact link",
+    placeholder="Paste the link they gave you",
+    kind="a contact link",
+    prefix=CONTACT_PREFIX,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,64 +94,10 @@ class PersonCard(Card):
         self.setAccessibleName(f"{name}, fingerprint {preview.fingerprint}. {known_words(preview)}")
 
 
-class TheirLink(QWidget):
-    """The field with its live answer."""
-
-    judged = Signal()
-
+class TheirLink(PastedLink[ContactPreview]):
     def __init__(self, preview: Callable[[str], ContactPreview]) -> None:
-        super().__init__()
-        self._preview = preview
-        self._link = ""
-        self.contact: ContactPreview | None = None
-        self.field = LinkField()
-        self.field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.field.setProperty("kind", "field")
-        self.field.setTabChangesFocus(True)
-        self.field.setPlaceholderText("Paste the link they gave you")
-        self.field.setFixedHeight(current_theme().metrics.scaled(72))
-        self.field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.problem = problem_line()
-        self.card = PersonCard()
-        self.card.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addWidget(field_label("Their contact link", self.field))
-        layout.addWidget(self.field)
-        layout.addWidget(self.problem)
-        layout.addWidget(self.card)
-        self.field.textChanged.connect(self._judge)
-
-    def link(self) -> str:
-        """The one that could be read; "" if none could."""
-        return self._link
-
-    def say(self, problem: str) -> None:
-        say_problem(self.problem, problem)
-
-    def _judge(self) -> None:
-        self.contact, self._link, problem = self._read()
-        self.say(problem)
-        self.card.setVisible(self.contact is not None)
-        if self.contact is not None:
-            self.card.show_preview(self.contact)
-        self.judged.emit()
-
-    def _read(self) -> tuple[ContactPreview | None, str, str]:
-        """The first link that holds; otherwise what is wrong with the last."""
-        if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
-            return None, "", "This is far too long for a contact link."
-        problem = ""
-        for link in self.field.links():
-            problem = misplaced_link_words(link, wanted=CONTACT_PREFIX)
-            if problem:
-                continue
-            try:
-                return self._preview(link), link, ""
-            except InviteError as error:
-                problem = str(error)
-        return None, "", problem
+        card = PersonCard()
+        super().__init__(_WORDS, preview, card, card)
 
 
 class MyLink(QWidget):
@@ -233,11 +185,11 @@ class AddPerson(Sheet):
         self.confirm.setVisible(way == THEIRS)
 
     def _judged(self) -> None:
-        self.confirm.rename(adding_words(self.theirs.contact))
-        self.confirm.setEnabled(self.theirs.contact is not None)
+        self.confirm.rename(adding_words(self.theirs.found))
+        self.confirm.setEnabled(self.theirs.found is not None)
 
     def _submit(self) -> None:
-        if self.theirs.contact is None:
+        if self.theirs.found is None:
             return
         self.confirm.setEnabled(False)
         self._tasks.spawn(self._agree, purpose="add the person", retry=False)
