@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from engine.core.contacts import ContactState
 from engine.core.types import DeliveryState
@@ -14,6 +14,7 @@ from tests.ui.driving import Key, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.scripted_people import person_id
 from ui.dialogs.person import AddPerson
+from ui.window.composer import Composer
 
 
 class PaintWatcher(QObject):
@@ -153,6 +154,27 @@ def test_all_the_lines_that_fit_are_to_be_seen_while_one_writes_them() -> None:
                 QTest.keyClick(box, Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
 
     play(scenario)
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_draft_that_is_there_before_the_window_has_its_full_height() -> None:
+    holder = QWidget()
+    layout = QVBoxLayout(holder)
+    composer = Composer()
+    layout.addStretch(1)
+    layout.addWidget(composer)
+    holder.resize(900, 700)
+    composer.hide()
+    composer.set_text("word " * 2_000)
+    composer.set_room(700)
+    composer.show()
+    holder.show()
+    QApplication.processEvents()
+    at_once = composer.box.height()
+    composer.refit()
+    assert at_once == composer.box.height()
+    assert at_once > 5 * composer.box.fontMetrics().lineSpacing()
+    holder.close()
 
 
 def test_what_came_while_one_was_elsewhere_is_read_when_one_comes_back() -> None:

@@ -39,6 +39,8 @@ def bytes_over_limit(text: str) -> int:
 class MessageBox(QPlainTextEdit):
     submitted = Signal()
     paste_refused = Signal()
+    wrapped = Signal()
+    """Its width has changed, and with it how many lines its text takes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,6 +72,11 @@ class MessageBox(QPlainTextEdit):
             height += self.blockBoundingRect(block).height()
             block = block.next()
         return math.ceil(height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.wrapped.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
@@ -105,6 +112,7 @@ class Composer(Area):
         self.box = MessageBox()
         self.send = IconButton("send", "Send (Enter)", side=_BOX, colour="onAccent")
         self.send.setProperty("kind", "send")
+        self.box.wrapped.connect(self.refit)
         self._foot = Text(face="caption", colour="danger", wrap=True)
         self._foot.setAccessibleName("About the message")
         self._over = 0
