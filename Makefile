@@ -5,7 +5,7 @@ PYTHON ?= python3
 ARGS ?=
 SETUP = @$(PYTHON) -m scripts.setup
 
-.PHONY: help run test test-long interop-setup check bench proto package icons docs screenshots lock clean
+.PHONY: help run pipeline test test-long interop-setup check bench proto package icons docs screenshots lock clean
 
 help:
 	@echo 'make run        start Causerie            make check   lint, types, import contracts, generated code'
@@ -13,10 +13,14 @@ help:
 	@echo 'make test-long  the long ones             make package a program folder and a .deb, into dist'
 	@echo 'make interop-setup   the other implementations that tests talk to (make test does it too)'
 	@echo 'make proto, make docs, make icons, make screenshots, make lock   regenerate what is generated'
+	@echo 'make pipeline ARGS="audit LOGS"   did everybody end up with the same conversation? (Spark)'
 	@echo 'make clean      remove .venv, build, dist and caches'
 
 run:
 	$(SETUP) run -- causerie $(ARGS)
+
+pipeline:
+	$(SETUP) pipeline -- causerie-pipeline $(ARGS)
 
 test:
 	$(SETUP) test -- python -m scripts.testing $(ARGS)
@@ -25,7 +29,7 @@ test-long:
 	$(SETUP) package -- python -m scripts.testing --long $(ARGS)
 
 interop-setup:
-	$(SETUP) test -- python -m scripts.interop
+	$(SETUP) test -- python -m scripts.peers
 
 check:
 	$(SETUP) test -- python -m scripts.check $(ARGS)

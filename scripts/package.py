@@ -2,7 +2,8 @@
 
 PyInstaller does not cross-build, so each system builds its own.  The .deb puts the folder under
 /usr/lib, a link to the program on the path, and desktop entry, AppStream metadata and icons where
-desktops look for them.  Metadata is validated before anything is packed.
+desktops look for them.  The node's systemd service comes along and is not enabled.  Metadata is
+validated before anything is packed.
 """
 
 import gzip
@@ -19,6 +20,7 @@ DIST = ROOT / "dist"
 PROGRAM = DIST / "causerie"
 APPLICATION_ID = "chat.causerie.Causerie"
 LINUX = ROOT / "packaging" / "linux"
+NODE_SERVICE = ROOT / "packaging" / "systemd" / "causerie-node.service"
 ICON_SIZES = (16, 24, 32, 48, 64, 128, 256, 512)
 
 # Found on the system on purpose, never bundled: drivers, the font configuration and glibc's kin.
@@ -103,6 +105,8 @@ def lay_out(tree: Path) -> None:
     for source, folder in (
         (LINUX / f"{APPLICATION_ID}.desktop", share / "applications"),
         (LINUX / f"{APPLICATION_ID}.metainfo.xml", share / "metainfo"),
+        (NODE_SERVICE, tree / "usr" / "lib" / "systemd" / "system"),
+        (ROOT / "docs" / "operations.md", share / "doc" / "causerie"),
     ):
         folder.mkdir(parents=True)
         shutil.copy(source, folder)
@@ -114,7 +118,6 @@ def lay_out(tree: Path) -> None:
     (icons / "scalable" / "apps").mkdir(parents=True)
     shutil.copy(ROOT / "assets" / "icon.svg", icons / "scalable" / "apps" / f"{APPLICATION_ID}.svg")
     documents = share / "doc" / "causerie"
-    documents.mkdir(parents=True)
     (documents / "copyright").write_text(COPYRIGHT, encoding="utf-8")
     changes = (ROOT / "CHANGELOG.md").read_bytes()
     (documents / "changelog.gz").write_bytes(gzip.compress(changes, mtime=0))

@@ -2,14 +2,14 @@
 
 ``python3 -m scripts.setup LEVEL -- COMMAND ARGUMENT...`` sees that the system's libraries are there
 (scripts/needs.py), that ``.venv`` holds exactly the packages of the lock, and then replaces itself
-with COMMAND from that environment.  Levels: ``run`` takes the runtime lock, every other level the
-development lock, because it holds the tools too.
+with COMMAND from that environment.  Levels: ``run`` takes the runtime lock, ``pipeline`` the
+pipeline's, every other level the development lock, because it holds the tools too.
 
 An environment is ready only if ``.venv/ready`` names the lock, the Python and the place that it was
 made from.  The stamp comes last, so that a set-up that was interrupted is begun anew and never used
 half-done.  A ``.venv`` that was not made here is its owner's and not touched.  Packages come as
-wheels and are checked against the hashes in the lock; of pip's own settings only those that
-describe the network count.
+wheels (but one, see scripts/source_packages.py) and are checked against the hashes in the lock; of
+pip's own settings only those that describe the network count.
 
 Only the standard library is used.
 """
@@ -35,7 +35,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from scripts import needs
+from scripts import needs, source_packages
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV_NAME = ".venv"
@@ -47,6 +47,7 @@ EXIT_USAGE = 2
 LEVELS: Mapping[str, tuple[needs.Need, ...]] = {
     "tools": needs.PYTHON,
     "run": (*needs.PYTHON, *needs.WINDOW),
+    "pipeline": needs.PYTHON,
     "test": (*needs.PYTHON, *needs.WINDOW, *needs.DISPLAY_SERVER),
     "package": (*needs.PYTHON, *needs.WINDOW, *needs.DISPLAY_SERVER, *needs.PACKAGER),
 }
@@ -78,8 +79,13 @@ class SetupError(Exception):
     """Set-up cannot go on; the text says why."""
 
 
+LOCK_OF: Mapping[str, str] = {"run": "runtime", "pipeline": "pipeline"}
+LOCKS = ("runtime", "pipeline", "dev")
+"""Each holds what the one before it does, and more."""
+
+
 def lock_of(level: str) -> str:
-    return "runtime" if level == "run" else "dev"
+    return LOCK_OF.get(level, "dev")
 
 
 def fingerprint(root: Path, lock: str) -> str:
@@ -95,13 +101,13 @@ def fingerprint(root: Path, lock: str) -> str:
 
 
 def is_ready(root: Path, lock: str) -> bool:
-    """The development environment serves for running too, never the other way round."""
+    """An environment with more serves where less is asked for, never the other way round."""
     stamp = root / VENV_NAME / READY
     try:
         found = stamp.read_text(encoding="utf-8").split()
     except OSError:
         return False
-    wanted = ("runtime", "dev") if lock == "runtime" else ("dev",)
+    wanted = LOCKS[LOCKS.index(lock) :]
     return any(found == [name, fingerprint(root, name)] for name in wanted)
 
 
@@ -124,11 +130,24 @@ def _must_run(root: Path, *command: str | Path) -> None:
 def _fill(root: Path, lock: str) -> None:
     venv = root / VENV_NAME
     python = venv / "bin" / "python"
-    pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q")
+
+    def pip(arguments: Sequence[str | Path]) -> None:
+        silent = ("--disable-pip-version-check", "--no-input")
+        _must_run(root, python, "-m", "pip", *silent, *arguments)
+
+    def install(*arguments: str | Path) -> None:
+        pip(["install", "-q", *arguments])
+
     _must_run(root, sys.executable, "-m", "venv", venv)
-    requirements = root / "requirements" / f"{lock}.txt"
-    _must_run(root, *pip, "--require-hashes", "--only-binary", ":all:", "-r", requirements)
-    _must_run(root, *pip, "--no-index", "--no-deps", "--no-build-isolation", "-e", root)
+    locked = (root / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+    wheels, sources = source_packages.split(locked)
+    requirements = venv / "wheels.txt"
+    requirements.write_text(wheels, encoding="utf-8")
+    install("--require-hashes", "--only-binary", ":all:", "-r", requirements)
+    for entry in sources:
+        wheel = source_packages.wheel_of(root, entry, pip)
+        install("--no-index", "--no-deps", wheel)
+    install("--no-index", "--no-deps", "--no-build-isolation", "-e", root)
 
 
 def build_venv(root: Path, lock: str) -> None:

@@ -2,7 +2,7 @@
 
 The long ones (``--long``) build packages and take turns instead.  A skipped test counts as a
 failure when ``CI`` is set: there a check that did not run must be red.  So do the tests against
-other implementations where those cannot be had (scripts/interop.py).
+other implementations where those cannot be had (scripts/peers.py).
 """
 
 import os
@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import interop
+from scripts import peers
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS_COLLECTED = 5
@@ -55,15 +55,6 @@ def verdict(code: int, counts: Counts, *, strict: bool) -> int:
     return 1 if strict and counts.skipped else 0
 
 
-def missing_peers() -> str | None:
-    """Set the other implementations up; else the line that says what does not run, and why."""
-    try:
-        interop.ensure()
-    except (interop.InteropUnavailable, OSError) as reason:
-        return f"not run: tests/interop: {reason}"
-    return None
-
-
 def main() -> int:
     arguments = sys.argv[1:]
     is_long = arguments[:1] == ["--long"]
@@ -73,7 +64,7 @@ def main() -> int:
     report.unlink(missing_ok=True)
     chosen = ["-m", "long", *arguments[1:]] if is_long else ["-n", "auto", *arguments]
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *chosen]
-    not_run = missing_peers()
+    not_run = peers.missing()
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if not report.exists():
         print(f"{name}: did not run, exit code {code}")
@@ -81,9 +72,9 @@ def main() -> int:
     counts = counts_of(report)
     print(counts.line(name))
     strict = bool(os.environ.get("CI"))
-    if not_run:
-        print(not_run)
-    return verdict(code, counts, strict=strict) or int(strict and not_run is not None)
+    for line in not_run:
+        print(line)
+    return verdict(code, counts, strict=strict) or int(strict and bool(not_run))
 
 
 if __name__ == "__main__":

