@@ -5,10 +5,10 @@ fields written whenever they are set.  Decoding takes what js-waku takes (fields
 unknown fields skipped), and refuses with a reason what is undecodable or beyond a bound.  Whether
 a decoded message makes sense in a channel (ids, Lamport range, membership) is not known here.
 
-A causal history names nearly the same messages as the one before it.  So entries are framed as
-bytes first, and both ways between bytes and entry are remembered, within a bound; what remains is
-one look-up per entry.  The fields around them are written by hand; the tests hold the result
-against Protocol Buffers.
+A causal history names nearly the same messages as the one before it, whoever sent that.  So entries
+are framed as bytes first, and both ways between bytes and entry are remembered, within a bound,
+whichever is gone first; what remains is one look-up per entry.  The fields around them are written
+by hand; the tests hold the result against Protocol Buffers.
 
 One difference is deliberate: a known field with a foreign wire type is an unknown field, as
 Protocol Buffers define it; js-waku reads on as if the type were right.
@@ -31,13 +31,13 @@ MAX_ID_BYTES: Final = 128
 MAX_HINT_BYTES: Final = 64
 REMEMBERED_ENTRIES: Final = 4_096
 REMEMBERED_NAMES: Final = 256
+REMEMBERED_SIZES: Final = 1_024
 
 _LAST_UINT64: Final = 2**64 - 1
 _SHORT: Final = MAX_ID_BYTES // 4
 """So many characters are within the bound whatever they are: UTF-8 takes 4 bytes at most."""
 _TWO_SEVENS: Final = 2**14
-_FIVE_SEVENS: Final = 2**35
-_SIX_SEVENS: Final = 2**42
+_THREE_SEVENS: Final = 2**21
 _MORE: Final = 0x80
 _ONE_BYTE: Final = tuple(bytes((number,)) for number in range(_MORE))
 # Field numbers with their wire types, in the order in which they are written.
@@ -62,21 +62,30 @@ class _Decoded(dict[bytes, HistoryEntry]):
 
     def __missing__(self, data: bytes) -> HistoryEntry:
         entry = _decode_entry(data)
+        self.remember(data, entry)
+        return entry
+
+    def remember(self, data: bytes, entry: HistoryEntry) -> None:
         if len(self) >= REMEMBERED_ENTRIES:
             self.clear()
         self[data] = entry
-        return entry
 
 
 class _Encoded(dict[HistoryEntry, bytes]):
     """Bytes by entry, as a field of the causal history; unknown ones are encoded."""
 
     def __missing__(self, entry: HistoryEntry) -> bytes:
-        data = _field(_CAUSAL_HISTORY, _encode_entry(entry))
+        data = _encode_entry(entry)
+        if _is_within_bounds(entry):
+            _decoded.remember(data, entry)  # Soon others name it too.
+        return self.remember(data, entry)
+
+    def remember(self, data: bytes, entry: HistoryEntry) -> bytes:
+        field = _field(_CAUSAL_HISTORY, data)
         if len(self) >= REMEMBERED_ENTRIES:
             self.clear()
-        self[entry] = data
-        return data
+        self[entry] = field
+        return field
 
 
 _decoded: Final = _Decoded()
@@ -96,11 +105,11 @@ def encode_message(message: Message) -> bytes:
     fields += map(_encoded.__getitem__, message.causal_history)
     bloom_filter, content = message.bloom_filter, message.content
     if bloom_filter is not None:
-        fields += (_BLOOM_FILTER, _varint(len(bloom_filter)), bloom_filter)
+        fields += (_head(_BLOOM_FILTER, len(bloom_filter)), bloom_filter)
     for entry in message.repair_request:
         fields.append(_field(_REPAIR_REQUEST, _encode_entry(entry)))
     if content is not None:
-        fields += (_CONTENT, _varint(len(content)), content)
+        fields += (_head(_CONTENT, len(content)), content)
     return b"".join(fields)
 
 
@@ -140,7 +149,7 @@ def decode_message(data: bytes) -> Message:
         MessageId(message_id),
         ChannelId(channel_id),
         lamport_timestamp,
-        tuple(map(_decoded.__getitem__, history)),
+        tuple(map(_decoded.__getitem__, history[:])),  # A list is read faster than what it copies.
         bloom_filter,
         tuple(map(_decoded.__getitem__, requests)) if requests else (),
         content,
@@ -154,7 +163,7 @@ def _encode_entry(entry: HistoryEntry) -> bytes:
     message_id, retrieval_hint, sender_id = entry
     data = _text(_ENTRY_MESSAGE_ID, message_id)
     if retrieval_hint is not None:
-        data += _ENTRY_HINT + _varint(len(retrieval_hint)) + retrieval_hint
+        data += _field(_ENTRY_HINT, retrieval_hint)
     return data if sender_id is None else data + _same_field(_ENTRY_SENDER_ID, sender_id)
 
 
@@ -163,7 +172,11 @@ def _decode_entry(data: bytes) -> HistoryEntry:
         entry = _decode_usual_entry(data)
     except (IndexError, UnicodeDecodeError):
         entry = None
-    return _decode_any_entry(data) if entry is None else entry
+    if entry is None:
+        return _decode_any_entry(data)
+    if entry.message_id:  # Then these are the bytes that we should write.
+        _encoded.remember(data, entry)
+    return entry
 
 
 def _decode_usual_entry(data: bytes) -> HistoryEntry | None:
@@ -207,9 +220,22 @@ def _decode_any_entry(data: bytes) -> HistoryEntry:
 
 
 def _check_ids(*ids: str) -> None:
-    for text in ids:
-        if len(text) > _SHORT and len(text.encode()) > MAX_ID_BYTES:
-            raise RemoteProtocolError("sds_id_too_long")
+    if not all(map(_is_short_enough, ids)):
+        raise RemoteProtocolError("sds_id_too_long")
+
+
+def _is_short_enough(text: str) -> bool:
+    return len(text) <= _SHORT or len(text.encode()) <= MAX_ID_BYTES
+
+
+def _is_within_bounds(entry: HistoryEntry) -> bool:
+    """Whether it would be taken if somebody sent it."""
+    message_id, retrieval_hint, sender_id = entry
+    return (
+        _is_short_enough(message_id)
+        and (retrieval_hint is None or len(retrieval_hint) <= MAX_HINT_BYTES)
+        and (sender_id is None or _is_short_enough(sender_id))
+    )
 
 
 # --- fields -------------------------------------------------------------------------------------
@@ -231,7 +257,13 @@ def _same_field(tag: bytes, text: str) -> bytes:
 
 
 def _field(tag: bytes, data: bytes) -> bytes:
-    return tag + _varint(len(data)) + data
+    return _head(tag, len(data)) + data
+
+
+@lru_cache(maxsize=REMEMBERED_SIZES)
+def _head(tag: bytes, size: int) -> bytes:
+    """What stands before a text or bytes; few sizes occur."""
+    return tag + _varint(size)
 
 
 def _varint(number: int) -> bytes:
@@ -240,22 +272,15 @@ def _varint(number: int) -> bytes:
         return _ONE_BYTE[number]
     if 0 < number < _TWO_SEVENS:
         return bytes((number & 0x7F | _MORE, number >> 7))
-    if _FIVE_SEVENS <= number < _SIX_SEVENS:  # A time in milliseconds, from 1971 to 2109.
-        return bytes(
-            (
-                number & 0x7F | _MORE,
-                number >> 7 & 0x7F | _MORE,
-                number >> 14 & 0x7F | _MORE,
-                number >> 21 & 0x7F | _MORE,
-                number >> 28 & 0x7F | _MORE,
-                number >> 35,
-            )
-        )
     if not 0 <= number <= _LAST_UINT64:
         raise ValueError(f"{number} is no uint64")
-    data = bytearray()
-    while number >= _MORE:
-        data.append(number & 0x7F | _MORE)
-        number >>= 7
-    data.append(number)
-    return bytes(data)
+    if number < _THREE_SEVENS:
+        return bytes((number & 0x7F | _MORE, number >> 7 & 0x7F | _MORE, number >> 14))
+    lowest = bytes((number & 0x7F | _MORE, number >> 7 & 0x7F | _MORE, number >> 14 & 0x7F | _MORE))
+    return lowest + _rest_of_varint(number >> 21)
+
+
+@lru_cache(maxsize=REMEMBERED_SIZES)
+def _rest_of_varint(number: int) -> bytes:
+    """Of times in milliseconds the same for half an hour."""
+    return _varint(number)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from engine.core.counters import Counters
 from engine.core.ports import ProfileStore
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.sds.types import AskStore
+from engine.core.types import ConversationId, ParticipantId, UnixMs
+from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
@@ -22,3 +24,11 @@ class Surroundings:
     now_ms: Callable[[], UnixMs]
     publish: Callable[[EngineEvent], None]
     counters: Counters
+    stores_reachable: Callable[[], bool] = lambda: False
+    """Whether any Store can be asked."""
+    ask_store: Callable[[ConversationId, AskStore], None] = lambda _conversation, _ask: None
+    """Comes back at once; what Stores have is fed later."""
+    hear_time: Callable[[int | None], None] = lambda _timestamp_ns: None
+    """Of a live Waku message, by its sender's clock."""
+    recorder: Recorder | None = None
+    """Where somebody records deliveries."""

@@ -15,9 +15,11 @@ from engine.codec.sds import decode_message, encode_message
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.faults import SeededRandom
+from engine.core.ports import LoggedMessage
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import (
+    AskStore,
     Broadcast,
     BroadcastRepair,
     ConnectivityChanged,
@@ -32,7 +34,6 @@ from engine.core.sds.types import (
     Message,
     MessageDelivered,
     MessageReceived,
-    Send,
     SendContent,
     SendEphemeral,
     SendPurpose,
@@ -46,9 +47,12 @@ from engine.core.types import (
     ParticipantId,
     UnixMs,
 )
+from engine.delivery.contract import Protocol
+from engine.delivery.steps import SdsStep
 from engine.sim.channel_store import ChannelStore
 from engine.sim.judge import Observation
 from engine.sim.network import Outgoing
+from engine.sim.recording import SimRecording
 
 CHANNEL = ChannelId("0")
 _AUTHOR = struct.Struct(">16sQ")
@@ -92,10 +96,12 @@ class ChannelParticipant:
         self.seen = Observation(participant_id=participant_id)
         self.sends: dict[str, int] = {}
         """Broadcasts by purpose."""
+        self.asked_stores: list[AskStore] = []
         self.events: list[Event] = []
         """Those of the last input."""
         self.on_certain_holders: Callable[[MessageId, set[ParticipantId]], None] | None = None
         """Told whenever this member says for certain who holds one of its messages."""
+        self.recording: SimRecording | None = None
         self._members = members
         self._config = config
         self._random = SeededRandom(seed, participant_id)
@@ -160,8 +166,12 @@ class ChannelParticipant:
     def restart(self, *, now_ms: UnixMs) -> None:
         """The process died; only what was written is left."""
         self.channel = self._build(now_ms)
+        if self.recording is not None:
+            self.recording.begin(now_ms)
 
     def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
+        if self.recording is not None and online != self.online:
+            self.recording.online(now_ms, online=online)
         self.online = online
         return self.handle(ConnectivityChanged(online=online), now_ms=now_ms)
 
@@ -172,7 +182,14 @@ class ChannelParticipant:
     # --- SimParticipant ---
 
     def receive(self, payload: bytes, *, now_ms: UnixMs) -> Sequence[Outgoing]:
-        return self.handle(self.open(payload), now_ms=now_ms)
+        if self.recording is None:
+            return self.handle(self.open(payload), now_ms=now_ms)
+        self.recording.arrived(now_ms, payload)
+        try:
+            return self.handle(self.open(payload), now_ms=now_ms)
+        except RemoteProtocolError as error:
+            self.recording.refused(now_ms, error.reason)
+            raise
 
     def advance(self, *, now_ms: UnixMs) -> Sequence[Outgoing]:
         return self.handle(DeadlineReached(), now_ms=now_ms)
@@ -191,10 +208,18 @@ class ChannelParticipant:
         """Writes first, then events and sends, as the real runner does."""
         transition = self.channel.handle(input_, now_ms=now_ms)
         self.store.apply(transition.writes)
+        if self.recording is not None:
+            self.recording.stepped(SdsStep(now_ms, input_, transition))
         self.events = list(transition.events)
         for event in transition.events:
             self._watch(event)
-        return [self._outgoing(send) for send in transition.sends]
+        outgoing = []
+        for send in transition.sends:
+            if isinstance(send, AskStore):
+                self.asked_stores.append(send)
+            else:
+                outgoing.append(self._outgoing(send, now_ms))
+        return outgoing
 
     def _watch(self, event: Event) -> None:
         match event:
@@ -213,7 +238,7 @@ class ChannelParticipant:
             case _:
                 pass
 
-    def _outgoing(self, send: Send) -> Outgoing:
+    def _outgoing(self, send: Broadcast | BroadcastRepair, now_ms: UnixMs) -> Outgoing:
         match send:
             case Broadcast(message_id=message_id, raw=raw, purpose=purpose):
                 name = purpose.value
@@ -226,6 +251,8 @@ class ChannelParticipant:
                 assert_never(send)
         self.sends[name] = self.sends.get(name, 0) + 1
         self.seen.retransmissions += name in {"repair", SendPurpose.RETRANSMISSION.value}
+        if self.recording is not None:
+            self._record_copy(self.recording, send, payload, now_ms)
         hint = self.retrieval_hint(payload)
 
         def accepted(peers: int, now_ms: UnixMs) -> Sequence[Outgoing]:
@@ -233,6 +260,40 @@ class ChannelParticipant:
             return self.handle(copy, now_ms=now_ms)
 
         return Outgoing(payload=payload, ephemeral=ephemeral, accepted=accepted)
+
+    @staticmethod
+    def _record_copy(
+        recording: SimRecording, send: Broadcast | BroadcastRepair, payload: bytes, now_ms: UnixMs
+    ) -> None:
+        if isinstance(send, BroadcastRepair):
+            again = SendPurpose.RETRANSMISSION
+            recording.published(now_ms, again, payload, repairs=send.message_id)
+        elif send.purpose in {SendPurpose.CONTENT, SendPurpose.RETRANSMISSION}:
+            recording.published(now_ms, send.purpose, payload, message_ids=(send.message_id,))
+        else:
+            recording.published(now_ms, send.purpose, payload)
+
+    def record(self, run: str, *, now_ms: UnixMs) -> SimRecording:
+        """From now on, before anything was said."""
+        self.recording = SimRecording(self.participant_id, protocol=Protocol.SDS, run=run)
+        self.recording.begin(now_ms)
+        self.recording.online(now_ms, online=self.online)
+        return self.recording
+
+    def finish_recording(self, joined_ms: int, *, now_ms: UnixMs) -> None:
+        """How the conversation stands; all members were there from ``joined_ms`` on."""
+        if self.recording is not None:
+            log = self.store.state().log
+            logged = [
+                LoggedMessage(
+                    position=e.position,
+                    sender_id=e.sender_id,
+                    sent_ms=UnixMs(e.position.lamport_timestamp),
+                )
+                for e in log
+            ]
+            self.recording.stands(now_ms, logged, ((m, joined_ms, None) for m in self._members))
+            self.recording.end(now_ms)
 
 
 # --- framing ------------------------------------------------------------------------------------

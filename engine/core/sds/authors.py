@@ -18,11 +18,13 @@ _NEAR = 64
 class Author:
     """The sequence numbers of one instance."""
 
-    __slots__ = ("_apart", "_rows", "held", "owner")
+    __slots__ = ("_apart", "_rows", "held", "newest", "owner")
 
     def __init__(self, owner: ParticipantId) -> None:
         self.owner = owner
         self.held = SequenceSet()
+        self.newest = 0
+        """The log's row of its message that is last in the log's order; the log knows which."""
         self._rows = array("I", (_NOWHERE,))
         """The log's row by sequence number."""
         self._apart: dict[int, int] = {}

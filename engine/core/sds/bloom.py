@@ -10,7 +10,10 @@ A positive is never proof.  This module knows neither channels nor holders.
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from itertools import repeat
 from typing import Final
+
+import mmh3
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.js_hash import js_hash
@@ -36,7 +39,10 @@ def bits_of(length: int) -> int:
 @lru_cache(maxsize=1_024)
 def base_hashes(message_id: str) -> tuple[int, int]:
     """A and B before the reduction modulo m."""
-    return abs(js_hash(message_id)), abs(js_hash(message_id + " b"))
+    other = message_id + " b"
+    if message_id.isascii():  # As ``js_hash`` has it, without asking twice.
+        return abs(mmh3.hash(message_id)), abs(mmh3.hash(other))
+    return abs(js_hash(message_id)), abs(js_hash(other))
 
 
 def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
@@ -149,8 +155,8 @@ class BloomFilter:
         """Include ids for which there is room."""
         data, bits = self._data, self._bits
         if bits <= len(_PLACES):
-            for message_id in ids:
-                for place, bit in _places(message_id, bits):
+            for places in map(_places, ids, repeat(bits)):
+                for place, bit in places:
                     data[place] |= bit
         else:
             for first, second in map(base_hashes, ids):

@@ -23,6 +23,7 @@ from engine.core.sds.types import (
     CopyAccepted,
     DeadlineReached,
     Hash64,
+    HastenStoreQuery,
     HistoryEntry,
     Holdings,
     Input,
@@ -41,6 +42,9 @@ from engine.core.sds.types import (
     SendEphemeral,
     SendPurpose,
     Sign,
+    StoreAnswered,
+    StoreChanged,
+    StoreLacks,
     Transition,
 )
 from engine.core.types import ChannelId, MessageId, ParticipantId, Position, UnixMs
@@ -88,7 +92,9 @@ class SdsChannel:
 
     # --- the two entry points ---
 
-    def handle(self, input_: Input, *, now_ms: UnixMs) -> Transition:
+    def handle(  # noqa: C901, PLR0912 - one case per kind of input
+        self, input_: Input, *, now_ms: UnixMs
+    ) -> Transition:
         """Take one input.
 
         Raises RemoteProtocolError for a message to be dropped (nothing has changed then) and
@@ -96,7 +102,8 @@ class SdsChannel:
         """
         step, parts = Step(now_ms), self._parts
         self._now_ms = now_ms
-        parts.clock.tick(now_ms)
+        if parts.clock.tick(now_ms):
+            parts.bring_forward(now_ms)
         match input_:  # The frequent ones first.
             case MessageReceived():
                 self._receiver.receive(input_, step)
@@ -107,13 +114,22 @@ class SdsChannel:
             case SendEphemeral(content=content):
                 self._send_ephemeral(content, step)
             case ConnectivityChanged(online=online):
-                self._connectivity_changed(online, now_ms)
+                self._connectivity_changed(online, step)
             case MembersChanged(members=members):
                 self._members_changed(members, now_ms)
             case ResendRequested(message_id=message_id):
                 self._resend(message_id, step)
             case RetrieveRequested():
                 self._retrieve(step)
+            case StoreChanged(reachable=reachable):
+                parts.store.set_reachable(reachable, step)
+            case HastenStoreQuery():
+                parts.store.hasten(step)
+            case StoreAnswered(through_ms=through_ms):
+                parts.store.answered(through_ms, step)
+                self._receiver.look_back(step)
+            case StoreLacks(message_ids=message_ids):
+                self._receiver.give_up_absent(message_ids, step)
             case DeadlineReached():
                 self._sweep(step)
             case _:
@@ -131,6 +147,7 @@ class SdsChannel:
                 parts.missing.next_loss(self._now_ms),
                 parts.answers.next_deadline(),
                 parts.timer.at_ms,
+                parts.store.next_deadline(),
             ]
             if not parts.timer.for_repairs and not parts.alone:
                 deadlines.append(parts.missing.next_request())
@@ -138,6 +155,20 @@ class SdsChannel:
 
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._parts.log
+
+    def wants(self, message_id: MessageId) -> bool:
+        """Whether it is looked for: a dependency that lacks and is not lost."""
+        missing = self._parts.missing
+        return message_id in missing and not missing.is_lost(message_id)
+
+    def oldest_lamport(self) -> int | None:
+        """Of the first message in the log; None: it is empty."""
+        return self._parts.log.oldest_lamport()
+
+    @property
+    def store_queried_ms(self) -> UnixMs | None:
+        """Up to when Stores were asked for everything."""
+        return self._parts.store.queried_ms
 
     def clock_offset_ms(self, now_ms: UnixMs) -> int:
         """How far our own clock is behind the other members'; 0 while too few were heard."""
@@ -153,6 +184,7 @@ class SdsChannel:
             incoming=(*parts.incoming.entries(), *parts.held.entries()),
             missing=tuple(parts.missing.entries()),
             holders=tuple(parts.holders.entries()),
+            store_queried_ms=parts.store.queried_ms,
         )
 
     # --- sending ---
@@ -164,7 +196,7 @@ class SdsChannel:
             raise LocalProtocolError("a content message needs content")
         if len(content) > parts.config.max_content_bytes:
             raise LocalProtocolError("the content is larger than any receiver accepts")
-        if len(parts.outgoing) >= parts.config.max_outgoing:
+        if parts.outgoing.is_full():
             raise LocalProtocolError("too many unacknowledged messages")
         lamport = self._next_lamport(step.now_ms)
         message_id = self._message_id_of(me, parts.channel_id, lamport, content)
@@ -233,10 +265,16 @@ class SdsChannel:
         )
 
     def _next_lamport(self, now_ms: UnixMs) -> int:
-        lamport = max(now_ms, self._parts.lamport_timestamp + 1)
+        lamport = max(self._honest_now(now_ms), self._parts.lamport_timestamp + 1)
         if lamport >= MAX_LAMPORT:
             raise LocalProtocolError("the Lamport timestamp is exhausted")
         return lamport
+
+    def _honest_now(self, now_ms: UnixMs) -> UnixMs:
+        """Our clock, unless it is so far ahead of the others' that they would hold us aside."""
+        corrected_ms = self._parts.corrected.now(now_ms)
+        ahead = now_ms > corrected_ms + self._parts.config.max_ahead_ms
+        return corrected_ms if ahead else now_ms
 
     def _content_holdings(self) -> Holdings | None:
         self._since_holdings += 1
@@ -263,16 +301,14 @@ class SdsChannel:
 
     def _copy_accepted(self, input_: CopyAccepted, step: Step) -> None:
         parts, message_id, hint = self._parts, input_.message_id, input_.retrieval_hint
-        sender_id, known_hint = parts.log.sender_and_hint(message_id)
-        if input_.peers <= 0 or sender_id != parts.participant_id:
+        if input_.peers <= 0 or parts.log.sender_of(message_id) != parts.participant_id:
             return  # Sync and ephemeral messages are not in the log and need no care.
-        if hint is not None and hint != known_hint:
-            parts.log.set_hint(message_id, hint)
+        if hint is not None and parts.log.set_hint(message_id, hint):
             step.writes.append(SaveRetrievalHint(message_id, hint))
         parts.outgoing.accept(message_id, step)
 
-    def _connectivity_changed(self, online: bool, now_ms: UnixMs) -> None:
-        parts = self._parts
+    def _connectivity_changed(self, online: bool, step: Step) -> None:
+        parts, now_ms = self._parts, step.now_ms
         if online == parts.clock.online:
             return
         parts.clock.online = online
@@ -282,6 +318,7 @@ class SdsChannel:
             self._introduce(now_ms)
         else:
             parts.timer.stop()
+        parts.store.set_online(online, step)
 
     def _members_changed(self, members: frozenset[ParticipantId], now_ms: UnixMs) -> None:
         parts = self._parts
@@ -317,6 +354,7 @@ class SdsChannel:
     def _retrieve(self, step: Step) -> None:
         parts = self._parts
         parts.missing.ask_now(step)
+        parts.store.ask_now(step.now_ms)
         if parts.online and not parts.alone:
             parts.timer.woke()
             multiplier = parts.config.sync_multiplier_repairs
@@ -333,6 +371,7 @@ class SdsChannel:
         self._receiver.give_up_lost(step)
         parts.outgoing.sweep(step)
         parts.answer_due(step)
+        parts.store.sweep(step)
         self._hasten_repairs(step.now_ms)
         if parts.timer.at_ms is not None and parts.timer.at_ms <= step.now_ms:
             self._sync_due(step)

@@ -7,6 +7,7 @@ repairs, sync messages) is decided elsewhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.bloom import ReceivedBloom, base_hashes
@@ -68,6 +69,8 @@ class Claims:
         self._log = log
         self._config = config
         self._claims: dict[ParticipantId, _Claim] = {}
+        self._mistaken: dict[ParticipantId, set[MessageId]] = {}
+        """What a member's filter has though it asked for it: by chance, and likely for long."""
         self.repeated = False
         """Whether the claim heard last is the first of its sender or adds nothing to the one before
         but the sender's own messages."""
@@ -111,7 +114,7 @@ class Claims:
         """Whose messages those of an instance are, if we hold any."""
         held = self._log.held(instance_id)
         newest = self._log.id_of(instance_id, held.lasts[-1]) if held else None
-        return None if newest is None else self._log.sender_and_hint(newest)[0]
+        return None if newest is None else self._log.sender_of(newest)
 
     def holds(self, participant_id: ParticipantId, instance_id: InstanceId, sequence: int) -> bool:
         """Whether the member's newest claim covers this message."""
@@ -123,16 +126,27 @@ class Claims:
         claim = self._claims.get(participant_id)
         if claim is None or claim.received is None:
             return False
+        if message_id in self._mistaken.get(participant_id, ()):
+            return False
         return claim.received.may_contain(base_hashes(message_id))
+
+    def asked(self, participant_id: ParticipantId, message_ids: Iterable[MessageId]) -> None:
+        """The member asks for these, so that it lacks them whatever its filter says."""
+        self._mistaken.pop(participant_id, None)
+        mistaken = {item for item in message_ids if self.perhaps_received(participant_id, item)}
+        if mistaken:
+            self._mistaken[participant_id] = mistaken
 
     def retain(self, members: frozenset[ParticipantId]) -> None:
         """Forget who is no member."""
         for participant_id in self._claims.keys() - members:
             del self._claims[participant_id]
+            self._mistaken.pop(participant_id, None)
 
     def forget(self) -> None:
         """Nobody has told us anything yet: we were away."""
         self._claims.clear()
+        self._mistaken.clear()
 
     def are_level(self, participant_ids: Iterable[ParticipantId]) -> bool:
         """Whether all of these claimed exactly what we hold."""
@@ -189,7 +203,9 @@ class Claims:
         if claim is None:
             return
         complete = len(claim.sets) < self._config.holdings_max_instances
-        for instance_id in list(self._log.instances()):
+        # However many instances somebody made up, a claim is compared with so many.
+        known = islice(self._log.instances(), MAX_INSTANCES)
+        for instance_id in dict.fromkeys(chain(known, self.own(), claim.sets)):
             theirs = claim.sets.get(instance_id)
             mine = self._log.held(instance_id)
             if mine is None or mine == theirs or (theirs is None and not complete):

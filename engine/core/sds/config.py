@@ -119,6 +119,19 @@ class SdsConfig:
     answer_sync_longest_ms: int = HOUR_MS
     """Where that ends: while one member is away, the others would answer one another in vain."""
 
+    # --- Store ---
+    store_query_interval_ms: int = 10 * SECOND_MS
+    """How soon Stores are asked for dependencies that are missing; js 10 s."""
+    store_query_longest_ms: int = 10 * MINUTE_MS
+    """The wait for one that no Store had doubles up to this.  js: no doubling."""
+    query_on_connect: bool = True
+    """Ask for all that was said meanwhile when a Store can be reached: the first time, after having
+    been offline, and if the last success is older than ``query_on_connect_after_ms``.  js the
+    same, with the same times."""
+    query_on_connect_after_ms: int = 5 * MINUTE_MS
+    query_on_connect_longest_ms: int = 30 * DAY_MS
+    """No further back than this without the user's asking."""
+
     # --- holders ---
     review_holders_ms: int = 30 * DAY_MS
     bloom_review_messages: int = 64
@@ -158,6 +171,7 @@ class SdsConfig:
             sync_gap_ms=0,
             sync_slowdown_max=1,
             prompt_sync_ms=None,
+            store_query_longest_ms=10 * SECOND_MS,
         )
 
     @classmethod

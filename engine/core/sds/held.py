@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry
+from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry, Message
 from engine.core.types import MessageId, ParticipantId, UnixMs
 
 
@@ -41,6 +41,10 @@ class HeldAside:
     def due_ms(self, entry: IncomingEntry) -> UnixMs:
         """When a message is no longer ahead, by the corrected clock."""
         return UnixMs((entry.message.lamport_timestamp or 0) - self._config.max_ahead_ms)
+
+    def is_ahead(self, message: Message, corrected_ms: UnixMs) -> bool:
+        """Whether a message is to be held."""
+        return (message.lamport_timestamp or 0) > corrected_ms + self._config.max_ahead_ms
 
     def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
         """Which held messages must give way to ``entry``; None = it is refused itself."""

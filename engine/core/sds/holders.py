@@ -24,6 +24,8 @@ from engine.core.types import (
 )
 
 _BLOOM: Final = HolderSource.BLOOM
+MAYBE_HOLDERS: Final = 256
+"""Of one message: in an open channel anybody may speak under any number of names."""
 
 
 class _Own:
@@ -59,11 +61,15 @@ class _Sequences:
         ids[number] = message_id
         if not numbers or numbers[-1] < number:
             numbers.append(number)
-        else:
-            numbers.insert(bisect_left(numbers, number), number)
+            return
+        at = bisect_left(numbers, number)
+        if numbers[at] != number:  # One that is closed may be there still.
+            numbers.insert(at, number)
 
-    def close(self, number: int) -> None:
-        self.ids.pop(number, None)
+    def close(self, number: int, message_id: MessageId) -> None:
+        if self.ids.get(number) != message_id:
+            return  # A copied profile has used the number twice; the first one counts.
+        del self.ids[number]
         if len(self.numbers) > 2 * len(self.ids) + 32:
             self.numbers = [number for number in self.numbers if number in self.ids]
 
@@ -84,6 +90,7 @@ class HoldersTable:
         holders: Iterable[HolderEntry] = (),
     ) -> None:
         self._others = members - {participant_id}
+        self._maybe_room = max(MAYBE_HOLDERS, len(self._others))
         self._me = participant_id
         self._open: dict[MessageId, _Own] = {}
         self._told: dict[ParticipantId, set[MessageId]] = {}
@@ -122,7 +129,7 @@ class HoldersTable:
             for entry in self._restored.pop(message_id):
                 own.holders[entry.participant_id] = entry
                 self._told.setdefault(entry.participant_id, set()).add(message_id)
-            self._close_if_complete(message_id)
+            self._close_if_complete(message_id, own)
 
     def note(
         self,
@@ -138,6 +145,8 @@ class HoldersTable:
             return None
         known = own.holders.get(participant_id)
         if known is not None and (known.source is not _BLOOM or source is _BLOOM):
+            return None
+        if known is None and source is _BLOOM and len(own.holders) >= self._maybe_room:
             return None
         entry = HolderEntry(message_id, participant_id, source, now_ms, false_probability)
         own.holders[participant_id] = entry
@@ -163,7 +172,7 @@ class HoldersTable:
                 certain.sort(key=_by_participant)
                 maybe.sort(key=_by_participant)
             if len(certain) >= len(self._others):
-                self._close_if_complete(message_id)
+                self._close_if_complete(message_id, own)
             events.append(HeldByChanged(message_id, tuple(certain), tuple(maybe)))
         return events
 
@@ -201,9 +210,12 @@ class HoldersTable:
             return [item for item in message_ids if item in under_review and item not in told]
         return [
             message_id
-            for message_id in filter(under_review.__contains__, message_ids)
-            if (known := under_review[message_id].holders.get(participant_id)) is None
-            or known.source is _BLOOM
+            for message_id in message_ids
+            if message_id in under_review
+            and (
+                (known := under_review[message_id].holders.get(participant_id)) is None
+                or known.source is _BLOOM
+            )
         ]
 
     def instances(self) -> Iterable[InstanceId]:
@@ -212,8 +224,9 @@ class HoldersTable:
     def members_changed(self, members: frozenset[ParticipantId]) -> None:
         """Who must hold a message before it is complete."""
         self._others = members - {self._me}
-        for message_id in list(self._open):
-            self._close_if_complete(message_id)
+        self._maybe_room = max(MAYBE_HOLDERS, len(self._others))
+        for message_id, own in list(self._open.items()):
+            self._close_if_complete(message_id, own)
 
     def expire(self, before_lamport: int) -> None:
         """Stop reviewing what is too old, oldest first."""
@@ -221,20 +234,19 @@ class HoldersTable:
             message_id, own = next(iter(self._open.items()))
             if own.lamport_timestamp >= before_lamport:
                 return
-            self._close(message_id)
+            self._close(message_id, own)
 
-    def _close_if_complete(self, message_id: MessageId) -> None:
-        holders = self._open[message_id].holders
-        if not self._others or len(holders) < len(self._others):
+    def _close_if_complete(self, message_id: MessageId, own: _Own) -> None:
+        if not self._others:
             return
         for participant_id in self._others:
-            entry = holders.get(participant_id)
+            entry = own.holders.get(participant_id)
             if entry is None or entry.source is _BLOOM:
                 return
-        self._close(message_id)
+        self._close(message_id, own)
 
-    def _close(self, message_id: MessageId) -> None:
-        own = self._open.pop(message_id)
+    def _close(self, message_id: MessageId, own: _Own) -> None:
+        del self._open[message_id]
         for participant_id in own.holders:
             told = self._told[participant_id]
             told.discard(message_id)
@@ -242,7 +254,5 @@ class HoldersTable:
                 del self._told[participant_id]
         author = own.author
         if author is not None:
-            sequences = self._sequences[author.instance_id]
-            sequences.close(author.sequence)
-            if not sequences.ids:
-                del self._sequences[author.instance_id]
+            # Kept when it is empty: the next one of ours has the same instance.
+            self._sequences[author.instance_id].close(author.sequence, message_id)

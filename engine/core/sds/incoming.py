@@ -10,7 +10,7 @@ What a dependency is and when it is met is told by the caller.
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import IncomingEntry
@@ -57,6 +57,11 @@ class IncomingBuffer:
 
     def is_waited_for(self, message_id: MessageId) -> bool:
         return message_id in self._waiters
+
+    def oldest_waiter(self, dependency: MessageId) -> int | None:
+        """The smallest Lamport timestamp of what waits for it; None = nothing does."""
+        waiters = self._waiters.get(dependency, ())
+        return min((_place(self._waiting[waiter].entry)[0] for waiter in waiters), default=None)
 
     def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
         """Which waiting messages must give way to ``entry``; None = it is refused itself."""
@@ -127,6 +132,12 @@ class IncomingBuffer:
         while unshown and self._is_done(unshown[0][1]):
             heappop(unshown)
         return unshown[0][0] if unshown else None
+
+    def bring_forward(self, now_ms: UnixMs) -> None:
+        """The clock was set back: nothing is shown later than if it had come just now."""
+        latest_ms = UnixMs(now_ms + self._config.show_waiting_ms)
+        self._unshown = [(min(at_ms, latest_ms), message_id) for at_ms, message_id in self._unshown]
+        heapify(self._unshown)
 
     def show_due(self, now_ms: UnixMs) -> list[IncomingEntry]:
         """Mark as shown, and return, what has waited for the soft time-out."""

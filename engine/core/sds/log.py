@@ -11,20 +11,21 @@ from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import filterfalse, islice
+from heapq import nlargest
+from itertools import islice
 from operator import ge
 
 from engine.core.sds.authors import Author
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import HistoryEntry, Holdings, LogEntry, history_entry
-from engine.core.types import InstanceId, MessageId, ParticipantId
+from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId
 
 
 class LogIndex:
     """Delivered messages by id, by position and by author."""
 
-    __slots__ = ("_authors", "_order", "_rows", "_table", "_tail")
+    __slots__ = ("_authors", "_order", "_recent", "_rows", "_table", "_tail")
 
     def __init__(self, entries: Iterable[LogEntry] = ()) -> None:
         self._table = LogTable.of(entries)
@@ -32,6 +33,8 @@ class LogIndex:
         self._order = array("I", self._in_order())
         """Row numbers, ascending by position."""
         self._authors: dict[InstanceId, Author] = {}
+        self._recent: dict[InstanceId, None] = {}
+        """Of many authors those who spoke last; empty = to be chosen again."""
         self._tail: deque[HistoryEntry] | None = None
         """The newest entries, as many as were asked for last; None = to be gathered again."""
         self._note_authors()
@@ -46,14 +49,15 @@ class LogIndex:
         row = self._rows.get(message_id)
         return None if row is None else self._table[row]
 
-    def sender_and_hint(self, message_id: MessageId) -> tuple[ParticipantId | None, bytes | None]:
-        """Of a message, (None, None) of one that is not in the log."""
+    def sender_of(self, message_id: MessageId) -> ParticipantId | None:
+        """Who sent a message; None = it is not in the log."""
         row = self._rows.get(message_id)
-        return (None, None) if row is None else (self._table.senders[row], self._table.hints[row])
+        return None if row is None else self._table.senders[row]
 
     def lacking(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those that are not in the log, in the order given."""
-        return list(filterfalse(self._rows.__contains__, message_ids))
+        rows = self._rows
+        return [message_id for message_id in message_ids if message_id not in rows]
 
     def entries(self) -> Iterator[LogEntry]:
         """All of them, ascending by position; for snapshots and audits, never per message."""
@@ -65,41 +69,46 @@ class LogIndex:
         position, author = entry.position, entry.author
         message_id, lamport = position.message_id, position.lamport_timestamp
         newest = order[-1] if order else None
+        late = (
+            newest is not None
+            and lamport <= table.lamports[newest]
+            and (lamport, message_id) < self._place(newest)
+        )
         row = table.append(entry)
         self._rows[message_id] = row
         if author is not None:
-            # Re-inserted so that the dict's order is by latest activity.
-            noted = self._authors.pop(author.instance_id, None) or Author(entry.sender_id)
-            self._authors[author.instance_id] = noted
-            if noted.owner == entry.sender_id:
-                noted.note(author.sequence, row)
-        if (
-            newest is None
-            or table.lamports[newest] < lamport
-            or (table.lamports[newest] == lamport and table.ids[newest] < message_id)
-        ):
+            self._note_author(author, entry.sender_id, row, late=late)
+        if late:
+            order.insert(bisect_left(order, (lamport, message_id), key=self._place), row)
+            self._tail = None
+        else:
             order.append(row)
             if tail is not None:
                 tail.append(history_entry(message_id, entry.retrieval_hint, entry.sender_id))
-            return False
-        order.insert(bisect_left(order, (lamport, message_id), key=self._place), row)
-        self._tail = None
-        return True
+        return late
 
-    def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> None:
-        row = self._rows[message_id]
-        self._table.hints[row] = retrieval_hint
-        tail = self._tail
+    def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> bool:
+        """Note how a message can be retrieved; True = that is news."""
+        row, hints, tail = self._rows[message_id], self._table.hints, self._tail
+        if hints[row] == retrieval_hint:
+            return False
+        hints[row] = retrieval_hint
         if tail is None:
-            return
-        for index in range(len(tail) - 1, -1, -1):  # Nearly always among the very newest.
-            if tail[index].message_id == message_id:
-                tail[index] = _dependency(self._table, row)
-                return
+            return True
+        index = -1
+        for entry in reversed(tail):  # Nearly always among the very newest.
+            if entry.message_id == message_id:
+                tail[index] = history_entry(message_id, retrieval_hint, entry.sender_id)
+                break
+            index -= 1
+        return True
 
     def newest_lamport(self) -> int:
         """Of the last message, 0 if there is none."""
         return self._table.lamports[self._order[-1]] if self._order else 0
+
+    def oldest_lamport(self) -> int | None:
+        return self._table.lamports[self._order[0]] if self._order else None
 
     def newest_ids(self, count: int) -> list[MessageId]:
         """The newest messages, newest first."""
@@ -130,11 +139,25 @@ class LogIndex:
 
     # --- authors' sequence numbers ---
 
+    def _note_author(
+        self, author: AuthorSequence, sender_id: ParticipantId, row: int, *, late: bool
+    ) -> None:
+        noted = self._authors.get(author.instance_id)
+        if noted is None:
+            noted = self._authors[author.instance_id] = Author(sender_id)
+            noted.newest = row
+        if noted.owner != sender_id:
+            return
+        noted.note(author.sequence, row)
+        if not late or self._place(noted.newest) < self._place(row):
+            noted.newest = row
+        if self._recent:
+            self._note_recent(author.instance_id)
+
     def _note_authors(self) -> None:
-        """All that was loaded; once per author, it is put in order of activity."""
+        """All that was loaded."""
         table, authors, order = self._table, self._authors, self._order
-        latest: dict[InstanceId, int] = {}
-        for place, row in enumerate(order):
+        for row in order:
             instance_id = table.instances[row]
             if instance_id is None:
                 continue
@@ -143,8 +166,7 @@ class LogIndex:
                 author = authors[instance_id] = Author(table.senders[row])
             if author.owner == table.senders[row]:
                 author.note(table.sequences[row], row)
-            latest[instance_id] = place
-        self._authors = {key: authors[key] for key in sorted(latest, key=latest.__getitem__)}
+                author.newest = row
 
     def held(self, instance_id: InstanceId) -> SequenceSet | None:
         author = self._authors.get(instance_id)
@@ -163,8 +185,28 @@ class LogIndex:
 
         The oldest, because the first hole is the one that delivery waits for.
         """
-        recent = islice(reversed(self._authors.items()), max_instances)
-        return {instance_id: author.held.ranges(max_ranges) for instance_id, author in recent}
+        authors = self._authors
+        recent: Iterable[InstanceId] = authors
+        if len(authors) > max_instances:
+            if len(self._recent) != max_instances:
+                self._recent = dict.fromkeys(self._most_recent(max_instances))
+            recent = self._recent
+        return {instance_id: authors[instance_id].held.ranges(max_ranges) for instance_id in recent}
+
+    def _note_recent(self, instance_id: InstanceId) -> None:
+        """Its author spoke, perhaps as one of those who spoke last."""
+        authors, recent = self._authors, self._recent
+        if instance_id in recent:
+            return
+        last = min(recent, key=lambda key: self._place(authors[key].newest))
+        if self._place(authors[last].newest) < self._place(authors[instance_id].newest):
+            del recent[last]
+            recent[instance_id] = None
+
+    def _most_recent(self, count: int) -> list[InstanceId]:
+        """By the log's order, not by arrival: whoever holds the same claims the same."""
+        authors = self._authors
+        return nlargest(count, authors, key=lambda key: self._place(authors[key].newest))
 
 
 def _dependency(table: LogTable, row: int) -> HistoryEntry:

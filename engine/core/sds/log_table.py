@@ -81,10 +81,10 @@ class LogTable(Sequence[LogEntry]):
 
     def append(self, entry: LogEntry) -> int:
         """Add one entry; returns its number."""
-        position, sender_id, author = entry.position, entry.sender_id, entry.author
-        number = len(self.ids)
+        position, sender_id, author, ids = entry.position, entry.sender_id, entry.author, self.ids
+        number = len(ids)
         self.lamports.append(position.lamport_timestamp)
-        self.ids.append(position.message_id)
+        ids.append(position.message_id)
         self.senders.append(self.known_senders.setdefault(sender_id, sender_id))
         self.hints.append(entry.retrieval_hint)
         if author is None:

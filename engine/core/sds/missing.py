@@ -8,7 +8,7 @@ count.  A dependency marked lost is remembered, so that what waited for it is no
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import chain
 
 from engine.core.sds.config import SdsConfig
@@ -21,7 +21,12 @@ from engine.core.sds.types import (
     PutMissing,
     RemoveMissing,
 )
-from engine.core.types import MessageId, ParticipantId, UnixMs
+from engine.core.types import MessageId, ParticipantId, Position, UnixMs
+
+_SET_BACK_MS = 1_000
+"""Less than that is how clocks are kept right, and delays nothing that matters."""
+_LOST_KEPT = 10_000
+_SLACK = 64
 
 
 class OnlineClock:
@@ -35,12 +40,17 @@ class OnlineClock:
         self._at_ms = now_ms
         self._longest_tick_ms = longest_tick_ms
 
-    def tick(self, now_ms: UnixMs) -> None:
+    def tick(self, now_ms: UnixMs) -> bool:
+        """Time has passed; True = the clock was set back, so that what was near is far."""
         passed_ms = now_ms - self._at_ms
-        if self.online and passed_ms > 0:
-            longest_ms = self._longest_tick_ms
-            self.elapsed_ms += min(longest_ms, passed_ms)
+        if not passed_ms:
+            return False
         self._at_ms = now_ms
+        if passed_ms < 0:
+            return passed_ms < -_SET_BACK_MS
+        if self.online:
+            self.elapsed_ms += min(self._longest_tick_ms, passed_ms)
+        return False
 
 
 class MissingTable:
@@ -85,6 +95,10 @@ class MissingTable:
         """Longest missing first."""
         return iter(self._wanted.values())
 
+    def find(self, message_id: MessageId) -> MissingEntry | None:
+        """One that is wanted."""
+        return self._wanted.get(message_id)
+
     def is_lost(self, message_id: MessageId) -> bool:
         return message_id in self._lost
 
@@ -97,11 +111,21 @@ class MissingTable:
             and named + number <= config.max_missing_per_sender
         )
 
-    def want(self, entry: HistoryEntry, *, named_by: ParticipantId, step: Step) -> None:
-        """Start looking for a dependency, or learn more about one we look for already."""
+    def want(
+        self,
+        entry: HistoryEntry,
+        *,
+        named_by: ParticipantId,
+        step: Step,
+        before: Position | None = None,
+    ) -> None:
+        """Start looking for a dependency, or learn more about one we look for already.
+
+        ``before``: the place of the message that names it.
+        """
         known = self._wanted.get(entry.message_id)
         if known is not None:
-            self._learn(known, entry, step)
+            self._learn(known, entry, before, step)
             return
         first_request = self._times.request_delay_ms(entry.message_id)
         missing = MissingEntry(
@@ -111,6 +135,7 @@ class MissingTable:
             online_ms=0,
             request_at_ms=UnixMs(step.now_ms + first_request),
             requests=0,
+            before=before,
         )
         self._put(missing, step)
         self._watch(missing)
@@ -131,16 +156,34 @@ class MissingTable:
         """Mark as lost, and return, what has been looked for long enough."""
         lost: list[HistoryEntry] = []
         while (top := self._first_loss()) is not None and top <= self._clock.elapsed_ms:
-            message_id = heappop(self._losses)[1]
-            entry = self._wanted.pop(message_id)
-            self._forget_wanted(message_id)
-            online_ms = self._config.lost_after_ms
-            entry = replace(entry, state=MissingState.LOST, online_ms=online_ms)
-            self._lost[message_id] = entry
-            step.writes.append(PutMissing(entry=entry))
-            lost.append(entry.entry)
-            step.gap_changed = True
+            lost.append(self._lose(heappop(self._losses)[1], step))
+        self._forget_oldest_lost(step)
         return lost
+
+    def give_up(self, message_id: MessageId, step: Step) -> HistoryEntry | None:
+        """Mark as lost before its time; None = it is not wanted."""
+        if message_id not in self._wanted:
+            return None
+        lost = self._lose(message_id, step)
+        self._forget_oldest_lost(step)
+        return lost
+
+    def _lose(self, message_id: MessageId, step: Step) -> HistoryEntry:
+        entry = self._wanted.pop(message_id)
+        self._forget_wanted(message_id)
+        online_ms = self._config.lost_after_ms
+        entry = replace(entry, state=MissingState.LOST, online_ms=online_ms)
+        self._lost[message_id] = entry
+        step.writes.append(PutMissing(entry=entry))
+        step.gap_changed = True
+        return entry.entry
+
+    def _forget_oldest_lost(self, step: Step) -> None:
+        while len(self._lost) > _LOST_KEPT:
+            # Whoever names it again makes us look for it again.
+            forgotten = next(iter(self._lost))
+            del self._lost[forgotten]
+            step.writes.append(RemoveMissing(message_id=forgotten))
 
     def next_loss(self, now_ms: UnixMs) -> UnixMs | None:
         """When the next dependency counts as lost, if we stay online."""
@@ -179,10 +222,20 @@ class MissingTable:
         for entry in list(self._wanted.values()):
             self._request_at(replace(entry, requests=0), step.now_ms, step)
 
+    def bring_forward(self, now_ms: UnixMs) -> None:
+        """The clock was set back: nothing is asked for later than if it were scheduled now."""
+        for message_id, entry in list(self._wanted.items()):
+            latest_ms = UnixMs(now_ms + self._wait_ms(entry))
+            if entry.request_at_ms > latest_ms:
+                self._wanted[message_id] = replace(entry, request_at_ms=latest_ms)
+                heappush(self._requests, (latest_ms, message_id))
+
     def _reschedule(self, entry: MissingEntry, step: Step) -> None:
+        self._request_at(entry, UnixMs(step.now_ms + self._wait_ms(entry)), step)
+
+    def _wait_ms(self, entry: MissingEntry) -> int:
         delay = self._times.request_delay_ms(entry.entry.message_id)
-        delay = min(delay << min(max(entry.requests - 1, 0), 20), self._longest_wait_ms)
-        self._request_at(entry, UnixMs(step.now_ms + delay), step)
+        return min(delay << min(max(entry.requests - 1, 0), 20), self._longest_wait_ms)
 
     @property
     def _longest_wait_ms(self) -> int:
@@ -194,16 +247,24 @@ class MissingTable:
         online_ms = self._config.lost_after_ms - left_ms
         self._put(replace(entry, request_at_ms=at_ms, online_ms=online_ms), step)
         heappush(self._requests, (at_ms, message_id))
+        if len(self._requests) > 2 * len(self._wanted) + _SLACK:  # What others ask for moves ours.
+            self._requests = [(e.request_at_ms, key) for key, e in self._wanted.items()]
+            heapify(self._requests)
 
-    def _learn(self, known: MissingEntry, entry: HistoryEntry, step: Step) -> None:
+    def _learn(
+        self, known: MissingEntry, entry: HistoryEntry, before: Position | None, step: Step
+    ) -> None:
         old = known.entry
         better = HistoryEntry(
             message_id=old.message_id,
             retrieval_hint=old.retrieval_hint or entry.retrieval_hint,
             sender_id=old.sender_id or entry.sender_id,
         )
-        if better != old:
-            self._put(replace(known, entry=better), step)
+        if before is None or (known.before is not None and known.before < before):
+            before = known.before
+        if better != old or before != known.before:
+            self._put(replace(known, entry=better, before=before), step)
+            step.gap_changed = True
 
     def _put(self, entry: MissingEntry, step: Step) -> None:
         self._wanted[entry.entry.message_id] = entry
@@ -215,6 +276,9 @@ class MissingTable:
         lost_at = self._clock.elapsed_ms + self._config.lost_after_ms - entry.online_ms
         self._lost_at[message_id] = lost_at
         heappush(self._losses, (lost_at, message_id))
+        if len(self._losses) > 2 * len(self._lost_at) + _SLACK:  # Most are found within a day.
+            self._losses = [(at, key) for key, at in self._lost_at.items()]
+            heapify(self._losses)
 
     def _forget_wanted(self, message_id: MessageId) -> None:
         del self._lost_at[message_id]

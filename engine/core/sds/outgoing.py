@@ -45,7 +45,8 @@ class OutgoingBuffer:
         self._config = config
         self._random = random_unit
         self._entries: dict[MessageId, OutgoingEntry] = {}
-        self._unhinted: dict[MessageId, tuple[int, int]] = {}
+        self.unhinted: dict[MessageId, tuple[int, int]] = {}
+        """Messages that nobody is known to hold perhaps, with their bloom hashes."""
         self._due: list[tuple[UnixMs, MessageId]] = []
         self._gate_ms = UnixMs(0)
         for entry in entries:
@@ -57,17 +58,16 @@ class OutgoingBuffer:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def is_full(self) -> bool:
+        return len(self._entries) >= self._config.max_outgoing
+
     def entries(self) -> Iterator[OutgoingEntry]:
         return iter(self._entries.values())
 
     def among(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those of these messages that are in the buffer."""
         entries = self._entries
-        return list(filter(entries.__contains__, message_ids)) if entries else []
-
-    def unhinted(self) -> Iterator[tuple[MessageId, tuple[int, int]]]:
-        """Messages that nobody is known to hold perhaps, with their bloom hashes."""
-        return iter(self._unhinted.items())
+        return [item for item in message_ids if item in entries] if entries else []
 
     def next_deadline(self) -> UnixMs | None:
         """When the sweep has something to rebroadcast, given that we are online."""
@@ -94,7 +94,7 @@ class OutgoingBuffer:
         entry = self._entries.pop(message_id, None)
         if entry is None:
             return
-        self._unhinted.pop(message_id, None)
+        self.unhinted.pop(message_id, None)
         step.writes.append(RemoveOutgoing(message_id))
         step.events.append(OutgoingChanged(message_id, _ACKNOWLEDGED, entry.accepted))
 
@@ -115,18 +115,22 @@ class OutgoingBuffer:
         entry = self._entries.get(message_id)
         if entry is None or entry.accepted:
             return
-        state, next_send_ms, failed = entry.state, entry.next_send_ms, entry.state is _FAILED
-        if failed:
+        state, attempts, accepted = entry.state, entry.attempts, True
+        if state is _FAILED:
             state = _UNACKNOWLEDGED
-            next_send_ms = UnixMs(step.now_ms + self._period_ms(state, entry.attempts))
-        attempts, accepted = entry.attempts, True
-        entry = OutgoingEntry(
-            message_id, entry.raw, state, attempts, next_send_ms, accepted, entry.created_ms
-        )
-        if failed:
-            self._put(entry, step)
+            next_send_ms = UnixMs(step.now_ms + self._period_ms(state, attempts))
+            again = replace(entry, state=state, next_send_ms=next_send_ms, accepted=accepted)
+            self._put(again, step)
         else:
-            self._entries[message_id] = entry
+            self._entries[message_id] = OutgoingEntry(
+                message_id,
+                entry.raw,
+                state,
+                attempts,
+                entry.next_send_ms,
+                accepted,
+                entry.created_ms,
+            )
             step.writes.append(MarkAccepted(message_id))
         step.events.append(OutgoingChanged(message_id, state, accepted))
 
@@ -142,6 +146,16 @@ class OutgoingBuffer:
             self._send(entry, step)
         else:
             self._put(entry, step)
+
+    def bring_forward(self, now_ms: UnixMs) -> None:
+        """The clock was set back: nothing waits longer than if it had been sent just now."""
+        config = self._config
+        self._gate_ms = min(self._gate_ms, UnixMs(now_ms + config.online_jitter_ms))
+        for entry in list(self._entries.values()):
+            period_ms = self._mean_period_ms(entry.state, entry.attempts)
+            latest_ms = UnixMs(now_ms + int(period_ms * (1 + config.resend_jitter)))
+            if entry.next_send_ms > latest_ms:
+                self._keep(replace(entry, next_send_ms=latest_ms))
 
     def came_online(self, now_ms: UnixMs) -> None:
         """What is due goes now, but not everybody's at the same instant."""
@@ -176,11 +190,14 @@ class OutgoingBuffer:
         )
 
     def _period_ms(self, state: OutgoingState, attempts: int) -> int:
+        period_ms = self._mean_period_ms(state, attempts)
+        return int(period_ms * (1 + self._config.resend_jitter * (2 * self._random() - 1)))
+
+    def _mean_period_ms(self, state: OutgoingState, attempts: int) -> int:
         config = self._config
         possibly = state is _POSSIBLY_ACKNOWLEDGED
         first, longest = config.resend_possibly_ms if possibly else config.resend_unacknowledged_ms
-        period = min(first << min(attempts - 1, 30), longest) if attempts > 1 else first
-        return int(period * (1 + config.resend_jitter * (2 * self._random() - 1)))
+        return min(first << min(attempts - 1, 30), longest) if attempts > 1 else first
 
     def _put(self, entry: OutgoingEntry, step: Step) -> None:
         self._keep(entry)
@@ -191,9 +208,9 @@ class OutgoingBuffer:
         known = self._entries.get(message_id)
         self._entries[message_id] = entry
         if state is _POSSIBLY_ACKNOWLEDGED:
-            self._unhinted.pop(message_id, None)
-        elif message_id not in self._unhinted:
-            self._unhinted[message_id] = base_hashes(message_id)
+            self.unhinted.pop(message_id, None)
+        elif message_id not in self.unhinted:
+            self.unhinted[message_id] = base_hashes(message_id)
         if state is _FAILED:
             return
         if known is None or known.state is _FAILED or known.next_send_ms != next_send_ms:

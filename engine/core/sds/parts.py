@@ -21,6 +21,7 @@ from engine.core.sds.missing import MissingTable, OnlineClock
 from engine.core.sds.outgoing import OutgoingBuffer
 from engine.core.sds.repair import RepairAnswers, RepairTimes
 from engine.core.sds.step import Step
+from engine.core.sds.store_query import StoreQueries
 from engine.core.sds.sync import SyncTimer
 from engine.core.sds.types import (
     BroadcastRepair,
@@ -64,6 +65,7 @@ class Parts:
     claims: Claims
     answers: RepairAnswers
     timer: SyncTimer
+    store: StoreQueries
 
     @property
     def online(self) -> bool:
@@ -76,6 +78,17 @@ class Parts:
     @property
     def small_group(self) -> bool:
         return 0 < len(self.members) <= self.config.prompt_members
+
+    def bring_forward(self, now_ms: UnixMs) -> None:
+        """The clock was set back: what was near shall not wait until it has caught up.
+
+        Nothing is written for that, as every start does the same with what was saved.
+        """
+        self.outgoing.bring_forward(now_ms)
+        self.incoming.bring_forward(now_ms)
+        self.missing.bring_forward(now_ms)
+        self.answers.bring_forward(now_ms)
+        self.timer.bring_forward(now_ms)
 
     def is_met(self, message_id: MessageId) -> bool:
         """In the local log, or lost for good."""
@@ -168,6 +181,8 @@ class Parts:
         if step.held_changed or self.news_of_start:
             offset_ms = self.corrected.offset_ms(step.now_ms)
             step.events.append(self.held.event(offset_ms))
+        if step.gap_changed:
+            self.store.gap_changed(step.now_ms)
         if step.gap_changed or self.news_of_start:
             shown = islice(self.missing.wanted(), self.config.gap_event_entries)
             step.events.append(
@@ -197,6 +212,7 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
     log = LogIndex(state.log)
     clock = OnlineClock(online=online, now_ms=now_ms, longest_tick_ms=config.longest_tick_ms)
     times = RepairTimes(participant_id, config=config, hash64=hash64)
+    missing = MissingTable(state.missing, config=config, times=times, clock=clock)
     parts = Parts(
         channel_id=channel_id,
         participant_id=participant_id,
@@ -213,15 +229,19 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         held=HeldAside(config),
         news_of_start=False,
         times=times,
-        missing=MissingTable(state.missing, config=config, times=times, clock=clock),
+        missing=missing,
         holders=HoldersTable(participant_id, members=members, holders=state.holders),
         claims=Claims(log, config),
         answers=RepairAnswers(config),
         timer=SyncTimer(config, random_unit),
+        store=StoreQueries(
+            missing, config=config, queried_ms=state.store_queried_ms, online=online
+        ),
     )
     _restore_incoming(parts, state, now_ms)
     _restore_holders(parts, now_ms)
     parts.restore_bloom()
+    parts.bring_forward(now_ms)
     return parts
 
 

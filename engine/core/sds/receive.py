@@ -9,7 +9,7 @@ too: that is how a lost newest message is noticed.  What a sender claims is revi
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
@@ -33,6 +33,9 @@ from engine.core.sds.types import (
     SaveRetrievalHint,
 )
 from engine.core.types import HolderSource, MessageId, Position, UnixMs
+
+Arrived: TypeAlias = MessageReceived | IncomingEntry
+"""Just received, or after it had to wait."""
 
 _id_of: Final = itemgetter(0)
 
@@ -112,15 +115,13 @@ class Receiver:
 
     # --- messages from the future ---
 
-    def _hold_if_ahead(self, entry: IncomingEntry, step: Step) -> bool:
+    def _hold(self, entry: IncomingEntry, step: Step) -> None:
         """Hold aside what lies too far ahead of the corrected clock."""
         parts, message_id = self._parts, entry.message.message_id
-        if parts.held.due_ms(entry) <= parts.corrected.now(step.now_ms):
-            return False
         leaving = parts.held.make_room(entry)
         if leaving is None:
             parts.counters.add("sds.held_ahead_overflow")
-            return True
+            return
         for victim in leaving:
             self._leave_held(victim, step)
         parts.counters.add("sds.held_ahead")
@@ -128,7 +129,6 @@ class Receiver:
         step.writes.append(PutIncoming(entry=entry))
         parts.missing.remove(message_id, step)
         step.held_changed = True
-        return True
 
     def _leave_held(self, victim: IncomingEntry, step: Step) -> None:
         """Its sender's share is full.  Who names it makes us ask for it when there is room."""
@@ -139,6 +139,10 @@ class Receiver:
         if parts.incoming.is_waited_for(message.message_id):
             wanted = HistoryEntry(message.message_id, victim.retrieval_hint, message.sender_id)
             parts.missing.want(wanted, named_by=message.sender_id, step=step)
+
+    def look_back(self, step: Step) -> None:
+        """Stores have told all."""
+        self._review.look_back(step)
 
     def next_release(self, now_ms: UnixMs) -> UnixMs | None:
         return self._parts.held.next_deadline(self._parts.corrected.offset_ms(now_ms))
@@ -165,6 +169,8 @@ class Receiver:
                 parts.missing.want(entry, named_by=message.sender_id, step=step)
         else:
             parts.counters.add("sds.missing_overflow")
+        if received.stored:
+            return  # Whoever wanted an answer has one by now, or asks again.
         timer, config = parts.timer, parts.config
         if received.holdings is None or not received.verified:
             timer.heard_level_sync(step.now_ms)
@@ -192,27 +198,27 @@ class Receiver:
             return
         if message_id in parts.incoming or message_id in parts.held:
             return
-        entry = IncomingEntry(
-            message, received.raw, received.author, received.retrieval_hint, step.now_ms
-        )
-        if not self._hold_if_ahead(entry, step):
-            self._take_content(entry, ids, step)
-            if received.repaired_by is not None:
-                self._note_repair(received, step)
+        if parts.held.is_ahead(message, parts.corrected.now(step.now_ms)):
+            self._hold(_waiting(received, step), step)
+            return
+        self._take_content(received, ids, step)
+        if received.repaired_by is not None:
+            self._note_repair(received, step)
 
-    def _take_content(self, entry: IncomingEntry, ids: list[MessageId], step: Step) -> None:
+    def _take_content(self, entry: Arrived, ids: list[MessageId], step: Step) -> None:
         """Deliver a message that is new to us, or let it wait."""
         parts = self._parts
         lacking = parts.log.lacking(ids)
         unmet = {item for item in lacking if not parts.missing.is_lost(item)} if lacking else None
         if unmet:
-            self._buffer(entry, unmet, step)
+            self._buffer(_waiting(entry, step), unmet, step)
             return
-        if len(parts.incoming):
+        message_id = entry.message.message_id
+        if parts.incoming.is_waited_for(message_id):
             self._deliver([entry], step)
         else:
             self._deliver_one(entry, step)
-        parts.remember_id(entry.message.message_id)
+        parts.remember_id(message_id)
 
     def _receive_duplicate(self, received: MessageReceived, step: Step) -> None:
         parts, message_id = self._parts, received.message.message_id
@@ -224,16 +230,18 @@ class Receiver:
             )
         if received.message.sender_id == parts.participant_id:
             self._note_repair(received, step)
-        elif received.repaired_by is None:
+        elif received.repaired_by is None and not received.stored:
             # Its author sends it again: our acknowledgement was lost.
             self._answer_sync(step)
 
     def _note_repair(self, received: MessageReceived, step: Step) -> None:
         """Whoever sends one of our messages again under a signature of its own holds it."""
         parts, message = self._parts, received.message
-        if received.repaired_by is None or message.sender_id != parts.participant_id:
+        speaker = received.repaired_by
+        if speaker is None or message.sender_id != parts.participant_id:
             return
-        parts.evidence(message.message_id, received.repaired_by, HolderSource.REPAIR, step)
+        if speaker != parts.participant_id:  # Our own repair, come back, proves nothing.
+            parts.evidence(message.message_id, speaker, HolderSource.REPAIR, step)
 
     def _answer_sync(self, step: Step) -> None:
         """Somebody does not seem to know what we hold."""
@@ -268,8 +276,9 @@ class Receiver:
         parts.incoming.add(entry, unmet)
         step.writes.append(PutIncoming(entry=entry))
         parts.missing.remove(message.message_id, step)
+        place = Position(_lamport(message), message.message_id)
         for dependency in wanted:
-            parts.missing.want(dependency, named_by=message.sender_id, step=step)
+            parts.missing.want(dependency, named_by=message.sender_id, step=step, before=place)
         for victim in leaving:
             self._give_way(victim, step)
         parts.remember_id(message.message_id)
@@ -290,10 +299,12 @@ class Receiver:
 
     # --- delivery ---
 
-    def _deliver(self, entries: Sequence[IncomingEntry], step: Step) -> None:
+    def _deliver(self, entries: Sequence[Arrived], step: Step) -> None:
         """Deliver, and at once all that waited for nothing else, in the log's order."""
         parts = self._parts
-        ready = [(_lamport(entry.message), entry.message.message_id, entry) for entry in entries]
+        ready: list[tuple[int, MessageId, Arrived]] = [
+            (_lamport(entry.message), entry.message.message_id, entry) for entry in entries
+        ]
         heapify(ready)
         while ready:
             _, message_id, entry = heappop(ready)
@@ -304,7 +315,7 @@ class Receiver:
                 item = (_lamport(waiter.message), waiter.message.message_id, waiter)
                 heappush(ready, item)
 
-    def _deliver_one(self, entry: IncomingEntry, step: Step) -> None:
+    def _deliver_one(self, entry: Arrived, step: Step) -> None:
         parts, message, author = self._parts, entry.message, entry.author
         message_id, sender_id = message.message_id, message.sender_id
         lamport = message.lamport_timestamp or 0
@@ -334,13 +345,38 @@ class Receiver:
 
     def give_up_lost(self, step: Step) -> None:
         """Mark as irretrievably lost what was looked for long enough; deliver what waited."""
+        for lost in self._parts.missing.take_lost(step):
+            self._go_on_without(lost, step)
+
+    def give_up_absent(self, message_ids: Iterable[MessageId], step: Step) -> None:
+        """Mark as lost what no Store has, and what was said after it is older than the time-out.
+
+        Whoever held it has had that time to bring it.  So history from before all Stores and
+        members does not make those wait who join late; what turns up after all takes its place.
+        """
         parts = self._parts
-        for lost in parts.missing.take_lost(step):
-            step.events.append(DependencyLost(entry=lost))
-            released = parts.incoming.meet(lost.message_id)
-            for entry in released:
-                step.writes.append(RemoveIncoming(message_id=entry.message.message_id))
-            self._deliver(released, step)
+        oldest = parts.corrected.now(step.now_ms) - parts.config.lost_after_ms
+        for message_id in message_ids:
+            named_at = parts.incoming.oldest_waiter(message_id)
+            if named_at is None or named_at >= oldest:
+                continue
+            lost = parts.missing.give_up(message_id, step)
+            if lost is not None:
+                self._go_on_without(lost, step)
+
+    def _go_on_without(self, lost: HistoryEntry, step: Step) -> None:
+        parts = self._parts
+        step.events.append(DependencyLost(entry=lost))
+        released = parts.incoming.meet(lost.message_id)
+        for entry in released:
+            step.writes.append(RemoveIncoming(message_id=entry.message.message_id))
+        self._deliver(released, step)
+
+
+def _waiting(entry: Arrived, step: Step) -> IncomingEntry:
+    if isinstance(entry, IncomingEntry):
+        return entry
+    return IncomingEntry(entry.message, entry.raw, entry.author, entry.retrieval_hint, step.now_ms)
 
 
 def _lamport(message: Message) -> int:

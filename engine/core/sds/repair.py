@@ -58,7 +58,8 @@ class RepairAnswers:
 
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
-        self._planned: dict[MessageId, tuple[UnixMs, set[ParticipantId]]] = {}
+        self.planned: dict[MessageId, tuple[UnixMs, set[ParticipantId]]] = {}
+        """By when, and for whom."""
         self._due: list[tuple[UnixMs, int, MessageId]] = []
         self._serial = 0
         """Breaks ties: what was planned first goes first."""
@@ -68,7 +69,7 @@ class RepairAnswers:
         self._left_of_slice = config.repair_answers_per_sweep
 
     def __len__(self) -> int:
-        return len(self._planned)
+        return len(self.planned)
 
     def plan(
         self, message_id: MessageId, at_ms: UnixMs, asker: ParticipantId, *, now_ms: UnixMs
@@ -92,17 +93,28 @@ class RepairAnswers:
 
     def heard(self, message_id: MessageId, now_ms: UnixMs) -> None:
         """Somebody else sent it again."""
-        self._planned.pop(message_id, None)
+        self.planned.pop(message_id, None)
         self.answered(message_id, now_ms)
 
     def cancel(self, message_id: MessageId) -> None:
         """It has come by itself."""
-        self._planned.pop(message_id, None)
+        self.planned.pop(message_id, None)
+
+    def bring_forward(self, now_ms: UnixMs) -> None:
+        """The clock was set back: no answer is later than if it had been planned just now."""
+        self._sent.clear()  # When is not known any more.
+        self._slice_ms = min(self._slice_ms, now_ms)
+        latest_ms = UnixMs(now_ms + self._config.repair_t_max_ms)
+        for message_id, (at_ms, lacking) in self.planned.items():
+            if at_ms > latest_ms:
+                self.planned[message_id] = latest_ms, lacking
+                self._serial += 1
+                heappush(self._due, (latest_ms, self._serial, message_id))
 
     def next_deadline(self) -> UnixMs | None:
         while self._due:
             at_ms, _, message_id = self._due[0]
-            planned = self._planned.get(message_id)
+            planned = self.planned.get(message_id)
             if planned is not None and planned[0] == at_ms:
                 if self._left_of_slice:
                     return at_ms
@@ -120,7 +132,7 @@ class RepairAnswers:
                 return
             self._left_of_slice -= 1
             message_id = heappop(self._due)[2]
-            yield message_id, self._planned.pop(message_id)[1]
+            yield message_id, self.planned.pop(message_id)[1]
 
     def answered(self, message_id: MessageId, now_ms: UnixMs) -> None:
         """Remember that it was sent just now."""
@@ -134,16 +146,16 @@ class RepairAnswers:
         return sent_ms is not None and now_ms < sent_ms + age_ms
 
     def _plan(self, message_id: MessageId, at_ms: UnixMs, lacking: ParticipantId) -> bool:
-        planned = self._planned.get(message_id)
+        planned = self.planned.get(message_id)
         if planned is not None:
             planned[1].add(lacking)
             if planned[0] <= at_ms:
                 return True
-            self._planned[message_id] = at_ms, planned[1]
-        elif len(self._planned) >= self._config.repair_buffer:
+            self.planned[message_id] = at_ms, planned[1]
+        elif len(self.planned) >= self._config.repair_buffer:
             return False
         else:
-            self._planned[message_id] = at_ms, {lacking}
+            self.planned[message_id] = at_ms, {lacking}
         self._serial += 1
         heappush(self._due, (at_ms, self._serial, message_id))
         return True

@@ -4,9 +4,14 @@ A causal history names what its sender holds: acknowledged.  A filter says perha
 acknowledged, never more.  Holdings (ours) name ranges of authors' sequence numbers: acknowledged,
 and whoever lacks what we hold is sent it.  Repair requests are SDS-R's.  All of it counts in
 duplicates and sync messages too; nothing here delivers anything.
+
+What somebody lacked when a message was sent that comes from a Store now is looked at once all of
+the Store's messages are here, and then only the newest word of each member: whoever comes back
+after a month does not send the month again.
 """
 
 from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 from engine.core.errors import RemoteProtocolError
@@ -18,6 +23,9 @@ from engine.core.types import HolderSource, MessageId, ParticipantId, UnixMs
 
 _CAUSAL: Final = HolderSource.CAUSAL
 _BLOOM: Final = HolderSource.BLOOM
+_id_of: Final = itemgetter(0)
+_PUT_OFF: Final = 1_024
+"""Members."""
 _LOOKED_AT: Final = 8
 """Per author, so many times the messages that a claim may make us push."""
 
@@ -27,6 +35,8 @@ class AckReview:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._put_off: dict[ParticipantId, Message] = {}
+        """The newest from Stores of each member, as long as none came live."""
 
     def review(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
         """Take note of what the sender says it holds, lacks and asks for.
@@ -38,10 +48,35 @@ class AckReview:
         if message.bloom_filter:
             self._review_bloom(message, message.bloom_filter, step)
         if received.holdings is not None and verified:
-            self._review_holdings(message, received.holdings, step)
+            self._hear_holdings(message, received.holdings, step)
+        if received.stored:
+            self._put_off_what_it_lacks(message)
+            return
+        self._put_off.pop(message.sender_id, None)
+        if received.holdings is not None and verified:
+            self._plan_pushes(message.sender_id, step.now_ms)
         if message.repair_request:
             self._review_requests(message, step)
-        self._parts.answer_due(step)
+        parts = self._parts
+        if parts.answers.planned:
+            parts.answer_due(step)
+
+    def _put_off_what_it_lacks(self, message: Message) -> None:
+        known = self._put_off.get(message.sender_id)
+        if known is not None:
+            if (known.lamport_timestamp or 0) > (message.lamport_timestamp or 0):
+                return
+        elif len(self._put_off) >= _PUT_OFF:
+            del self._put_off[next(iter(self._put_off))]
+        self._put_off[message.sender_id] = message
+
+    def look_back(self, step: Step) -> None:
+        """Stores have told all: see what each member lacks, by the last that it said."""
+        put_off, self._put_off = self._put_off, {}
+        for sender_id, message in put_off.items():
+            self._plan_pushes(sender_id, step.now_ms)
+            if message.repair_request:
+                self._review_requests(message, step)
 
     def _review_history(
         self, message: Message, ids: list[MessageId], step: Step, *, verified: bool
@@ -57,7 +92,8 @@ class AckReview:
     def _review_bloom(self, message: Message, bloom_filter: bytes, step: Step) -> None:
         parts = self._parts
         candidates = parts.holders.without(message.sender_id, parts.config.bloom_review_messages)
-        candidates += parts.outgoing.unhinted()
+        if parts.outgoing.unhinted:
+            candidates += parts.outgoing.unhinted.items()
         if not candidates:
             return
         try:
@@ -82,7 +118,7 @@ class AckReview:
                     false_probability=fill**HASHES,
                 )
 
-    def _review_holdings(self, message: Message, holdings: Holdings, step: Step) -> None:
+    def _hear_holdings(self, message: Message, holdings: Holdings, step: Step) -> None:
         parts, sender_id = self._parts, message.sender_id
         progressed = False
         # A clock that is far ahead may not make its claims stand for good.
@@ -96,17 +132,19 @@ class AckReview:
                 parts.evidence(message_id, sender_id, HolderSource.HOLDINGS, step)
         if progressed:
             parts.timer.progressed()
-        self._plan_pushes(sender_id, step.now_ms)
 
     def _plan_pushes(self, sender_id: ParticipantId, now_ms: UnixMs) -> None:
         """Send the member what its holdings lack: it cannot ask for what it never heard of."""
         parts = self._parts
         room = parts.config.push_per_claim
         settled = now_ms - 2 * parts.config.repair_t_min_ms
+        latest = now_ms + parts.config.max_ahead_ms  # Later than that is our clock, set back.
         for entry in self._lacking(sender_id, now_ms):
             position = entry.position
-            if not room or position.lamport_timestamp > settled:
-                break  # Still on its way, probably; and what follows is younger.
+            if not room:
+                break
+            if settled < position.lamport_timestamp <= latest:
+                continue  # Still on its way, probably.
             message_id, author_id = position.message_id, entry.sender_id
             if parts.times.in_response_group(message_id, author_id, members=len(parts.members)):
                 delay = parts.times.response_delay_ms(message_id, author_id)
@@ -132,10 +170,13 @@ class AckReview:
                 and (entry := parts.log.get(message_id)) is not None
             )
             found += islice(wanted, limit)
+            if len(found) >= _LOOKED_AT * limit:
+                break
         return sorted(found, key=lambda entry: entry.position)
 
     def _review_requests(self, message: Message, step: Step) -> None:
         parts = self._parts
+        parts.claims.asked(message.sender_id, map(_id_of, message.repair_request))
         for wanted in message.repair_request:
             entry = parts.log.get(wanted.message_id)
             if entry is None:

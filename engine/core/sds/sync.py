@@ -49,9 +49,10 @@ class SyncTimer:
     def hasten(self, multiplier: float, now_ms: UnixMs, *, small_group: bool) -> None:
         """Bring the next sync forward: at once but for a short random delay in a small group."""
         prompt = self._config.prompt_sync_ms
-        low, high = 0, int(self._config.sync_interval_ms * multiplier)
         if small_group and prompt is not None:
             low, high = prompt
+        else:
+            low, high = 0, int(self._config.sync_interval_ms * multiplier)
         # Drawn once per window: drawing again for every message would make the wait ever shorter.
         if self.at_ms is None or self.at_ms > now_ms + high:
             self.at_ms = UnixMs(now_ms + low + int(self._random() * (high - low)))
@@ -122,6 +123,13 @@ class SyncTimer:
         self._spoken_for = False
         self._wait_again(now_ms)
         return True
+
+    def bring_forward(self, now_ms: UnixMs) -> None:
+        """The clock was set back: the next round is no later than if the last were just over."""
+        if self._stated_ms is not None:
+            self._stated_ms = min(self._stated_ms, now_ms)
+        if self.at_ms is not None:
+            self.at_ms = min(self.at_ms, UnixMs(now_ms + self._config.sync_interval_ms))
 
     def stop(self) -> None:
         """Nothing to say, or nobody to say it to."""

@@ -6,7 +6,8 @@ only then performs ``sends`` and publishes ``events``.  Whoever reads these type
 that crosses the border of the core; nothing here knows how bytes are sealed, stored or carried.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -103,7 +104,8 @@ class MessageReceived:
     bytes).  ``author`` is what the content says, None for sync, ephemeral and foreign content.
     ``repaired_by`` is set when somebody else sent it again under an outer signature of their own.
     ``verified``: the sender is proved by signature, so holders may be certain.  ``sent_ms``: what
-    the clock of whoever sent this copy said, if it came live and not from a Store.
+    the clock of whoever sent this copy said, if it came live and not from a Store.  ``stored``: it
+    came from a Store, so that what its sender lacks by it is of some time ago.
     """
 
     message: Message
@@ -114,6 +116,7 @@ class MessageReceived:
     repaired_by: ParticipantId | None = None
     retrieval_hint: bytes | None = None
     sent_ms: UnixMs | None = None
+    stored: bool = False
 
 
 @value(frozen=True, slots=True)
@@ -155,6 +158,32 @@ class RetrieveRequested:
 
 
 @value(frozen=True, slots=True, kw_only=True)
+class StoreChanged:
+    """Whether any Store can be asked (``AskStore``)."""
+
+    reachable: bool
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class HastenStoreQuery:
+    """Much waits for what lacks: ask Stores now for those dependencies that it is time for."""
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class StoreAnswered:
+    """All that Stores have up to ``through_ms`` of an ``AskStore.since_ms`` was handed in."""
+
+    through_ms: UnixMs
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class StoreLacks:
+    """All Stores that there are were asked for these by their hints and have none of them."""
+
+    message_ids: tuple[MessageId, ...]
+
+
+@value(frozen=True, slots=True, kw_only=True)
 class DeadlineReached:
     """The time that ``next_deadline`` named has come (early and late calls are harmless)."""
 
@@ -168,6 +197,10 @@ Input: TypeAlias = (
     | MembersChanged
     | ResendRequested
     | RetrieveRequested
+    | StoreChanged
+    | HastenStoreQuery
+    | StoreAnswered
+    | StoreLacks
     | DeadlineReached
 )
 
@@ -236,6 +269,8 @@ class MissingEntry:
     """How long we have looked for it while online."""
     request_at_ms: UnixMs
     requests: int
+    before: Position | None = None
+    """The first message known to depend on it: it lies before that."""
 
 
 @value(frozen=True, slots=True)
@@ -262,6 +297,8 @@ class ChannelState:
     missing: tuple[MissingEntry, ...] = ()
     holders: tuple[HolderEntry, ...] = ()
     """Only of our own messages that are not yet held by everybody."""
+    store_queried_ms: UnixMs | None = None
+    """Up to when Stores were last asked for everything with success."""
 
 
 # --- writes -------------------------------------------------------------------------------------
@@ -272,6 +309,13 @@ class SaveClock:
     """The Lamport timestamp of a sync message; those of content messages are in the log."""
 
     lamport_timestamp: int
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class SaveStoreQueried:
+    """Stores were asked for everything up to then."""
+
+    store_queried_ms: UnixMs
 
 
 @value(frozen=True, slots=True)
@@ -340,6 +384,7 @@ class PutHolder:
 
 Write: TypeAlias = (
     SaveClock
+    | SaveStoreQueried
     | AppendToLog
     | SaveRetrievalHint
     | PutOutgoing
@@ -379,7 +424,18 @@ class BroadcastRepair:
     message_id: MessageId
 
 
-Send: TypeAlias = Broadcast | BroadcastRepair
+@value(frozen=True, slots=True, kw_only=True)
+class AskStore:
+    """Ask Stores for these dependencies by their hints, and for everything since a time, if any."""
+
+    missing: tuple[HistoryEntry, ...] = ()
+    since_ms: UnixMs | None = None
+    around: Mapping[MessageId, int] = field(default_factory=dict, compare=False, hash=False)
+    """Of those missing, where known, the Lamport timestamp of the first that waits for it: about
+    the time where Stores can look for it that know no hints."""
+
+
+Send: TypeAlias = Broadcast | BroadcastRepair | AskStore
 
 
 # --- events -------------------------------------------------------------------------------------
@@ -420,6 +476,7 @@ class GapChanged:
     missing: tuple[MissingEntry, ...]
     waiting: int
     missing_total: int = 0
+    """``waiting`` is what back-pressure on a backfill goes by."""
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import mmh3
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.errors import RemoteProtocolError
@@ -84,6 +84,7 @@ def test_a_length_that_is_no_whole_number_of_words_is_refused(length: int) -> No
     assert caught.value.reason == "bloom_bad_length"
 
 
+@settings(deadline=None)
 @given(st.integers(0, 700))
 def test_sized_filter_has_room_and_keeps_the_design_error(count: int) -> None:
     bloom = BloomFilter(capacity=1_000, fixed=False)

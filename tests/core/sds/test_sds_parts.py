@@ -5,10 +5,19 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.sds.holders import HoldersTable
 from engine.core.sds.log import LogIndex
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import LogEntry, SequenceRange
-from engine.core.types import MessageId, ParticipantId, Position
+from engine.core.types import (
+    AuthorSequence,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 
 NUMBERS = st.integers(1, 40)
 RANGES = st.lists(st.tuples(NUMBERS, st.integers(0, 5)), max_size=12)
@@ -71,3 +80,18 @@ def test_the_log_is_ordered_by_lamport_then_id_by_byte(pairs: list[tuple[int, st
     assert [entry.message_id.encode() for entry in history] == [
         key[1] for key in sorted(order)[-3:]
     ]
+
+
+def test_a_number_used_again_after_its_message_was_held_is_found_once() -> None:
+    me, other = ParticipantId("me"), ParticipantId("other")
+    author = AuthorSequence(InstanceId(b"i" * 16), 1)
+    table = HoldersTable(me, members=frozenset({me, other}))
+    for name in ("first", "second"):
+        message_id = MessageId(name)
+        table.track(message_id, 1, author)
+        item = SequenceRange(first=1, last=9)
+        assert table.within(author.instance_id, item) == [message_id]
+        table.note(message_id, other, HolderSource.CAUSAL, UnixMs(1))
+        assert len(table.take_events([message_id])) == 1
+        assert table.within(author.instance_id, item) == []
+    assert len(table) == 0

@@ -17,6 +17,9 @@ from engine.core.sds.types import (
     OutgoingEntry,
     ResendRequested,
     RetrieveRequested,
+    StoreAnswered,
+    StoreChanged,
+    StoreLacks,
 )
 from engine.core.types import MessageId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant, frame, open_payload
@@ -146,9 +149,18 @@ def _connect(alice: ChannelParticipant, number: int, now_ms: UnixMs) -> None:
     alice.set_online(number % 3 != 0, now_ms=now_ms)
 
 
+def _store(alice: ChannelParticipant, number: int, now_ms: UnixMs) -> None:
+    alice.handle(StoreChanged(reachable=number % 2 == 0), now_ms=now_ms)
+    if number % 3 == 0:
+        alice.handle(StoreAnswered(through_ms=now_ms), now_ms=now_ms)
+    if number % 5 == 0:
+        lacks = (MessageId(f"phantom-{number % 4}"), CHAIN[number % len(CHAIN)].message.message_id)
+        alice.handle(StoreLacks(message_ids=lacks), now_ms=now_ms)
+
+
 ACTS: list[Act] = [
     _receive, _receive, _receive, _send, _send, _reply, _claim, _hint, _phantom, _ahead, _ask,
-    _accept, _resend, _retrieve, _connect,
+    _accept, _resend, _retrieve, _connect, _store,
 ]  # fmt: skip
 Steps = list[tuple[Act, int, int]]
 
@@ -215,6 +227,7 @@ def _durable(alice: ChannelParticipant) -> tuple[object, ...]:
         sorted(entry.message.message_id for entry in state.incoming),
         sorted((entry.entry.message_id, entry.state) for entry in state.missing),
         sorted((e.message_id, e.participant_id, e.source) for e in state.holders),
+        state.store_queried_ms,
         alice.seen.deliveries,
     )
 

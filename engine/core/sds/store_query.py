@@ -1,0 +1,128 @@
+"""When to ask Stores: for named dependencies, and for all that was said while nobody listened.
+
+Retrieval of dependencies from Store nodes (Periodic Incoming Buffer Sweep) on js-waku's schedule,
+the Store query interval, but with doubling waits for what Stores do not have; and js-waku's query
+on connect, from the last one that succeeded.  How a Store is asked, which one, and what it answers
+is not known here.
+"""
+
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.missing import MissingTable
+from engine.core.sds.step import Step
+from engine.core.sds.types import AskStore, HistoryEntry, SaveStoreQueried
+from engine.core.types import MessageId, UnixMs
+
+
+class StoreQueries:
+    """The queries of one channel."""
+
+    def __init__(
+        self, missing: MissingTable, *, config: SdsConfig, queried_ms: UnixMs | None, online: bool
+    ) -> None:
+        self._missing = missing
+        self._config = config
+        self._longest_ms = max(config.store_query_longest_ms, config.store_query_interval_ms)
+        self._waits: dict[MessageId, tuple[UnixMs, int]] = {}
+        """Dependencies asked for: when again, and the wait after that."""
+        self._at_ms: UnixMs | None = None
+        """When dependencies are asked for next."""
+        self._online = online
+        self._reachable = False
+        self._was_away = True
+        self.queried_ms = queried_ms
+        """Everything up to then was asked for with success, by the clock of that time."""
+
+    def set_online(self, online: bool, step: Step) -> None:
+        self._online = online
+        self._was_away = self._was_away or not online
+        self._connect(step)
+
+    def set_reachable(self, reachable: bool, step: Step) -> None:
+        """Whether any Store can be asked."""
+        if reachable != self._reachable:
+            self._reachable = reachable
+            self._connect(step)
+
+    def answered(self, through_ms: UnixMs, step: Step) -> None:
+        """A query for everything up to ``through_ms`` succeeded.
+
+        That may be earlier than what is known, which then came from a clock that was ahead.
+        """
+        self._was_away = False
+        if self.queried_ms != through_ms:
+            self.queried_ms = through_ms
+            step.writes.append(SaveStoreQueried(store_queried_ms=through_ms))
+
+    def gap_changed(self, now_ms: UnixMs) -> None:
+        """If more lacks, ask at the next interval, unless that is coming anyway."""
+        at_ms = UnixMs(now_ms + self._config.store_query_interval_ms)
+        if len(self._missing) and (self._at_ms is None or self._at_ms > at_ms):
+            self._at_ms = at_ms
+
+    def ask_now(self, now_ms: UnixMs) -> None:
+        """For all that lacks, however often that was in vain."""
+        self._waits.clear()
+        self._at_ms = now_ms if len(self._missing) else None
+
+    def hasten(self, step: Step) -> None:
+        """Not for what Stores said lately that they do not have."""
+        self._at_ms = step.now_ms if len(self._missing) else None
+        self.sweep(step)
+
+    def next_deadline(self) -> UnixMs | None:
+        return self._at_ms if self._reachable else None
+
+    def sweep(self, step: Step) -> None:
+        """Ask for what is due; a time too far ahead is of a clock that was set back since."""
+        at_ms, now_ms = self._at_ms, step.now_ms
+        if at_ms is None or not self._reachable or not self._is_due(at_ms, now_ms):
+            return
+        due = self._take_due(now_ms)
+        if due:
+            around = {
+                missing.entry.message_id: missing.before.lamport_timestamp
+                for missing in map(self._missing.find, (entry.message_id for entry in due))
+                if missing is not None and missing.before is not None
+            }
+            step.sends.append(AskStore(missing=due, around=around))
+
+    def _is_due(self, at_ms: UnixMs, now_ms: UnixMs) -> bool:
+        return not now_ms < at_ms <= now_ms + self._longest_ms
+
+    def _take_due(self, now_ms: UnixMs) -> tuple[HistoryEntry, ...]:
+        waits: dict[MessageId, tuple[UnixMs, int]] = {}
+        due: list[HistoryEntry] = []
+        for missing in self._missing.wanted():
+            entry = missing.entry
+            if entry.retrieval_hint is None:
+                continue
+            first = now_ms, self._config.store_query_interval_ms
+            at_ms, wait_ms = self._waits.get(entry.message_id, first)
+            if self._is_due(at_ms, now_ms):
+                due.append(entry)
+                at_ms, wait_ms = UnixMs(now_ms + wait_ms), min(2 * wait_ms, self._longest_ms)
+            waits[entry.message_id] = at_ms, wait_ms
+        self._waits = waits  # What is here by now is forgotten.
+        self._at_ms = min((at_ms for at_ms, _ in waits.values()), default=None)
+        return tuple(due)
+
+    def _connect(self, step: Step) -> None:
+        """Ask for what was said while nobody listened, and at once for what is known to lack."""
+        if not self._online or not self._reachable:
+            return
+        self.ask_now(step.now_ms)
+        since_ms = self._since(step.now_ms)
+        if since_ms is not None:
+            step.sends.append(AskStore(since_ms=since_ms))
+
+    def _since(self, now_ms: UnixMs) -> UnixMs | None:
+        """From when to ask for everything; None = nothing can have been missed."""
+        config, queried_ms = self._config, self.queried_ms
+        earliest_ms = UnixMs(max(now_ms - config.query_on_connect_longest_ms, 0))
+        if not config.query_on_connect:
+            return None
+        if queried_ms is None or queried_ms > now_ms:  # The clock was set back: it tells nothing.
+            return earliest_ms
+        if not self._was_away and now_ms - queried_ms <= config.query_on_connect_after_ms:
+            return None
+        return max(queried_ms, earliest_ms)
