@@ -297,23 +297,28 @@ Global___Profile: _TypeAlias = Profile  # noqa: Y015
 
 @_typing.final
 class ContactRequest(_message.Message):
-    """A picture is PNG or JPEG of at most 24 KiB, or empty."""
+    """A picture is PNG or JPEG of at most 24 KiB, or empty.  A round is 1 to 2^53 - 1: who asks after one
+    ended opens a higher one (docs/mvds.md).
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
     PICTURE_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     picture: _builtins.bytes
+    round: _builtins.int
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         picture: _builtins.bytes = ...,
+        round: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "picture", b"picture"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "picture", b"picture", "round", b"round"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -326,20 +331,31 @@ class ContactAnswer(_message.Message):
     ACCEPTED_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     PICTURE_FIELD_NUMBER: _builtins.int
+    ROUND_FIELD_NUMBER: _builtins.int
+    ANSWERED_INSTANCE_ID_FIELD_NUMBER: _builtins.int
+    WITHDRAWN_FIELD_NUMBER: _builtins.int
     accepted: _builtins.bool
     name: _builtins.str
     """who declines says nothing about themselves"""
     picture: _builtins.bytes
+    round: _builtins.int
+    answered_instance_id: _builtins.bytes
+    """instance_id of the other; "" only if they were never heard"""
+    withdrawn: _builtins.bool
+    """declined by who had asked"""
     def __init__(
         self,
         *,
         accepted: _builtins.bool = ...,
         name: _builtins.str = ...,
         picture: _builtins.bytes = ...,
+        round: _builtins.int = ...,
+        answered_instance_id: _builtins.bytes = ...,
+        withdrawn: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "name", b"name", "picture", b"picture"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "answered_instance_id", b"answered_instance_id", "name", b"name", "picture", b"picture", "round", b"round", "withdrawn", b"withdrawn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -30,6 +30,7 @@ class Invite(_message.Message):
     ADMIN_PUBLIC_KEY_FIELD_NUMBER: _builtins.int
     NODE_ADDRESSES_FIELD_NUMBER: _builtins.int
     INVITER_NAME_FIELD_NUMBER: _builtins.int
+    SERVICE_NODES_FIELD_NUMBER: _builtins.int
     version: _builtins.int
     group_id: _builtins.bytes
     """32 bytes"""
@@ -45,6 +46,10 @@ class Invite(_message.Message):
     def node_addresses(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """multiaddrs"""
 
+    @_builtins.property
+    def service_nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """multiaddrs with /p2p/, at most 4"""
+
     def __init__(
         self,
         *,
@@ -56,10 +61,11 @@ class Invite(_message.Message):
         admin_public_key: _builtins.bytes = ...,
         node_addresses: _abc.Iterable[_builtins.str] | None = ...,
         inviter_name: _builtins.str = ...,
+        service_nodes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["admin_public_key", b"admin_public_key", "epoch_id", b"epoch_id", "epoch_key", b"epoch_key", "group_id", b"group_id", "group_name", b"group_name", "inviter_name", b"inviter_name", "node_addresses", b"node_addresses", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admin_public_key", b"admin_public_key", "epoch_id", b"epoch_id", "epoch_key", b"epoch_key", "group_id", b"group_id", "group_name", b"group_name", "inviter_name", b"inviter_name", "node_addresses", b"node_addresses", "service_nodes", b"service_nodes", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import SystemRandom
@@ -23,6 +24,16 @@ from PySide6.QtWidgets import QWidget
 from chat_app.qt_loop import run_on_qt
 from engine.core.contacts import ContactState
 from engine.core.types import ConversationId, UnixMs
+from engine.history_views import (
+    HistoryChanged,
+    HistoryReason,
+    HistoryState,
+    HistoryView,
+    StoreHealth,
+    StoreOrigin,
+    StoresChanged,
+    StoreView,
+)
 from engine.network.memory import MemoryNetwork
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineParts, OpenedStore
@@ -37,6 +48,7 @@ OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = (1280, 820)
 NARROW = (420, 720)
 KEY = bytes(32)
+PEER = "/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ"
 
 
 class Clock:
@@ -279,6 +291,65 @@ async def people_pictures(window: MainWindow, cast: Cast) -> None:
     await picture(window, Appearance.LIGHT, "request-narrow.png")
 
 
+def store(address: str, health: StoreHealth, **known: int) -> StoreView:
+    """As a Store may stand after a few days; those of the scene need none."""
+    failed = health is StoreHealth.FAILED
+    return StoreView(
+        multiaddr=address,
+        origin=StoreOrigin.USER,
+        enabled=True,
+        health=health,
+        problem="a page did not come within 30 s" if failed else "",
+        version="3.0.0",
+        queries=44,
+        complete=known.get("complete", 44),
+        messages=known.get("messages", 12_340),
+        new=known.get("new", 310),
+        omitted=known.get("omitted", 0),
+        asked_ms=UnixMs(known["asked_ms"]),
+        round_trip_ms=known.get("round_trip_ms", 38),
+        test=None,
+    )
+
+
+async def history_pictures(window: MainWindow, cast: Cast, tide: ConversationId) -> None:
+    """What is told of a fetch and of three Stores, in the real window."""
+    now_ms = cast.clock.now_ms()
+    fetching = HistoryView(
+        conversation_id=tide,
+        reason=HistoryReason.USER,
+        state=HistoryState.RUNNING,
+        since_ms=UnixMs(now_ms - 30 * 86_400_000),
+        fetched=3_240,
+        arrived=312,
+        per_second=1_620,
+        fraction=0.4,
+        stores=2,
+    )
+    window.bridge.publish(HistoryChanged(history=fetching))
+    await picture(window, Appearance.LIGHT, "history-light.png")
+    await picture(window, Appearance.DARK, "history-dark.png")
+    ended = replace(fetching, state=HistoryState.DONE)
+    window.bridge.publish(HistoryChanged(history=ended))
+    window.looks.choose(Appearance.LIGHT)
+    stores = (
+        store(f"/dns4/quay.harbour.example/tcp/443/wss{PEER}", StoreHealth.GOOD, asked_ms=now_ms),
+        store(
+            f"/dns4/lantern.home.example/tcp/8443/wss{PEER}",
+            StoreHealth.GOOD,
+            asked_ms=now_ms,
+            new=12,
+            omitted=7,
+            round_trip_ms=61,
+        ),
+        store(f"/ip4/192.0.2.12/tcp/60000{PEER}", StoreHealth.FAILED, asked_ms=now_ms, complete=3),
+    )
+    window.flows.stores()
+    await asyncio.sleep(0.3)
+    window.bridge.publish(StoresChanged(stores=stores))
+    await sheet_picture(window, lambda: None, "stores.png")
+
+
 async def draw() -> int:
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -298,6 +369,7 @@ async def draw() -> int:
         await picture(window, Appearance.LIGHT, "main-light.png")
         await picture(window, Appearance.DARK, "main-dark.png")
         await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
+        await history_pictures(window, cast, tide)
         await people_pictures(window, cast)
         await window.shutdown()
         for engine in cast.engines.values():

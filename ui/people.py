@@ -4,6 +4,7 @@ Pure functions over read models.  Names are strangers' text: they are on one lin
 and whoever asks to talk is shown with the name *they gave*, beside the fingerprint that is theirs.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
@@ -11,7 +12,7 @@ from typing import assert_never
 
 from engine.api import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.types import DeliveryState, MessageId, UnixMs
+from engine.core.types import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import ContactView, ConversationView, MessageKind
 from ui.words import moment, one_line, spoken_time
 
@@ -40,6 +41,16 @@ def face_of(contact: ContactView) -> bytes:
     return contact.picture if contact.state is ContactState.ACCEPTED else b""
 
 
+def faces_of(
+    group: ConversationView, conversations: Iterable[ConversationView]
+) -> dict[ParticipantId, bytes]:
+    """Of those members whom the user talks to one to one; nobody else's is known."""
+    members = {member.participant_id for member in group.members}
+    contacts = (one.contact for one in conversations if one.contact is not None)
+    faces = {c.participant_id: face_of(c) for c in contacts if c.participant_id in members}
+    return {who: face for who, face in faces.items() if face}
+
+
 def is_online(conversation: ConversationView) -> bool:
     contact = conversation.contact
     return contact is not None and contact.state is ContactState.ACCEPTED and contact.is_online
@@ -59,6 +70,14 @@ def is_blocked(conversation: ConversationView) -> bool:
 def we_declined(conversation: ConversationView) -> bool:
     last = conversation.last_message
     return last is not None and last.kind is MessageKind.DECLINED and last.is_own
+
+
+def withdrawn_by_us(conversation: ConversationView) -> bool | None:
+    """Whether it was our request that was withdrawn, or theirs; None if none was."""
+    last = conversation.last_message
+    if last is None or last.kind is not MessageKind.WITHDRAWN:
+        return None
+    return last.is_own
 
 
 def lost_request(conversation: ConversationView) -> MessageId | None:
@@ -90,11 +109,17 @@ def state_words(conversation: ConversationView) -> str:
         case ContactState.ASKED:
             return "Waiting for an answer"
         case ContactState.DECLINED:
-            return "You declined" if we_declined(conversation) else "Declined"
+            return _ended_words(conversation)
         case ContactState.BLOCKED:
             return "Blocked"
         case _:
             assert_never(contact.state)
+
+
+def _ended_words(conversation: ConversationView) -> str:
+    if withdrawn_by_us(conversation) is not None:
+        return "Request withdrawn"
+    return "You declined" if we_declined(conversation) else "Declined"
 
 
 def person_line(conversation: ConversationView, contact: ContactView, now: datetime) -> str:
@@ -134,6 +159,7 @@ class Answer(Enum):
     BLOCK = auto()
     UNBLOCK = auto()
     ASK_AGAIN = auto()
+    WITHDRAW = auto()
     SEND_AGAIN = auto()
 
 
@@ -143,6 +169,7 @@ ANSWER_WORDS = {
     Answer.BLOCK: "Block",
     Answer.UNBLOCK: "Unblock",
     Answer.ASK_AGAIN: "Ask again",
+    Answer.WITHDRAW: "Withdraw request",
     Answer.SEND_AGAIN: "Resend",
 }
 
@@ -177,12 +204,10 @@ def standing_of(conversation: ConversationView) -> Standing | None:
         case ContactState.ASKED:
             return _asked(conversation, name, contact.fingerprint)
         case ContactState.DECLINED:
-            own = we_declined(conversation)
+            title, words = _ended(conversation, name)
             return Standing(
-                title=f"You declined {name}" if own else f"{name} declined",
-                words="They were told. You can still ask them."
-                if own
-                else "You may ask again. They hear of it a day after they declined, not before.",
+                title=title,
+                words=words,
                 fingerprint=contact.fingerprint,
                 answers=(Answer.ASK_AGAIN,),
             )
@@ -195,6 +220,17 @@ def standing_of(conversation: ConversationView) -> Standing | None:
             )
         case _:
             assert_never(contact.state)
+
+
+def _ended(conversation: ConversationView, name: str) -> tuple[str, str]:
+    withdrawn = withdrawn_by_us(conversation)
+    if withdrawn is not None:
+        title = f"You withdrew your request to {name}" if withdrawn else f"{name} asks no longer"
+        return title, "They are told. You can ask again." if withdrawn else "You can ask them."
+    if we_declined(conversation):
+        return f"You declined {name}", "They were told. You can still ask them."
+    words = "You may ask again. They hear of it a day after they declined, not before."
+    return f"{name} declined", words
 
 
 def _request_arrived(conversation: ConversationView) -> bool:
@@ -210,7 +246,7 @@ def _asked(conversation: ConversationView, name: str, fingerprint: str) -> Stand
             title=f"Your request did not reach {name}",
             words="It was given up. It is safe on this device and can be sent again.",
             fingerprint=fingerprint,
-            answers=(Answer.SEND_AGAIN,),
+            answers=(Answer.WITHDRAW, Answer.SEND_AGAIN),
         )
     return Standing(
         title=f"Waiting for {name} to accept",
@@ -218,7 +254,7 @@ def _asked(conversation: ConversationView, name: str, fingerprint: str) -> Stand
         if _request_arrived(conversation)
         else "Your request reaches them as soon as they can be reached.",
         fingerprint=fingerprint,
-        answers=(),
+        answers=(Answer.WITHDRAW,),
     )
 
 

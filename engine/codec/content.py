@@ -29,6 +29,7 @@ from engine.core.content import (
     Join,
     Leave,
     Presence,
+    Profile,
     ProfileUpdate,
     Text,
     Typing,
@@ -138,9 +139,12 @@ def _encode_body(wire: content_pb2.Content, body: Body) -> None:
             wire.join.ParseFromString(body.statement)
         case Leave():
             wire.leave.SetInParent()
+        case Profile():
+            wire.profile.name = clean_name(body.name)
         case ContactRequest():
             wire.contact_request.name = clean_name(body.name)
             wire.contact_request.picture = body.picture
+            wire.contact_request.round = body.round
         case ContactAnswer():
             _encode_answer(wire.contact_answer, body)
         case ProfileUpdate():
@@ -154,6 +158,9 @@ def _encode_body(wire: content_pb2.Content, body: Body) -> None:
 
 def _encode_answer(wire: content_pb2.ContactAnswer, answer: ContactAnswer) -> None:
     wire.SetInParent()
+    wire.round = answer.round
+    wire.answered_instance_id = answer.answered_instance
+    wire.withdrawn = answer.withdrawn
     if answer.accepted:
         wire.accepted = True
         wire.name = clean_name(answer.name)
@@ -205,6 +212,8 @@ def _decode_group_body(wire: content_pb2.Content) -> Body:
             return decode_join(wire.join.SerializeToString(deterministic=True))
         case "leave":
             return Leave()
+        case "profile":
+            return _decode_profile(wire.profile)
         case other:
             return _unsupported(other)
 
@@ -215,19 +224,51 @@ def _decode_pair_body(wire: content_pb2.Content) -> Body:
             return _decode_text(wire.text)
         case "contact_request":
             request = wire.contact_request
-            return ContactRequest(name=_name(request.name), picture=_picture(request.picture))
-        case "contact_answer":
-            answer = wire.contact_answer
-            if not answer.accepted:
-                return ContactAnswer(accepted=False)
-            return ContactAnswer(
-                accepted=True, name=_name(answer.name), picture=_picture(answer.picture)
+            return ContactRequest(
+                name=_name(request.name),
+                picture=_picture(request.picture),
+                round=_round(request.round),
             )
+        case "contact_answer":
+            return _decode_answer(wire.contact_answer)
         case "profile_update":
             update = wire.profile_update
             return ProfileUpdate(name=_name(update.name), picture=_picture(update.picture))
         case other:
             return _unsupported(other)
+
+
+def _decode_answer(wire: content_pb2.ContactAnswer) -> ContactAnswer:
+    round_, answered = _round(wire.round), InstanceId(wire.answered_instance_id)
+    if len(answered) != INSTANCE_ID_BYTES and (answered or wire.accepted):
+        raise RemoteProtocolError("content_bad_answered_instance")
+    if not wire.accepted:
+        return ContactAnswer(
+            accepted=False, round=round_, answered_instance=answered, withdrawn=wire.withdrawn
+        )
+    if wire.withdrawn:
+        raise RemoteProtocolError("content_accepted_and_withdrawn")
+    return ContactAnswer(
+        accepted=True,
+        round=round_,
+        answered_instance=answered,
+        name=_name(wire.name),
+        picture=_picture(wire.picture),
+    )
+
+
+def _round(round_: int) -> int:
+    if not 1 <= round_ <= MAX_SAFE_INTEGER:
+        raise RemoteProtocolError("content_bad_round")
+    return round_
+
+
+def _decode_profile(wire: content_pb2.Profile) -> Body:
+    """A first version takes any for one that it does not know, so none may be refused."""
+    try:
+        return Profile(name=clean_name(wire.name))
+    except ValueError:
+        return Unsupported(kind="profile")
 
 
 def _unsupported(kind: str | None) -> Unsupported:

@@ -5,6 +5,8 @@ sentence for the user.  Nothing here touches the network, and addresses are only
 and characters.
 """
 
+from collections.abc import Iterable, MutableSequence
+
 from google.protobuf.message import DecodeError
 
 from engine.codec.link_text import LinkForm, is_address
@@ -18,6 +20,7 @@ from engine.core.invite import (
     INVITE_PREFIX,
     MAX_LINK_CHARACTERS,
     MAX_NODE_ADDRESSES,
+    MAX_SERVICE_NODES,
     Invite,
 )
 from engine.crypto.keys import require_public_key
@@ -55,19 +58,32 @@ def encode_invite(invite: Invite) -> str:
         _check(wire)
     except (InviteError, ValueError) as error:
         raise LocalProtocolError(f"an invitation that nobody could use: {error}") from error
-    link = _link(wire)
-    for address in invite.node_addresses:
-        if len(wire.node_addresses) == MAX_NODE_ADDRESSES:
-            break
-        if not is_address(address) or address in wire.node_addresses:
-            continue
-        wire.node_addresses.append(address)
-        longer = _link(wire)
-        if len(longer) > MAX_LINK_CHARACTERS:
-            wire.node_addresses.pop()
-            continue
-        link = longer
-    return link
+    # Service nodes first: who cannot be reached is found through nothing else.
+    nodes = filter(_is_service_node, invite.service_nodes)
+    _fill(wire, wire.service_nodes, nodes, MAX_SERVICE_NODES)
+    addresses = filter(is_address, invite.node_addresses)
+    _fill(wire, wire.node_addresses, addresses, MAX_NODE_ADDRESSES)
+    return _link(wire)
+
+
+def _fill(
+    wire: invite_pb2.Invite,
+    part: MutableSequence[str],
+    addresses: Iterable[str],
+    max_count: int,
+) -> None:
+    """Append to ``part`` of ``wire`` what the link has room for."""
+    for address in dict.fromkeys(addresses):
+        if len(part) == max_count:
+            return
+        part.append(address)
+        if len(_link(wire)) > MAX_LINK_CHARACTERS:
+            part.pop()
+
+
+def _is_service_node(address: str) -> bool:
+    """With its peer id, or anybody could answer in its place."""
+    return is_address(address) and "/p2p/" in address
 
 
 def parse_invite(link: str) -> Invite:
@@ -86,6 +102,7 @@ def parse_invite(link: str) -> Invite:
         admin_public_key=wire.admin_public_key,
         inviter_name=inviter_name,
         node_addresses=tuple(wire.node_addresses),
+        service_nodes=tuple(wire.service_nodes),
     )
 
 
@@ -112,6 +129,9 @@ def _check(wire: invite_pb2.Invite) -> None:
     addresses = wire.node_addresses
     if len(addresses) > MAX_NODE_ADDRESSES or not all(is_address(a) for a in addresses):
         raise InviteError(f"This invitation has an unusable address in it. {_ASK}")
+    nodes = wire.service_nodes
+    if len(nodes) > MAX_SERVICE_NODES or not all(_is_service_node(node) for node in nodes):
+        raise InviteError(f"This invitation has an unusable service node in it. {_ASK}")
 
 
 def _link(wire: invite_pb2.Invite) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from engine.core.contacts import MAX_PICTURE_BYTES
-from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
+from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NAME_CHARACTERS = 64
@@ -19,6 +19,7 @@ MAX_MENTIONS = 64
 MAX_MESSAGE_ID_BYTES = 128
 NONCE_BYTES = 16
 INSTANCE_ID_BYTES = 16
+NOBODY = InstanceId(b"")
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _JPEG_MAGIC = b"\xff\xd8\xff"
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -88,6 +89,13 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What the author is called in this group from the content's ``sent_ms`` on."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
     """Something that a newer version says.  ``kind`` is the field's name where we know it."""
 
@@ -96,17 +104,26 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactRequest:
-    """The author asks to talk one to one.  ``picture`` is PNG or JPEG, b"" if there is none."""
+    """The author asks to talk one to one.  ``picture`` is PNG or JPEG, b"" if there is none.
+
+    ``round``: see ``engine.core.agreement``.
+    """
 
     name: str
+    round: int
     picture: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactAnswer:
-    """What somebody who was asked says.  Who declines says nothing about themselves: no name."""
+    """Yes or no, in a round.  Who declines says nothing about themselves: no name."""
 
     accepted: bool
+    round: int
+    answered_instance: InstanceId = NOBODY
+    """The other's that is answered; b"" if a request is withdrawn from who was never heard."""
+    withdrawn: bool = False
+    """A decline of the author's own request."""
     name: str = ""
     picture: bytes = field(default=b"", repr=False)
 
@@ -120,9 +137,17 @@ class ProfileUpdate:
 
 
 Body: TypeAlias = (
-    Text | Created | Join | Leave | ContactRequest | ContactAnswer | ProfileUpdate | Unsupported
+    Text
+    | Created
+    | Join
+    | Leave
+    | Profile
+    | ContactRequest
+    | ContactAnswer
+    | ProfileUpdate
+    | Unsupported
 )
-"""Of a group: the first four.  Of a pair: Text and the three about contacts."""
+"""Of a group: the first five.  Of a pair: Text and the three about contacts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

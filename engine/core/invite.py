@@ -18,11 +18,16 @@ INVITE_PREFIX = "causerie:join/"
 MAX_LINK_CHARACTERS = 2048
 MAX_NODE_ADDRESSES = 16
 MAX_NODE_ADDRESS_CHARACTERS = 256
+MAX_SERVICE_NODES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invite:
-    """``node_addresses`` are multiaddrs, most useful first; only their characters are checked."""
+    """``node_addresses`` are multiaddrs, most useful first; only their characters are checked.
+
+    ``service_nodes`` are those of the group, for members who cannot be reached themselves; each
+    names its peer.
+    """
 
     group_id: bytes
     group_name: str
@@ -31,6 +36,7 @@ class Invite:
     admin_public_key: bytes
     inviter_name: str
     node_addresses: tuple[str, ...] = ()
+    service_nodes: tuple[str, ...] = ()
 
     @property
     def conversation_id(self) -> ConversationId:

@@ -19,6 +19,7 @@ from engine.core.mvds.types import (
     PutPendingAck,
     PutRecord,
     Record,
+    RecordType,
     RemovePendingAck,
     RemoveRecord,
 )
@@ -105,10 +106,15 @@ class _MemoryMvds:
             case KeepMessage(message_id=message_id, message=message):
                 self.messages.setdefault(message_id, message)
             case DropMessage(message_id=message_id):
-                if message_id not in self._peers_of:
+                if not self._is_needed(message_id):
                     self.messages.pop(message_id, None)
             case _:
                 assert_never(write)
+
+    def _is_needed(self, message_id: MvdsId) -> bool:
+        peers = self._peers_of.get(message_id, ())
+        kinds = (self.records[peer_id, message_id].type for peer_id in peers)
+        return any(kind is not RecordType.REQUEST for kind in kinds)
 
     def _remove_record(self, peer_id: ParticipantId, message_id: MvdsId) -> None:
         if self.records.pop((peer_id, message_id), None) is None:

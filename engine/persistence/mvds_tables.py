@@ -30,7 +30,7 @@ from engine.core.types import ParticipantId
 
 # Columns in the order of Record's own fields.
 _RECORDS: Final = """
-SELECT peer_id, message_id, type, send_count, send_epoch, body_bytes, created_ms
+SELECT peer_id, message_id, type, send_count, send_epoch, body_bytes, created_ms, waited_epochs
 FROM mvds_record WHERE conversation_key = ?
 """
 _DUE_ORDER: Final = "ORDER BY send_epoch, created_ms, peer_id, message_id"
@@ -43,17 +43,19 @@ NEXT_EPOCH: Final = (
 # REPLACE takes the place of whatever is there of this message and peer, in whichever epoch.
 _PUT_RECORD: Final = """
 INSERT OR REPLACE INTO mvds_record (conversation_key, peer_id, message_id, type, send_count,
-                                    send_epoch, body_bytes, created_ms)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                                    send_epoch, body_bytes, created_ms, waited_epochs)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _KEEP_MESSAGE: Final = """
 INSERT INTO mvds_message (conversation_key, message_id, group_id, timestamp, body)
 VALUES (?, ?, ?, ?, ?) ON CONFLICT (conversation_key, message_id) DO NOTHING
 """
 # A node that has not loaded all its records cannot know whether one of another peer needs the body.
+# A REQUEST needs none: it asks for theirs.
 _DROP_MESSAGE: Final = """
 DELETE FROM mvds_message WHERE conversation_key = ?1 AND message_id = ?2 AND NOT EXISTS (
-  SELECT 1 FROM mvds_record WHERE conversation_key = ?1 AND message_id = ?2
+  SELECT 1 FROM mvds_record
+  WHERE conversation_key = ?1 AND message_id = ?2 AND type != 'request'
 )
 """
 _PUT_PENDING_ACK: Final = """
@@ -158,6 +160,7 @@ def _put_record(connection: sqlite3.Connection, conversation: int, record: Recor
             record.send_epoch,
             record.body_bytes,
             record.created_ms,
+            record.waited_epochs,
         ),
     )
 
@@ -167,10 +170,12 @@ def _records(
 ) -> list[Record]:
     return [
         Record(
-            peer_id, message_id, _TYPES[type_], send_count, send_epoch, body_bytes, created_ms
+            peer_id, message_id, _TYPES[type_], send_count, send_epoch, body_bytes, created_ms,
+            waited_epochs,
         )
         for (
             peer_id, message_id, type_, send_count, send_epoch, body_bytes, created_ms,
+            waited_epochs,
         ) in connection.execute(sql, parameters)
     ]  # fmt: skip
 

@@ -127,6 +127,9 @@ class People:
     async def decline(self, conversation_id: ConversationId) -> None:
         await self._conversations.pair(conversation_id).do(_decline)
 
+    async def withdraw(self, conversation_id: ConversationId) -> None:
+        await self._conversations.pair(conversation_id).do(_withdraw)
+
     async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
         await self._conversations.pair(conversation_id).do(
             lambda session, now_ms: session.block(blocked=blocked, now_ms=now_ms)
@@ -140,8 +143,10 @@ class People:
     async def remove(self, conversation_id: ConversationId) -> None:
         async with self._conversations.turn:
             self._conversations.pair(conversation_id)
+            contact = self._contact(conversation_id)
             await self._conversations.end(conversation_id)
-            await self._apply(RemoveGroup(conversation_id=conversation_id))
+            kept = self._book.ending(contact) if contact else ()
+            await self._apply(RemoveGroup(conversation_id=conversation_id), *kept)
         self._around.publish(ConversationRemoved(conversation_id=conversation_id))
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
@@ -231,6 +236,10 @@ def _accept(session: PairSession, now_ms: UnixMs) -> SessionTransition:
 
 def _decline(session: PairSession, now_ms: UnixMs) -> SessionTransition:
     return session.decline(now_ms=now_ms)
+
+
+def _withdraw(session: PairSession, now_ms: UnixMs) -> SessionTransition:
+    return session.withdraw(now_ms=now_ms)
 
 
 def _tell_profile(session: PairSession, now_ms: UnixMs) -> SessionTransition:

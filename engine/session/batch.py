@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from engine.core.ports import StoreWrite
 from engine.core.types import MessageId
+from engine.delivery.steps import Step
 from engine.session.types import Note, SessionSend, SessionTransition
 
 
@@ -14,11 +15,13 @@ class Batch:
     writes: list[StoreWrite] = field(default_factory=list)
     sends: list[SessionSend] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
 
     def finish(self, message_id: MessageId | None = None) -> SessionTransition:
         return SessionTransition(
             writes=tuple(self.writes),
             sends=tuple(self.sends),
             notes=tuple(self.notes),
+            steps=tuple(self.steps),
             message_id=message_id,
         )

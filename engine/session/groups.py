@@ -22,6 +22,7 @@ from engine.core.invite import (
     EPOCH_ID_BYTES,
     EPOCH_KEY_BYTES,
     GROUP_ID_BYTES,
+    MAX_SERVICE_NODES,
     Invite,
     conversation_id_of,
     group_id_of,
@@ -50,15 +51,16 @@ from engine.core.types import (
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.sealed import content_topic_of
 from engine.session.chance import Chance
-from engine.session.group import GroupSession, SessionSeed
+from engine.session.group import GroupSession
+from engine.session.group_seed import GroupSeed
 
 SMALL_GROUP = 16
 _INSTANCE_DOMAIN = "causerie/1/instance"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class GroupBook:
-    """The groups of one identity."""
+    """The groups of one identity; ``profile`` is how it is called from now on."""
 
     store: ProfileStore
     identity: Identity
@@ -67,6 +69,8 @@ class GroupBook:
     counters: Counters
     now_ms: Callable[[], UnixMs]
     online: Callable[[], bool]
+    service_nodes: Callable[[], Sequence[str]] = tuple
+    """The user's own, as they are now; they become those of the groups that are created here."""
 
     @property
     def own_id(self) -> ParticipantId:
@@ -85,6 +89,7 @@ class GroupBook:
             epoch_key=random_bytes(EPOCH_KEY_BYTES),
             admin_public_key=self.identity.public_key,
             created_ms=self.now_ms(),
+            service_nodes=tuple(self.service_nodes()[:MAX_SERVICE_NODES]),
         )
         writes, _ = self._beginning(group, ())
         return group, writes, (Created(name=name),)
@@ -100,6 +105,7 @@ class GroupBook:
             epoch_key=invite.epoch_key,
             admin_public_key=invite.admin_public_key,
             created_ms=self.now_ms(),
+            service_nodes=invite.service_nodes,
         )
         addresses = tuple(
             PutNodeAddress(multiaddr=address, seen_ms=self.now_ms())
@@ -140,6 +146,7 @@ class GroupBook:
                 admin_public_key=group.admin_public_key,
                 inviter_name=self.profile.name,
                 node_addresses=tuple(node_addresses),
+                service_nodes=group.service_nodes,
             )
         )
 
@@ -147,12 +154,13 @@ class GroupBook:
         """Build the session from the store; runs on the storage thread."""
         conversation_id = group.conversation_id
         members = self.store.members(conversation_id)
-        seed = SessionSeed(
+        seed = GroupSeed(
             group=group,
             identity=self.identity,
             members=members,
             state=self.store.channel_state(conversation_id),
             own_sequence=self._own_sequence(group),
+            own_name=lambda: self.profile.name,
         )
         small = len(members) <= SMALL_GROUP
         return GroupSession(

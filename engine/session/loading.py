@@ -25,7 +25,7 @@ def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Lo
     match load:
         case LoadForRepair():
             raw = store.raw(conversation_id, load.message_id)
-            return RawLoaded(raw=raw) if raw else None
+            return RawLoaded(message_id=load.message_id, raw=raw) if raw else None
         case LoadBodies():
             return BodiesLoaded(
                 payload=load.payload, bodies=_bodies(store, conversation_id, load.message_ids)

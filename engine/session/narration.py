@@ -6,6 +6,7 @@ nothing of bytes on the wire, and of membership only who the others are.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import assert_never
 
 from engine.codec.content import decode_content, decode_ephemeral
@@ -24,10 +25,12 @@ from engine.core.sds.types import (
     Message,
     MessageDelivered,
     MessageShownWaiting,
+    MissingEntry,
     MissingState,
     OutgoingChanged,
     OutgoingState,
     PutMissing,
+    RemoveMissing,
     RepairRequested,
     Write,
 )
@@ -40,6 +43,7 @@ from engine.core.types import (
     UnixMs,
 )
 from engine.events import GapView
+from engine.history_views import LostView
 from engine.session.batch import Batch
 from engine.session.held_messages import HeldMessages
 from engine.session.rows import TEXT, row_of
@@ -53,27 +57,31 @@ from engine.session.types import (
 )
 from engine.session.typing import TypingBoard
 
+MAX_LOST_TOLD = 64
 GIVEN_UP = "Nobody took it after many tries. It is safe on this device."
 
 
 class Narrator:
     """Starts from the saved state: which rows stand below a gap, and what is missing."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
         conversation_id: ConversationId,
         *,
         others: Callable[[], frozenset[ParticipantId]],
+        name_of: Callable[[ParticipantId], str],
         typing: TypingBoard,
         state: ChannelState,
         counters: Counters,
     ) -> None:
         self._conversation_id = conversation_id
         self._others = others
+        self._name_of = name_of
         self._typing = typing
         self._shown_waiting = {e.message.message_id for e in state.incoming if e.shown}
         self._missing = tuple(m for m in state.missing if m.state is MissingState.WANTED)
         self._missing_total = len(self._missing)
+        self._lost = {m.entry.message_id: m for m in state.missing if m.state is MissingState.LOST}
         self._waiting = len(state.incoming)
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
@@ -106,7 +114,12 @@ class Narrator:
         return None
 
     def hear_writes(self, writes: Sequence[Write]) -> None:
-        """Keep count of how often what is missing was asked for."""
+        """Keep count of how often what is missing was asked for, and of what is lost."""
+        for write in writes:
+            if isinstance(write, PutMissing) and write.entry.state is MissingState.LOST:
+                self._lost[write.entry.entry.message_id] = write.entry
+            elif isinstance(write, RemoveMissing):
+                self._lost.pop(write.message_id, None)
         asked = {
             write.entry.entry.message_id: write.entry
             for write in writes
@@ -117,8 +130,9 @@ class Narrator:
 
     def gap(self) -> GapView | None:
         wanted = self._missing
-        if not self._missing_total and not self._waiting:
+        if not self._missing_total and not self._waiting and not self._lost:
             return None
+        latest = islice(reversed(self._lost.values()), MAX_LOST_TOLD)
         return GapView(
             conversation_id=self._conversation_id,
             missing=self._missing_total,
@@ -126,6 +140,19 @@ class Narrator:
             since_ms=min((m.since_ms for m in wanted), default=UnixMs(0)),
             requests=max((m.requests for m in wanted), default=0),
             next_request_ms=min((m.request_at_ms for m in wanted), default=None),
+            before=min((m.before for m in wanted if m.before is not None), default=None),
+            lost=tuple(map(self._lost_view, latest)),
+            lost_total=len(self._lost),
+        )
+
+    def _lost_view(self, missing: MissingEntry) -> LostView:
+        sender_id = missing.entry.sender_id
+        return LostView(
+            message_id=missing.entry.message_id,
+            sender_id=sender_id,
+            sender_name="" if sender_id is None else self._name_of(sender_id),
+            before=missing.before,
+            since_ms=missing.since_ms,
         )
 
     def held_aside(self) -> HeldAside:
@@ -148,6 +175,7 @@ class Narrator:
             is_own=event.is_own,
             now_ms=now_ms,
             late=event.late,
+            sender_name=self._name_of(message.sender_id),
         )
         batch.writes.append(PutMessage(message=record))
         if event.is_own:
@@ -179,6 +207,7 @@ class Narrator:
             is_own=False,
             now_ms=now_ms,
             waiting=True,
+            sender_name=self._name_of(message.sender_id),
         )
         self._shown_waiting.add(message.message_id)
         batch.writes.append(PutMessage(message=record))

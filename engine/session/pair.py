@@ -2,16 +2,19 @@
 
 Bytes from the network pass, in this order: size → seal → signature, of the other of this pair →
 MVDS → content → order → what may be said as things stand → rows.  What is refused leaves a named
-counter.  The messages themselves are ``engine.session.pair_channel``'s; here is who asked,
-accepted, declined or blocked, who is there, and who is typing.
+counter.  The messages themselves are ``engine.session.pair_channel``'s, and who asked, accepted
+or declined ``engine.session.pair_statements``'s; here both come together with who is blocked, who
+is there, and who is typing.
 
 It refuses to know how bytes travel and where they are kept: see ``engine.session.session``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from engine.codec.content import decode_pair_ephemeral
+from engine.core.agreement import Agreement
 from engine.core.contacts import ContactState
 from engine.core.content import (
     Body,
@@ -29,14 +32,16 @@ from engine.core.ports import ContactRecord, MemberRecord, PutContact, SaveValue
 from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair
+from engine.delivery.steps import Arrived, Refused
 from engine.events import GapView
 from engine.session.batch import Batch
 from engine.session.chance import Chance
 from engine.session.pair_channel import PairChannel
-from engine.session.pair_contact import DECLINED_FOR_MS, PairContact
+from engine.session.pair_contact import PairContact
 from engine.session.pair_order import Placed
-from engine.session.pair_presence import PresenceBoard
-from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, both, declined_key
+from engine.session.pair_presence import PresenceBoard, spread_ms
+from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, both
+from engine.session.pair_statements import PairStatements
 from engine.session.types import HeldAside, Loaded, MembersNoted, SessionTransition, TypingNoted
 from engine.session.typing import TypingBoard
 from engine.session.wire import EPHEMERAL_MAX_AGE_MS, EPHEMERAL_MAX_AHEAD_MS, check_is_fresh
@@ -55,27 +60,36 @@ class PairSession:
         config: MvdsConfig,
         online: bool,
         now_ms: UnixMs,
+        contacts: Callable[[], int] = lambda: 1,
     ) -> None:
+        """``contacts``: how many there are; all of them learn at the same time that we came."""
         self._identity = seed.identity
         self._profile = profile
+        self._contacts = contacts
+        self._random_unit = chance.random_unit
         self._counters = counters
         self._online = online
         self._contact = PairContact(
-            seed.contact, declined_ms=seed.declined_ms, before_block=seed.before_block
+            seed.contact, agreement=seed.agreement(), declined_ms=seed.declined_ms
         )
         self._channel = PairChannel(
             seed.channel,
             seed.contact,
             seed.identity,
-            to_inbox=lambda: self._contact.state is ContactState.ASKED,
+            state=lambda: self._contact.state,
             chance=chance,
             counters=counters,
             config=config,
             online=online and not self._contact.is_blocked,
             now_ms=now_ms,
         )
-        self._answer_id: MessageId | None = None
-        self._request_shown_ms = now_ms if seed.channel.order.authors else None
+        self._statements = PairStatements(
+            self._contact,
+            self._channel,
+            profile=profile,
+            counters=counters,
+            request_shown_ms=now_ms if seed.channel.order.authors else None,
+        )
         self._typing = TypingBoard()
         self._presence = PresenceBoard(last_seen_ms=seed.contact.last_seen_ms)
         self._set_presence(now_ms)
@@ -93,42 +107,27 @@ class PairSession:
 
     def ask(self, *, now_ms: UnixMs) -> SessionTransition:
         """Ask the other to talk, or accept if they ask; nothing if that was said already."""
-        if self._contact.state is ContactState.ASKING:
-            return self.accept(now_ms=now_ms)
-        if self._contact.is_blocked:
-            self._contact.require_accepted()
-        batch = Batch()
-        if self._contact.state is ContactState.DECLINED:
-            self._become(ContactState.ASKED, batch, now_ms=now_ms)
-            self._say_request(batch, now_ms=now_ms)
-        elif self._has_to_ask() or self._asked_long_ago(now_ms):
-            self._say_request(batch, now_ms=now_ms)
-        return batch.finish()
+        return self._state(self._statements.ask, now_ms=now_ms)
 
     def accept(self, *, now_ms: UnixMs) -> SessionTransition:
         """Whom we declined, or who declined, is asked."""
-        if self._contact.state is ContactState.DECLINED:
-            return self.ask(now_ms=now_ms)
-        if self._contact.state is not ContactState.ASKING:
-            raise LocalProtocolError("there is no request to accept")
-        batch = Batch()
-        self._say_accepted(batch, now_ms=now_ms)
-        self._become(ContactState.ACCEPTED, batch, now_ms=now_ms)
-        return batch.finish()
+        return self._state(self._statements.accept, now_ms=now_ms)
 
     def decline(self, *, now_ms: UnixMs) -> SessionTransition:
-        if self._contact.state not in {ContactState.ASKING, ContactState.ACCEPTED}:
-            raise LocalProtocolError("there is nothing to decline")
-        batch = Batch()
-        self._channel.say(ContactAnswer(accepted=False), batch, now_ms=now_ms)
-        self._become(ContactState.DECLINED, batch, now_ms=now_ms)
-        return batch.finish()
+        return self._state(self._statements.decline, now_ms=now_ms)
+
+    def withdraw(self, *, now_ms: UnixMs) -> SessionTransition:
+        """Our request.  Raises LocalProtocolError once it is answered."""
+        return self._state(self._statements.withdraw, now_ms=now_ms)
 
     def block(self, *, blocked: bool, now_ms: UnixMs) -> SessionTransition:
         """From now on, or no longer, nothing of theirs is taken in or answered."""
         batch = Batch()
         if blocked and not self._contact.is_blocked:
-            self._become(ContactState.BLOCKED, batch, now_ms=now_ms)
+            key = before_block_key(self._contact.record)
+            batch.writes.append(SaveValue(key=key, value=self._contact.state))
+            self._contact.block()
+            self._contact_changed(batch, now_ms=now_ms)
         elif self._contact.is_blocked and not blocked:
             self._contact.unblock()
             self._contact_changed(batch, now_ms=now_ms)
@@ -161,6 +160,8 @@ class PairSession:
     def resend(self, message_id: MessageId, *, now_ms: UnixMs) -> SessionTransition:
         batch = Batch()
         self._channel.resend(message_id, batch, now_ms=now_ms)
+        if self._contact.state is ContactState.ASKED:
+            self._statements.repeat(batch, now_ms=now_ms)
         return batch.finish()
 
     def retrieve(self, *, now_ms: UnixMs) -> SessionTransition:
@@ -181,16 +182,19 @@ class PairSession:
     def receive(
         self,
         message: WakuMessage,
-        waku_hash: WakuHash,  # noqa: ARG002 - part of the protocol; nothing asks a Store yet
+        waku_hash: WakuHash,
         *,
         now_ms: UnixMs,
+        stored: bool = False,
     ) -> SessionTransition:
         """Take in one Waku message of the pair's topic or of our inbox.  Never raises for it."""
         batch = Batch()
+        batch.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
         try:
             self._take(self._channel.wire.open(message), batch, now_ms=now_ms)
         except RemoteProtocolError as error:
             self._counters.add(f"pair.{error.reason}")
+            batch.steps.append(Refused(now_ms, error.reason))
         return batch.finish()
 
     def accepted(
@@ -230,16 +234,54 @@ class PairSession:
         if self._presence.expire(now_ms):
             batch.notes.append(MembersNoted())
         self._say_presence(batch, now_ms=now_ms)
-        if self._has_to_ask():
-            self._say_request(batch, now_ms=now_ms)
+        if self._statements.has_to_ask:
+            self._statements.ask(batch, now_ms=now_ms)
         if self._channel.awaits and self._presence.nudge(now_ms):
             self._channel.seen(batch, now_ms=now_ms)
         placed, shown = self._channel.advance(batch, now_ms=now_ms)
         self._tell(placed, batch, now_ms=now_ms)
         for one in shown:
-            if self._contact.takes(one.content.body, now_ms=now_ms):
+            if not self._contact.is_blocked:
                 self._channel.narrator.shown(one, batch, now_ms=now_ms)
         return batch.finish()
+
+    # --- what Stores say ----------------------------------------------------------------------
+
+    def stores_changed(
+        self,
+        *,
+        reachable: bool,  # noqa: ARG002 - part of the protocol, like all of these
+        now_ms: UnixMs,  # noqa: ARG002
+    ) -> SessionTransition:
+        """What lacks is not known by name here, so nothing is asked for by name."""
+        return SessionTransition()
+
+    def stores_answered(
+        self,
+        *,
+        through_ms: UnixMs,  # noqa: ARG002
+        now_ms: UnixMs,  # noqa: ARG002
+    ) -> SessionTransition:
+        return SessionTransition()
+
+    def stores_lack(
+        self,
+        message_ids: Sequence[MessageId],  # noqa: ARG002
+        *,
+        now_ms: UnixMs,  # noqa: ARG002
+    ) -> SessionTransition:
+        return SessionTransition()
+
+    def hasten_stores(self, *, now_ms: UnixMs) -> SessionTransition:  # noqa: ARG002
+        return SessionTransition()
+
+    def wants(self, message_id: MessageId) -> bool:  # noqa: ARG002
+        return False
+
+    @property
+    def oldest_ms(self) -> UnixMs | None:
+        """There is nothing before we met."""
+        return None
 
     # --- what can be asked --------------------------------------------------------------------
 
@@ -251,6 +293,11 @@ class PairSession:
     def channel(self) -> PairChannel:
         """For looking at, by tests."""
         return self._channel
+
+    @property
+    def agreement(self) -> Agreement:
+        """For looking at, by tests."""
+        return self._contact.agreement
 
     @property
     def record(self) -> ContactRecord:
@@ -284,27 +331,16 @@ class PairSession:
 
     # --- inside: what we say ------------------------------------------------------------------
 
-    def _has_to_ask(self) -> bool:
-        """Also after a crash between the contact's record and its first message."""
-        return self._contact.state is ContactState.ASKED and self._channel.said_nothing
-
-    def _asked_long_ago(self, now_ms: UnixMs) -> bool:
-        """Who declined does not hear of it again at once, and is not asked again before."""
-        asked = self._contact.state is ContactState.ASKED
-        return asked and now_ms - self._channel.order.lamport_timestamp > DECLINED_FOR_MS
-
-    def _say_request(self, batch: Batch, *, now_ms: UnixMs) -> None:
-        own = self._profile()
-        request = ContactRequest(name=own.name, picture=own.picture)
-        self._channel.say(request, batch, now_ms=now_ms)
-
-    def _say_accepted(self, batch: Batch, *, now_ms: UnixMs) -> None:
-        own = self._profile()
-        answer = ContactAnswer(accepted=True, name=own.name, picture=own.picture)
-        self._answer_id = self._channel.say(answer, batch, now_ms=now_ms)
+    def _state(self, say: Callable[..., None], *, now_ms: UnixMs) -> SessionTransition:
+        batch = Batch()
+        before = self._contact.record
+        say(batch, now_ms=now_ms)
+        if self._contact.record != before:
+            self._contact_changed(batch, now_ms=now_ms)
+        return batch.finish()
 
     def _say_presence(self, batch: Batch, *, now_ms: UnixMs) -> None:
-        answer_wanted = self._presence.due(now_ms)
+        answer_wanted = self._presence.due(now_ms, awaits=self._channel.awaits)
         if answer_wanted is not None:
             presence = Presence(answer_wanted=answer_wanted)
             self._channel.say_unheld(presence, batch, now_ms=now_ms)
@@ -316,12 +352,15 @@ class PairSession:
         if self._contact.is_blocked:
             raise RemoteProtocolError("blocked")
         if isinstance(opened.body, MvdsPart):
-            placed = self._channel.take(
+            admits = partial(self._contact.admits, now_ms=now_ms)
+            placed, too_early = self._channel.take(
                 opened.body.payload,
                 batch,
-                only_contact=not self._contact.may_be_talked_to,
+                admits=None if self._contact.is_accepted else admits,
                 now_ms=now_ms,
             )
+            if too_early:
+                self._statements.heard_too_early()
             self._tell(placed, batch, now_ms=now_ms)
             if -EPHEMERAL_MAX_AHEAD_MS <= now_ms - opened.signed_ms <= EPHEMERAL_MAX_AGE_MS:
                 self._heard(batch, now_ms=now_ms)
@@ -351,47 +390,26 @@ class PairSession:
             batch.notes.append(TypingNoted())
 
     def _tell(self, placed: Sequence[Placed], batch: Batch, *, now_ms: UnixMs) -> None:
+        """What was taken in is shown, however we stand by now: they know that we have it."""
+        before = self._contact.record
         for one in placed:
             body = one.content.body
-            if not self._contact.takes(body, now_ms=now_ms, late=one.late):
-                self._counters.add("pair.not_accepted")
+            if self._contact.is_blocked:
+                self._counters.add("pair.blocked")
                 self._channel.narrator.refused(one, batch)
                 continue
-            before = self._contact.record
-            answer = self._contact.hear(body)
-            if self._is_shown_already(body, before.state, now_ms=now_ms):
-                self._counters.add("pair.asked_again")
-            else:
-                self._channel.narrator.placed(one, batch, now_ms=now_ms)
             self._heard_typing(batch, active=False, now_ms=now_ms)
-            if answer and not (self._answer_id and self._channel.is_awaited(self._answer_id)):
-                # One serves for all meanwhile: a request is small, and our picture is not.
-                self._say_accepted(batch, now_ms=now_ms)
-            if self._contact.record != before:
-                self._contact_changed(batch, now_ms=now_ms)
-
-    def _is_shown_already(self, body: Body, before: ContactState, *, now_ms: UnixMs) -> bool:
-        """A stranger's request is one row and one notification a day, however often it is made."""
-        if not isinstance(body, ContactRequest):
-            return False
-        shown_ms = self._request_shown_ms
-        lately = shown_ms is not None and 0 <= now_ms - shown_ms < DECLINED_FOR_MS
-        if lately and before is ContactState.ASKING:
-            return True
-        self._request_shown_ms = now_ms
-        return False
+            if isinstance(body, ContactRequest | ContactAnswer):
+                self._statements.hear(one, body, batch, now_ms=now_ms)
+                continue
+            self._channel.narrator.placed(one, batch, now_ms=now_ms)
+            if isinstance(body, ProfileUpdate) and self._contact.is_accepted:
+                self._contact.know(body)
+        self._statements.answer_heard(batch, now_ms=now_ms)
+        if self._contact.record != before:
+            self._contact_changed(batch, now_ms=now_ms)
 
     # --- inside: how far we have come ---------------------------------------------------------
-
-    def _become(self, state: ContactState, batch: Batch, *, now_ms: UnixMs) -> None:
-        contact = self._contact
-        contact.become(state, now_ms=now_ms)
-        if state is ContactState.DECLINED:
-            batch.writes.append(SaveValue(key=declined_key(contact.record), value=str(now_ms)))
-        elif state is ContactState.BLOCKED and contact.before_block is not None:
-            key = before_block_key(contact.record)
-            batch.writes.append(SaveValue(key=key, value=contact.before_block))
-        self._contact_changed(batch, now_ms=now_ms)
 
     def _contact_changed(self, batch: Batch, *, now_ms: UnixMs) -> None:
         batch.writes.append(PutContact(contact=self.record))
@@ -407,6 +425,8 @@ class PairSession:
 
     def _set_presence(self, now_ms: UnixMs) -> None:
         if self._online and self._contact.is_accepted:
-            self._presence.begin(now_ms=now_ms)
+            spread = spread_ms(self._contacts())
+            delay_ms = int(spread * self._random_unit()) if spread else 0
+            self._presence.begin(now_ms=now_ms, delay_ms=delay_ms)
         else:
             self._presence.end()

@@ -1,8 +1,8 @@
 """The messages of one pair, both ways: MVDS node, order and bytes, and what becomes of own ones.
 
 What is said becomes content with author, sequence and clock, then an MVDS message.  What the node
-delivers in no order comes out in the order of its author.  It refuses to know what the two people
-are to each other, and so what may be said: that is the session's business.
+delivers in no order comes out in the order of its author.  What may be said, as things stand, is
+the session's business.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from itertools import islice
 from engine.codec.content import decode_pair_content, encode_content
 from engine.codec.mvds import decode_payload
 from engine.codec.mvds_id import mvds_id_of
+from engine.core.contacts import ContactState
 from engine.core.content import (
     NONCE_BYTES,
     Body,
@@ -19,7 +20,6 @@ from engine.core.content import (
     ContactRequest,
     Content,
     EphemeralContent,
-    ProfileUpdate,
 )
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
@@ -34,6 +34,7 @@ from engine.core.mvds.types import (
     Input,
     LoadRecords,
     MvdsDelivered,
+    MvdsId,
     MvdsMessage,
     MvdsState,
     MvdsTransition,
@@ -50,14 +51,15 @@ from engine.core.ports import (
     SaveOwnSequence,
     WaitingContent,
 )
-from engine.core.types import AuthorSequence, MessageId, Position, UnixMs
+from engine.core.types import AuthorSequence, InstanceId, MessageId, Position, UnixMs
 from engine.crypto.identity import Identity
+from engine.delivery.steps import MvdsStep
 from engine.session.batch import Batch
 from engine.session.chance import Chance
 from engine.session.pair_ids import message_id_of, mvds_id_of_row
 from engine.session.pair_narration import PairNarrator
 from engine.session.pair_order import PairOrder, Placed, Shown
-from engine.session.pair_wire import PairWire
+from engine.session.pair_wire import Manner, PairWire
 from engine.session.types import BodiesLoaded, GapNoted, Loaded, RecordsRead
 
 MS_PER_SECOND = 1_000
@@ -65,13 +67,12 @@ MOST_BEFORE_AGREEING = 64
 """What anybody who has our contact link can make us keep, until the program starts again."""
 
 
-def _is_of_contact(message: MvdsMessage) -> bool:
-    """Whether it is about the two people themselves; nothing unreadable is."""
+def _is_admitted(message: MvdsMessage, admits: Callable[[Body], bool]) -> bool:
+    """Nothing unreadable is."""
     try:
-        body = decode_pair_content(message.body).body
+        return admits(decode_pair_content(message.body).body)
     except RemoteProtocolError:
         return False
-    return isinstance(body, ContactRequest | ContactAnswer | ProfileUpdate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,8 @@ class ChannelSeed:
     mvds: MvdsState
     order: PairState
     own_sequence: OwnSequence
+    statement: MvdsId | None = None
+    """The last that we said about whether we want to talk."""
 
 
 class PairChannel:
@@ -92,18 +95,19 @@ class PairChannel:
         contact: ContactRecord,
         identity: Identity,
         *,
-        to_inbox: Callable[[], bool],
+        state: Callable[[], ContactState],
         chance: Chance,
         counters: Counters,
         config: MvdsConfig,
         online: bool,
         now_ms: UnixMs,
     ) -> None:
-        """``to_inbox``: whether the other has not answered yet, and is only to be found there."""
+        """``state``: how far the two have come, which says where and how what we say goes."""
         self._conversation_id = contact.conversation_id
         self._own_id = identity.participant_id
         self._peer_id = contact.participant_id
-        self._to_inbox = to_inbox
+        self._state = state
+        self.statement = seed.statement
         self._chance = chance
         self._counters = counters
         self._before_agreeing = 0
@@ -144,10 +148,17 @@ class PairChannel:
         return self.node.awaits
 
     @property
-    def said_nothing(self) -> bool:
-        return self._own_sequence.sequence == 0
+    def own_instance(self) -> InstanceId:
+        """Of our stay with the other, since they are a contact."""
+        return self._own_sequence.instance_id
 
-    def say(self, body: Body, batch: Batch, *, now_ms: UnixMs) -> MessageId:
+    @property
+    def awaits_statement(self) -> bool:
+        """Whether the last that we said about wanting to talk is not acknowledged yet."""
+        return self.statement is not None and self.node.is_awaited(self.statement)
+
+    def say(self, body: Body, batch: Batch, *, now_ms: UnixMs, shown: bool = True) -> MessageId:
+        """``shown``: as a row, if its kind makes one."""
         author = AuthorSequence(
             instance_id=self._own_sequence.instance_id, sequence=self._own_sequence.sequence + 1
         )
@@ -161,8 +172,11 @@ class PairChannel:
         )
         message = MvdsMessage(self.wire.group_id, now_ms // MS_PER_SECOND, encode_content(content))
         append = AppendMessage(message=message, peer_ids=(self._peer_id,))
-        transition = self.node.handle(append, now_ms=now_ms)
-        message_id = message_id_of(mvds_id_of(message))
+        transition = self._step(append, batch, now_ms=now_ms)
+        mvds_id = mvds_id_of(message)
+        message_id = message_id_of(mvds_id)
+        if isinstance(body, ContactRequest | ContactAnswer):
+            self.statement = mvds_id
         self._own_sequence = OwnSequence(
             instance_id=author.instance_id, sequence=author.sequence, previous_id=message_id
         )
@@ -170,7 +184,7 @@ class PairChannel:
             SaveOwnSequence(conversation_id=self._conversation_id, own_sequence=self._own_sequence)
         )
         position = Position(lamport_timestamp=content.lamport_timestamp, message_id=message_id)
-        self.narrator.said(content, position, self._own_id, batch)
+        self.narrator.said(content, position, self._own_id, batch, shown=shown)
         self._translate(transition, batch, now_ms=now_ms)
         return message_id
 
@@ -185,31 +199,41 @@ class PairChannel:
     def resend(self, message_id: MessageId, batch: Batch, *, now_ms: UnixMs) -> None:
         """Raises LocalProtocolError if it is not ours or needs no resending."""
         wish = ResendRequested(peer_id=self._peer_id, message_id=mvds_id_of_row(message_id))
-        transition = self.node.handle(wish, now_ms=now_ms)
+        transition = self._step(wish, batch, now_ms=now_ms)
         self.narrator.tried_again(message_id, batch)
         self._translate(transition, batch, now_ms=now_ms)
 
     # --- theirs -------------------------------------------------------------------------------
 
     def take(
-        self, encoded: bytes, batch: Batch, *, only_contact: bool, now_ms: UnixMs
-    ) -> list[Placed]:
+        self,
+        encoded: bytes,
+        batch: Batch,
+        *,
+        admits: Callable[[Body], bool] | None,
+        now_ms: UnixMs,
+    ) -> tuple[list[Placed], bool]:
         """One MVDS payload.  Raises RemoteProtocolError; nothing has changed then.
 
-        ``only_contact``: what is said to one another has to wait until we agreed.  It is left
+        ``admits``, until we agree: what is said to one another has to wait.  It is left
         unacknowledged, so nobody takes it for delivered, and it is sent again after that.
+        The second result is whether there was something of that kind.
         """
         payload, generation = decode_payload(encoded)
-        if only_contact:
+        refused = 0
+        if admits is None:
+            self._before_agreeing = 0
+        else:
             room = MOST_BEFORE_AGREEING - self._before_agreeing
-            messages = tuple(islice(filter(_is_of_contact, payload.messages), max(room, 0)))
+            admitted = (m for m in payload.messages if _is_admitted(m, admits))
+            messages = tuple(islice(admitted, max(room, 0)))
             self._before_agreeing += len(messages)
             refused = len(payload.messages) - len(messages) + len(payload.offers)
             if refused:
                 self._counters.add("pair.before_agreeing", refused)
             payload = replace(payload, messages=messages, offers=())
         received = PayloadReceived(peer_id=self._peer_id, payload=payload, generation=generation)
-        return self._handle(received, batch, now_ms=now_ms)
+        return self._handle(received, batch, now_ms=now_ms), refused > 0
 
     def seen(self, batch: Batch, *, now_ms: UnixMs) -> None:
         """The other is there."""
@@ -235,7 +259,7 @@ class PairChannel:
         """Raises LocalProtocolError for what was not asked for."""
         if isinstance(loaded, BodiesLoaded):
             publish = self.wire.carry_loaded(
-                loaded.payload, loaded.bodies, to_inbox=self._to_inbox(), now_ms=now_ms
+                loaded.payload, loaded.bodies, self._manner(), now_ms=now_ms
             )
             if publish is not None:
                 batch.sends.append(publish)
@@ -257,9 +281,23 @@ class PairChannel:
 
     # --- inside -------------------------------------------------------------------------------
 
+    def _manner(self) -> Manner:
+        """Who has not answered our request yet is only to be found at their inbox."""
+        state = self._state()
+        return Manner(
+            to_inbox=state is ContactState.ASKED,
+            talks=state is ContactState.ACCEPTED,
+            statement=self.statement,
+        )
+
     def _handle(self, input_: Input, batch: Batch, *, now_ms: UnixMs) -> list[Placed]:
-        transition = self.node.handle(input_, now_ms=now_ms)
+        transition = self._step(input_, batch, now_ms=now_ms)
         return self._translate(transition, batch, now_ms=now_ms)
+
+    def _step(self, input_: Input, batch: Batch, *, now_ms: UnixMs) -> MvdsTransition:
+        transition = self.node.handle(input_, now_ms=now_ms)
+        batch.steps.append(MvdsStep(now_ms, input_, transition))
+        return transition
 
     def _translate(
         self, transition: MvdsTransition, batch: Batch, *, now_ms: UnixMs
@@ -273,7 +311,7 @@ class PairChannel:
             if isinstance(send, LoadRecords):
                 batch.sends.append(send)
                 continue
-            out = self.wire.carry(send, to_inbox=self._to_inbox(), now_ms=now_ms)
+            out = self.wire.carry(send, self._manner(), now_ms=now_ms)
             if out is not None:
                 batch.sends.append(out)
         placed: list[Placed] = []

@@ -1,18 +1,18 @@
-"""How far two people have come: what each of them says or wants → the state they are in.
+"""The other of a pair: their record, how far the two have come, and what may be said to that.
 
-Both have to want it: one asks, the other accepts or declines; who both ask have both accepted.  Who
-asks although we accepted has forgotten us, and is answered again.  Whom we declined may ask again,
-but is shown at most once a day.  Whoever is blocked is not heard at all.  Nothing here sends,
-writes or knows bytes.
+What statements do is ``engine.core.agreement``'s; here is what a person adds to it: whom we
+declined may ask again but is not heard for a day, and whoever is blocked is not heard at all.
+Nothing here sends, writes or knows bytes.
 """
 
 from dataclasses import replace
 
+from engine.core.agreement import Agreement, Statement, heard
 from engine.core.contacts import ContactState
-from engine.core.content import Body, ContactAnswer, ContactRequest, ProfileUpdate, Text
+from engine.core.content import Body, ContactAnswer, ContactRequest, ProfileUpdate
 from engine.core.errors import LocalProtocolError
 from engine.core.ports import ContactRecord
-from engine.core.types import UnixMs
+from engine.core.types import InstanceId, UnixMs
 
 DECLINED_FOR_MS = 24 * 3_600_000
 _NOT_NOW = {
@@ -24,19 +24,19 @@ _NOT_NOW = {
 
 
 class PairContact:
-    """The record, and what it was before."""
+    """``record.state`` is the agreement's, or BLOCKED above it."""
 
     def __init__(
         self,
         record: ContactRecord,
         *,
+        agreement: Agreement,
         declined_ms: UnixMs | None = None,
-        before_block: ContactState | None = None,
     ) -> None:
-        """``declined_ms``: when we declined last."""
+        """``declined_ms``: when we declined last, and did not think again since."""
         self.record = record
+        self.agreement = agreement
         self.declined_ms = declined_ms
-        self.before_block = before_block
 
     @property
     def state(self) -> ContactState:
@@ -50,11 +50,6 @@ class PairContact:
     def is_blocked(self) -> bool:
         return self.state is ContactState.BLOCKED
 
-    @property
-    def may_be_talked_to(self) -> bool:
-        """We agreed, or asked ourselves."""
-        return self.state in {ContactState.ASKED, ContactState.ACCEPTED}
-
     def require_accepted(self) -> None:
         """Raises LocalProtocolError, with the reason in words."""
         if not self.is_accepted:
@@ -62,63 +57,46 @@ class PairContact:
 
     # --- what we want -------------------------------------------------------------------------
 
-    def become(self, state: ContactState, *, now_ms: UnixMs) -> None:
-        if state is ContactState.BLOCKED and self.state is not ContactState.BLOCKED:
-            self.before_block = self.state
-        if state is ContactState.DECLINED:
-            self.declined_ms = now_ms
-        self.record = replace(self.record, state=state)
+    def stand(self, agreement: Agreement) -> None:
+        """Of who is not blocked."""
+        self.agreement = agreement
+        self.record = replace(self.record, state=agreement.state)
 
     def rename(self, name: str) -> None:
         self.record = replace(self.record, local_name=name)
 
+    def block(self) -> None:
+        self.record = replace(self.record, state=ContactState.BLOCKED)
+
     def unblock(self) -> None:
-        self.record = replace(self.record, state=self.before_block or ContactState.DECLINED)
-        self.before_block = None
+        self.record = replace(self.record, state=self.agreement.state)
 
     # --- what they say ------------------------------------------------------------------------
 
-    def takes(self, body: Body, *, now_ms: UnixMs, late: bool = False) -> bool:
-        """Whether this may be said, as things stand; what may not leaves no trace.
+    def admits(self, body: Body, *, now_ms: UnixMs) -> bool:
+        """Whether this is taken in before both want to talk.
 
-        ``late``: they said something else since, which we know already.  Who declined and then
-        thought again has not declined.
+        What is not is not acknowledged either: so it is said again, and not lost when we agree.
         """
-        match body:
-            case ContactRequest():
-                if self.state is not ContactState.DECLINED:
-                    return True
-                return not late and not self._declined_lately(now_ms)
-            case ContactAnswer():
-                open_ = self.state in {ContactState.ASKED, ContactState.ACCEPTED}
-                return open_ and (body.accepted or not late)
-            case ProfileUpdate():
-                return self.is_accepted
-            case _:
-                # Who talks to us although we only asked has accepted, and said so before.
-                return self.state in {ContactState.ASKED, ContactState.ACCEPTED}
+        if isinstance(body, ContactRequest):
+            asks_anew = body.round > self.agreement.round
+            declined = self.state is ContactState.DECLINED
+            return not (declined and asks_anew and self._declined_lately(now_ms))
+        return isinstance(body, ContactAnswer)
 
-    def hear(self, body: Body) -> bool:
-        """Note what they said, if we take it; True if they are to be told that we accepted."""
-        before = self.state
-        if isinstance(body, ContactRequest | ContactAnswer | ProfileUpdate) and body.name:
-            self.record = replace(self.record, name=body.name, picture=body.picture)
-        state = _after(before, body)
-        self.record = replace(self.record, state=state)
-        return isinstance(body, ContactRequest) and state is ContactState.ACCEPTED
+    def hear(self, said: Statement, *, author: InstanceId, own: InstanceId) -> bool:
+        """Note what they said; True if they are to be told where we stand."""
+        after = heard(self.agreement, said, author=author, own=own)
+        self.stand(after.agreement)
+        is_for_us = isinstance(said, ContactRequest) or said.answered_instance == own
+        if is_for_us and said.round == self.agreement.round:
+            self.know(said)
+        return after.tell
+
+    def know(self, said: Statement | ProfileUpdate) -> None:
+        """Their name and picture; who declines says neither."""
+        if said.name:
+            self.record = replace(self.record, name=said.name, picture=said.picture)
 
     def _declined_lately(self, now_ms: UnixMs) -> bool:
         return self.declined_ms is not None and 0 <= now_ms - self.declined_ms < DECLINED_FOR_MS
-
-
-def _after(state: ContactState, body: Body) -> ContactState:
-    match body:
-        case ContactRequest():
-            both_want_it = state in {ContactState.ASKED, ContactState.ACCEPTED}
-            return ContactState.ACCEPTED if both_want_it else ContactState.ASKING
-        case ContactAnswer():
-            return ContactState.ACCEPTED if body.accepted else ContactState.DECLINED
-        case Text():
-            return ContactState.ACCEPTED
-        case _:
-            return state

@@ -38,10 +38,16 @@ class PairNarrator:
     # --- rows ---------------------------------------------------------------------------------
 
     def said(
-        self, content: Content, position: Position, own_id: ParticipantId, batch: Batch
+        self,
+        content: Content,
+        position: Position,
+        own_id: ParticipantId,
+        batch: Batch,
+        *,
+        shown: bool,
     ) -> None:
         """Something of our own."""
-        if not makes_row(content.body):
+        if not (shown and makes_row(content.body)):
             self._without_row.add(position.message_id)
             return
         record = row_of(

@@ -1,12 +1,14 @@
 """The order of a one-to-one conversation, which MVDS does not have.
 
 A place is (lamport timestamp, message id).  The author's clock is max(now, last + 1) and travels in
-the content; one that is more than ``AHEAD_MS`` ahead of ours counts as said now.  A message whose
+the content; one that is more than ``AHEAD_MS`` ahead of ours counts as said now, and so does all
+that comes while ours, which was ahead itself, has not caught up.  A message whose
 author's previous sequence number was not delivered waits: shown below a gap after
 ``SHOW_AFTER_MS``, delivered when the earlier one came, or when that has not come for
 ``LOST_AFTER_MS`` although we were there for it.  Of an instance never heard before the lowest
-number that waited ``SHOW_AFTER_MS`` is the start.  A request to talk waits for nothing: before it
-is answered its author says nothing else, not even what was to come before.  What waits is
+number that waited ``SHOW_AFTER_MS`` is the start.  Requests to talk and answers take effect at once
+and only keep their number for the others: while the two do not agree nothing else is said, not even
+what was to come before.  What waits is
 acknowledged already, so it is on disk, and what is too much is delivered with a gap rather than
 dropped.  It knows nothing of bytes on the wire and of what a message means.
 """
@@ -116,6 +118,10 @@ class PairOrder:
         if claimed > now_ms + AHEAD_MS:
             self._counters.add("pair.clock_ahead")
             claimed = max(now_ms, self._lamport + 1)
+        elif self._lamport > now_ms + AHEAD_MS:
+            # Our clock was ahead and is set back: what comes now still comes after what we said.
+            self._counters.add("pair.clock_was_ahead")
+            claimed = self._lamport + 1
         self._advance_clock(claimed, writes)
         return claimed
 
@@ -137,7 +143,8 @@ class PairOrder:
         if author.instance_id not in self._delivered and not self._may_begin(content):
             return self._wait(content, kept, writes, now_ms)
         delivered = self._delivered.get(author.instance_id, author.sequence - 1)
-        if author.sequence > delivered + 1 and not isinstance(content.body, ContactRequest):
+        is_early = author.sequence > delivered + 1
+        if is_early and not _is_statement(content):
             return self._wait(content, kept, writes, now_ms)
         placed = [
             Placed(
@@ -147,6 +154,8 @@ class PairOrder:
                 late=author.sequence <= delivered,
             )
         ]
+        if is_early:
+            return placed + self._wait(content, kept, writes, now_ms)
         if author.sequence > delivered:
             self._note_delivered(author.instance_id, author.sequence, writes)
         return placed + self._cascade(author.instance_id, writes, now_ms)
@@ -156,9 +165,7 @@ class PairOrder:
         if len(self._delivered) >= MAX_INSTANCES:
             self._counters.add("pair.too_many_instances")
             return True
-        return content.author.sequence == 1 or isinstance(
-            content.body, ContactRequest | ContactAnswer
-        )
+        return content.author.sequence == 1 or _is_statement(content)
 
     def _wait(
         self, content: Content, kept: WaitingContent, writes: list[StoreWrite], now_ms: UnixMs
@@ -233,7 +240,8 @@ class PairOrder:
         shown = []
         waiting = self._waiting.get(instance_id, [])
         for index, one in enumerate(waiting):
-            if one.kept.shown or one.kept.received_ms + SHOW_AFTER_MS > now_ms:
+            early = one.kept.received_ms + SHOW_AFTER_MS > now_ms
+            if one.kept.shown or early or _is_statement(one.content):
                 continue
             kept = replace(one.kept, shown=True)
             self._deadline_known = False
@@ -272,6 +280,9 @@ class PairOrder:
             writes.append(
                 RemoveWaiting(conversation_id=self._conversation_id, message_id=one.message_id)
             )
+            self._delivered[instance_id] = max(delivered, one.sequence)
+            if _is_statement(one.content):
+                continue  # It had its place when it came.
             placed.append(
                 Placed(
                     message_id=one.message_id,
@@ -281,7 +292,6 @@ class PairOrder:
                     late=one.sequence <= delivered,
                 )
             )
-            self._delivered[instance_id] = max(delivered, one.sequence)
         del waiting[:count]
         if not waiting:
             self._waiting.pop(instance_id, None)
@@ -326,7 +336,7 @@ class PairOrder:
             deadlines += (
                 one.kept.received_ms + SHOW_AFTER_MS
                 for one in waiting
-                if begins or not one.kept.shown
+                if begins or not (one.kept.shown or _is_statement(one.content))
             )
             if not begins and self._online_since_ms is not None:
                 enough_ms = self._online_since_ms + ONLINE_AT_LEAST_MS - self._online_before_ms
@@ -345,7 +355,7 @@ class PairOrder:
                 continue
             sequences = {one.sequence for one in waiting}
             missing += max(sequences) - self._delivered[instance_id] - len(sequences)
-            waiting_count += len(waiting)
+            waiting_count += sum(not _is_statement(one.content) for one in waiting)
             since_ms = min([*shown, since_ms] if since_ms is not None else shown)
         if since_ms is None:
             return None
@@ -370,3 +380,7 @@ class PairOrder:
                 )
             ),
         )
+
+
+def _is_statement(content: Content) -> bool:
+    return isinstance(content.body, ContactRequest | ContactAnswer)

@@ -1,10 +1,13 @@
 """Whether the other of a pair is there, and how they learn that we are.
 
-Both say so in ephemeral messages: when the conversation comes online (and want an answer, which is
-given at most every ``ANSWER_EVERY_MS``), then every ``SAY_EVERY_MS``.  Whatever is heard live is a
-sign of life.  When somebody was last seen is worth a write at most every ``SAVE_EVERY_MS``.  Who
-was heard lately is taken to be there still: what they have not acknowledged is sent again after
-``NUDGES_MS`` of silence.  Nothing here knows bytes; nothing is said before both wanted to talk.
+Both say so in ephemeral messages: when the conversation comes online, then every ``SAY_EVERY_MS``.
+Who has many contacts does not tell all of them at once.  An answer is wanted of somebody who was
+not heard lately, and given at most every ``ANSWER_EVERY_MS``; it serves as saying so ourselves.
+Who says nothing is told less and less often, unless something waits for them: when they come, they
+say so and are answered.  Whatever is heard live is a sign of life.  When somebody was last seen is
+worth a write at most every ``SAVE_EVERY_MS``.  Who was heard lately is taken to be there still:
+what they have not acknowledged is sent again after ``NUDGES_MS`` of silence.  Nothing here knows
+bytes; nothing is said before both wanted to talk.
 """
 
 from dataclasses import dataclass
@@ -12,6 +15,13 @@ from dataclasses import dataclass
 from engine.core.types import UnixMs
 
 SAY_EVERY_MS = 60_000
+MOST_DOUBLINGS = 2
+"""Somebody who is not there is told at last every four minutes."""
+TOLD_AT_ONCE = 10
+"""So few contacts are told in the same moment."""
+SPREAD_MS = 50
+"""For each further contact: about twenty are told in a second."""
+MAX_SPREAD_MS = 30_000
 ANSWER_EVERY_MS = 30_000
 ASK_EVERY_MS = 10_000
 """However often the connection comes and goes."""
@@ -19,6 +29,11 @@ SAVE_EVERY_MS = 60_000
 ONLINE_FOR_MS = 120_000
 """After the last sign of life."""
 NUDGES_MS = (2_000, 4_000, 6_000, 8_000, 10_000, 14_000, 20_000, 36_000, 68_000)
+
+
+def spread_ms(contacts: int) -> int:
+    """Within which time so many contacts are told that we came."""
+    return min(max(contacts - TOLD_AT_ONCE, 0) * SPREAD_MS, MAX_SPREAD_MS)
 
 
 @dataclass(slots=True)
@@ -31,7 +46,9 @@ class PresenceBoard:
     _answered_ms: UnixMs | None = None
     _asked_ms: UnixMs | None = None
     _say_ms: UnixMs | None = None
-    _wants_answer: bool = False
+    _must_ask: bool = False
+    _unheard: int = 0
+    """How often we said that we are there since the other was heard."""
     _nudges: int = 0
 
     @property
@@ -39,13 +56,13 @@ class PresenceBoard:
         """Heard lately, while we were online ourselves: not before a start, nor across a break."""
         return self._shown_online
 
-    def begin(self, *, now_ms: UnixMs) -> None:
-        """From now on we are there for the other: say so at once, and ask."""
+    def begin(self, *, now_ms: UnixMs, delay_ms: int = 0) -> None:
+        """From now on we are there for the other: say so, and ask, after so long."""
         if self._say_ms is not None:
             return
-        self._wants_answer = True
+        self._unheard = 0
         early_ms = 0 if self._asked_ms is None else self._asked_ms + ASK_EVERY_MS
-        self._say_ms = UnixMs(min(max(now_ms, early_ms), now_ms + ASK_EVERY_MS))
+        self._say_ms = UnixMs(min(max(now_ms, early_ms), now_ms + ASK_EVERY_MS) + delay_ms)
 
     def end(self) -> None:
         """Offline, or not on speaking terms: nothing is said, and nothing known of the other."""
@@ -54,16 +71,23 @@ class PresenceBoard:
 
     def ask_again(self, *, now_ms: UnixMs) -> None:
         if self._say_ms is not None:
-            self._say_ms, self._wants_answer = now_ms, True
+            self._say_ms, self._must_ask = now_ms, True
 
-    def due(self, now_ms: UnixMs) -> bool | None:
-        """Whether an answer is wanted, if it is time to say that we are there; else None."""
-        if self._say_ms is None or now_ms < self._say_ms <= now_ms + SAY_EVERY_MS:
+    def due(self, now_ms: UnixMs, *, awaits: bool) -> bool | None:
+        """Whether an answer is wanted, if it is time to say that we are there; else None.
+
+        ``awaits``: something of ours waits until the other is there.
+        """
+        latest_ms = now_ms + (SAY_EVERY_MS << MOST_DOUBLINGS)
+        if self._say_ms is None or now_ms < self._say_ms <= latest_ms:
             return None  # Later than that it never is, unless the clock was set back.
-        wanted, self._wants_answer = self._wants_answer, False
+        wanted, self._must_ask = self._must_ask or not self._shown_online, False
+        doublings = 0
         if wanted:
             self._asked_ms = now_ms
-        self._say_ms = UnixMs(now_ms + SAY_EVERY_MS)
+        if not self._shown_online and not awaits:
+            doublings, self._unheard = min(self._unheard, MOST_DOUBLINGS), self._unheard + 1
+        self._say_ms = UnixMs(now_ms + (SAY_EVERY_MS << doublings))
         return wanted
 
     def may_answer(self, now_ms: UnixMs) -> bool:
@@ -72,6 +96,8 @@ class PresenceBoard:
         if answered_ms is not None and 0 <= now_ms - answered_ms < ANSWER_EVERY_MS:
             return False
         self._answered_ms = now_ms
+        if self._say_ms is not None and not self._must_ask:
+            self._say_ms = UnixMs(now_ms + SAY_EVERY_MS)  # It says that we are there, too.
         return True
 
     def heard(self, now_ms: UnixMs) -> bool:
@@ -79,7 +105,7 @@ class PresenceBoard:
         self.last_seen_ms = now_ms
         news = not self._shown_online
         self._shown_online = True
-        self._nudges = 0
+        self._nudges = self._unheard = 0
         if news or self._saved_ms is None or abs(now_ms - self._saved_ms) >= SAVE_EVERY_MS:
             self._saved_ms = now_ms
             return True

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from engine.core.agreement import Agreement
 from engine.core.contacts import ContactState
+from engine.core.content import NOBODY
+from engine.core.mvds.types import MvdsId
 from engine.core.ports import ContactRecord, MemberRecord
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.types import InstanceId, ParticipantId, UnixMs
 from engine.crypto.identity import Identity
 from engine.session.pair_channel import ChannelSeed
 
@@ -18,14 +21,52 @@ class OwnProfile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAgreement:
+    """What the profile keeps of an agreement beside its state, as one line."""
+
+    round: int = 0
+    peer_instance: InstanceId = NOBODY
+    statement: MvdsId | None = None
+    """The last that we said about it."""
+
+    def text(self) -> str:
+        return f"{self.round}:{self.peer_instance.hex()}:{(self.statement or b'').hex()}"
+
+    @classmethod
+    def of_text(cls, text: str) -> "KeptAgreement":
+        """Of what ``text`` gave; "" is nothing yet."""
+        if not text:
+            return cls()
+        round_, peer, statement = text.split(":")
+        return cls(
+            round=int(round_),
+            peer_instance=InstanceId(bytes.fromhex(peer)),
+            statement=MvdsId(bytes.fromhex(statement)) if statement else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairSeed:
     """What a session starts from: a new contact, or what the store gives back."""
 
     contact: ContactRecord
     identity: Identity
     channel: ChannelSeed
+    kept: KeptAgreement
     declined_ms: UnixMs | None = None
     before_block: ContactState | None = None
+
+    def agreement(self) -> Agreement:
+        """How far the two have come, or had come before they were blocked."""
+        state = self.contact.state
+        if state is ContactState.BLOCKED:
+            state = self.before_block or ContactState.DECLINED
+        return Agreement(state=state, round=self.kept.round, peer_instance=self.kept.peer_instance)
+
+
+def agreement_key(contact: ContactRecord) -> str:
+    """Under which the profile keeps what it knows of the agreement beside its state."""
+    return f"pair.agreement/{contact.conversation_id}"
 
 
 def declined_key(contact: ContactRecord) -> str:

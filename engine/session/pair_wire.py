@@ -2,19 +2,21 @@
 
 Bodies that were written lately are remembered, so that a new message goes out without a look at the
 disk; others are read by whoever performs the send.  Until the other answers our request everything
-goes to their inbox, where strangers are heard.  There nothing but a request goes, and as it is when
-it was only to be offered: nobody asks a stranger for more.  What was dealt with already is known by
-its hash and costs no more than a look.  It keeps no state of the conversation.
+goes to their inbox, where strangers are heard.  The last that we said about whether we want to talk
+goes whole when it was only to be offered: before they agree nobody asks for more.  While we do not
+talk nothing else is said.  What was dealt with already is known by its hash and costs no more than
+a look.  It keeps no state of the conversation.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 
-from engine.codec.content import decode_pair_content, encode_ephemeral
+from engine.codec.content import encode_ephemeral
 from engine.codec.mvds import encode_payload
 from engine.codec.pair import decode_pair_envelope
-from engine.core.content import ContactRequest, EphemeralContent
+from engine.core.content import EphemeralContent
 from engine.core.errors import RemoteProtocolError
 from engine.core.mvds.types import (
     DropMessage,
@@ -45,6 +47,29 @@ MAX_REMEMBERED = 4_096
 """Hashes of envelopes that are dealt with, about half a megabyte."""
 MAX_BODY_BYTES_KEPT = 1024 * 1024
 _HASH_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How what we say goes to the other, as we stand."""
+
+    to_inbox: bool
+    talks: bool
+    """Else nothing is said but ``statement``."""
+    statement: MvdsId | None
+    """The last that we said about whether we want to talk."""
+
+    def whole(self, send: SendPayload) -> tuple[MvdsId, ...]:
+        """What of it goes as a message."""
+        wanted = send.message_ids
+        if self.statement is not None and self.statement in send.offers:
+            wanted = (self.statement, *wanted)
+        return wanted if self.talks else tuple(id_ for id_ in wanted if id_ == self.statement)
+
+    def offers(self, send: SendPayload) -> tuple[MvdsId, ...]:
+        if not self.talks:
+            return ()
+        return tuple(id_ for id_ in send.offers if id_ != self.statement)
 
 
 class PairWire:
@@ -99,32 +124,28 @@ class PairWire:
             self._body_bytes -= len(message.body)
 
     def carry(
-        self, send: SendPayload, *, to_inbox: bool, now_ms: UnixMs
+        self, send: SendPayload, manner: Manner, *, now_ms: UnixMs
     ) -> Publish | LoadBodies | None:
         """None if there is nothing left to be said."""
-        wanted = send.offers + send.message_ids if to_inbox else send.message_ids
-        lacking = tuple(message_id for message_id in wanted if message_id not in self._bodies)
+        lacking = tuple(id_ for id_ in manner.whole(send) if id_ not in self._bodies)
         if lacking:
             return LoadBodies(payload=send, message_ids=lacking)
-        return self.carry_loaded(send, {}, to_inbox=to_inbox, now_ms=now_ms)
+        return self.carry_loaded(send, {}, manner, now_ms=now_ms)
 
     def carry_loaded(
         self,
         send: SendPayload,
         bodies: Mapping[MvdsId, MvdsMessage],
+        manner: Manner,
         *,
-        to_inbox: bool,
         now_ms: UnixMs,
     ) -> Publish | None:
         """What is neither in memory nor among ``bodies`` is left out: nobody needs it any more."""
-        wanted = send.offers + send.message_ids if to_inbox else send.message_ids
-        found = [(id_, self._bodies.get(id_) or bodies.get(id_)) for id_ in wanted]
+        found = [(id_, self._bodies.get(id_) or bodies.get(id_)) for id_ in manner.whole(send)]
         messages = {id_: message for id_, message in found if message is not None}
-        if to_inbox:
-            messages = {id_: m for id_, m in messages.items() if _is_request(m)}
         payload = Payload(
             acks=send.acks,
-            offers=() if to_inbox else send.offers,
+            offers=manner.offers(send),
             requests=send.requests,
             messages=tuple(messages.values()),
         )
@@ -133,7 +154,7 @@ class PairWire:
         return self._publish(
             MvdsPart(payload=encode_payload(payload, send.generation)),
             SendPurpose.CONTENT if messages else SendPurpose.SYNC,
-            topic=self._inbox_topic if to_inbox else self.content_topic,
+            topic=self._inbox_topic if manner.to_inbox else self.content_topic,
             now_ms=now_ms,
             message_ids=tuple(map(message_id_of, messages)),
         )
@@ -165,10 +186,6 @@ class PairWire:
             purpose=purpose,
             message_ids=message_ids,
         )
-
-
-def _is_request(message: MvdsMessage) -> bool:
-    return isinstance(decode_pair_content(message.body).body, ContactRequest)
 
 
 def _hash_of(message: WakuMessage) -> bytes:

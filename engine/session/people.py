@@ -35,7 +35,14 @@ from engine.crypto.pair import OpenedPair, PairSeal, inbox_topic_of, pair_group_
 from engine.session.chance import Chance
 from engine.session.pair import PairSession
 from engine.session.pair_channel import ChannelSeed
-from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, declined_key
+from engine.session.pair_seed import (
+    KeptAgreement,
+    OwnProfile,
+    PairSeed,
+    agreement_key,
+    before_block_key,
+    declined_key,
+)
 
 DAY_MS = 24 * 3_600_000
 PAIR_CONFIG = MvdsConfig(seen_again_ms=2_000, seen_spares_epochs=1, seen_retry_epochs=2)
@@ -56,6 +63,8 @@ class ContactBook:
     now_ms: Callable[[], UnixMs]
     online: Callable[[], bool]
     config: MvdsConfig
+    contacts: Callable[[], int] = lambda: 1
+    """How many of them there are now."""
 
     @property
     def inbox_topic(self) -> ContentTopic:
@@ -119,11 +128,12 @@ class ContactBook:
 
     def beginning(self, contact: ContactRecord) -> Sequence[StoreWrite]:
         """What to write first; nothing of an earlier stay is left."""
-        return (
-            PutContact(contact=contact),
-            SaveValue(key=declined_key(contact), value=""),
-            SaveValue(key=before_block_key(contact), value=""),
-        )
+        return (PutContact(contact=contact), *self.ending(contact))
+
+    def ending(self, contact: ContactRecord) -> Sequence[StoreWrite]:
+        """What the profile keeps beside the conversation, and does not when that is removed."""
+        keys = (declined_key(contact), before_block_key(contact), agreement_key(contact))
+        return tuple(SaveValue(key=key, value="") for key in keys)
 
     def read_again(self, contact: ContactRecord) -> ContactRecord:
         """As it is on disk now."""
@@ -135,6 +145,7 @@ class ContactBook:
         store, conversation_id = self.store, contact.conversation_id
         declined_ms = store.value(declined_key(contact))
         before_block = store.value(before_block_key(contact))
+        kept = KeptAgreement.of_text(store.value(agreement_key(contact)) or "")
         seed = PairSeed(
             contact=contact,
             identity=self.identity,
@@ -142,7 +153,9 @@ class ContactBook:
                 mvds=store.mvds_state(conversation_id, limit=self.config.load_records),
                 order=store.pair_state(conversation_id),
                 own_sequence=self._own_sequence(contact),
+                statement=kept.statement,
             ),
+            kept=kept,
             declined_ms=UnixMs(int(declined_ms)) if declined_ms else None,
             before_block=ContactState(before_block) if before_block else None,
         )
@@ -154,6 +167,7 @@ class ContactBook:
             config=self.config,
             online=self.online(),
             now_ms=self.now_ms(),
+            contacts=self.contacts,
         )
 
     def _own_sequence(self, contact: ContactRecord) -> OwnSequence:

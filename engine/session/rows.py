@@ -13,6 +13,7 @@ from engine.core.content import (
     Created,
     Join,
     Leave,
+    Profile,
     ProfileUpdate,
     Text,
     Unsupported,
@@ -23,7 +24,8 @@ from engine.core.text_spans import find_spans
 from engine.core.types import ConversationId, ParticipantId, Position, UnixMs
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
-ASKED, ACCEPTED, DECLINED = "asked", "accepted", "declined"
+RENAMED = "renamed"
+ASKED, ACCEPTED, DECLINED, WITHDRAWN = "asked", "accepted", "declined", "withdrawn"
 
 LATEST_MS = UnixMs(253_370_764_800_000)
 """The year 9999: a foreign clock beyond it is noted as that, because no calendar goes further."""
@@ -44,9 +46,16 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     now_ms: UnixMs,
     waiting: bool = False,
     late: bool = False,
+    sender_name: str = "",
 ) -> MessageRecord:
-    """Raises LocalProtocolError for content that makes no row."""
+    """Raises LocalProtocolError for content that makes no row.
+
+    ``sender_name``: until then; of a new name both are kept, each on a line, or nobody could tell
+    later who took it.
+    """
     kind, text = _kind_and_text(content)
+    if kind == RENAMED:
+        text = f"{sender_name}\n{text}"
     spans: tuple[SpanRecord, ...] = find_spans(text) if kind == TEXT else ()
     return MessageRecord(
         conversation_id=conversation_id,
@@ -63,7 +72,9 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     )
 
 
-def _kind_and_text(content: Content) -> tuple[str, str]:
+def _kind_and_text(  # noqa: PLR0911 - one case per kind of content
+    content: Content,
+) -> tuple[str, str]:
     body = content.body
     match body:
         case Text():
@@ -74,6 +85,8 @@ def _kind_and_text(content: Content) -> tuple[str, str]:
             return JOINED, body.name
         case Leave():
             return LEFT, ""
+        case Profile():
+            return RENAMED, body.name
         case ContactRequest() | ContactAnswer():
             return _kind_of_contact(body), body.name
         case Unsupported():
@@ -87,4 +100,6 @@ def _kind_and_text(content: Content) -> tuple[str, str]:
 def _kind_of_contact(body: ContactRequest | ContactAnswer) -> str:
     if isinstance(body, ContactRequest):
         return ASKED
-    return ACCEPTED if body.accepted else DECLINED
+    if body.accepted:
+        return ACCEPTED
+    return WITHDRAWN if body.withdrawn else DECLINED

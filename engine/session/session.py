@@ -38,8 +38,9 @@ class Session(Protocol):
         """Whether it is worth a place in the queue; what is not is counted.  Changes nothing."""
 
     def receive(
-        self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs
-    ) -> SessionTransition: ...
+        self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs, stored: bool = False
+    ) -> SessionTransition:
+        """``stored``: not live, a Store gave it, whenever it was said."""
 
     def accepted(
         self, message_ids: Sequence[MessageId], *, peers: int, waku_hash: WakuHash, now_ms: UnixMs
@@ -52,6 +53,27 @@ class Session(Protocol):
 
     def advance(self, *, now_ms: UnixMs) -> SessionTransition:
         """Do what is due."""
+
+    # what Stores say
+
+    def stores_changed(self, *, reachable: bool, now_ms: UnixMs) -> SessionTransition:
+        """Whether any Store can be asked."""
+
+    def stores_answered(self, *, through_ms: UnixMs, now_ms: UnixMs) -> SessionTransition:
+        """All that Stores have up to then was handed in."""
+
+    def stores_lack(self, message_ids: Sequence[MessageId], *, now_ms: UnixMs) -> SessionTransition:
+        """Every Store was asked for these and has none of them."""
+
+    def hasten_stores(self, *, now_ms: UnixMs) -> SessionTransition:
+        """Much waits: ask Stores for what lacks, now."""
+
+    def wants(self, message_id: MessageId) -> bool:
+        """Whether a message is known to lack, and is looked for."""
+
+    @property
+    def oldest_ms(self) -> UnixMs | None:
+        """About when the first message that is here was said; None: there is none."""
 
     # what can be asked
 

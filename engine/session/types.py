@@ -6,14 +6,15 @@ name.  Notes carry ids, not rows, so that what is shown is always what is on dis
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from engine.core.mvds.types import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
 from engine.core.ports import MessageRecord, StoreWrite
-from engine.core.sds.types import SendPurpose
+from engine.core.sds.types import AskStore, SendPurpose
 from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.core.waku import WakuMessage
+from engine.delivery.steps import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,10 @@ class Publish:
     message: WakuMessage
     purpose: SendPurpose
     message_ids: tuple[MessageId, ...] = ()
+    repairs: MessageId | None = None
+    """Somebody asked for this message, and it is sent again for them."""
+    says_all: bool = False
+    """With it an earlier one that says all need not be sent any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +48,12 @@ class LoadBodies:
 Load: TypeAlias = LoadForRepair | LoadBodies | LoadRecords
 """To be read from the store (``engine.session.loading``) and given to ``Session.loaded``."""
 
-SessionSend: TypeAlias = Publish | Load
+SessionSend: TypeAlias = Publish | Load | AskStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawLoaded:
+    message_id: MessageId
     raw: bytes
 
 
@@ -123,10 +129,14 @@ class HeldAside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTransition:
-    """``writes`` first, in one transaction; then ``sends``; then ``notes``."""
+    """``writes`` first, in one transaction; then ``sends``; then ``notes``.
+
+    ``steps``: what was done for it, for whoever records that; no part of what it comes to.
+    """
 
     writes: tuple[StoreWrite, ...] = ()
     sends: tuple[SessionSend, ...] = ()
     notes: tuple[Note, ...] = ()
+    steps: tuple[Step, ...] = field(default=(), compare=False)
     message_id: MessageId | None = None
     """The id of the message that a ``say`` made."""

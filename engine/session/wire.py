@@ -47,6 +47,8 @@ class Verified:
     """Of the seal: no two copies that an honest member makes have the same."""
     live_ms: UnixMs | None
     """The sender's clock when this copy was made; None where that is not known for certain."""
+    stored: bool = False
+    """It came from a Store."""
 
     @property
     def size(self) -> int:
@@ -114,6 +116,7 @@ class GroupWire:
             ),
             purpose=purpose,
             message_ids=() if message_id is None else (message_id,),
+            says_all=purpose is SendPurpose.SYNC,
         )
 
     def knock(self, waku: WakuMessage) -> None:
@@ -127,8 +130,11 @@ class GroupWire:
             raise RemoteProtocolError("replayed")
         return header
 
-    def open(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
-        """Raises RemoteProtocolError with the reason for whatever does not check out."""
+    def open(self, waku: WakuMessage, waku_hash: WakuHash, *, stored: bool = False) -> Verified:
+        """Raises RemoteProtocolError with the reason for whatever does not check out.
+
+        ``stored``: it says nothing about anybody's clock now.
+        """
         header = self._new_header(waku)
         opened = self._sealed.open(waku.payload)
         message = decode_message(opened.sds_bytes)
@@ -140,7 +146,8 @@ class GroupWire:
             content=content,
             waku_hash=waku_hash,
             header=header,
-            live_ms=_live_ms(waku, opened),
+            live_ms=None if stored else _live_ms(waku, opened),
+            stored=stored,
         )
 
     def done_with(self, verified: Verified) -> None:

@@ -33,8 +33,13 @@ from engine.core.mvds.types import (
     PayloadReceived,
     SendPayload,
 )
+from engine.core.sds.types import SendPurpose
 from engine.core.types import ParticipantId, UnixMs
+from engine.delivery.contract import Protocol
+from engine.delivery.steps import MvdsStep
+from engine.session.pair_ids import message_id_of
 from engine.sim.mvds_store import MvdsStore
+from engine.sim.recording import SimRecording
 
 ALL: Final = 2**31
 _SECOND_MS: Final = 1_000
@@ -85,6 +90,7 @@ class MvdsParticipant:
         self.refused: Counter[str] = Counter()
         self.hollow = 0
         """Payloads with nothing in them, or without the body of a message."""
+        self.recording: SimRecording | None = None
         self.groups = groups
         self._config = config
         self._random = SeededRandom(seed, own_id)
@@ -130,17 +136,23 @@ class MvdsParticipant:
     def receive(
         self, sender: ParticipantId, data: bytes, *, now_ms: UnixMs, fate: Fate = Fate.FINE
     ) -> list[Parcel]:
+        if self.recording is not None:
+            self.recording.arrived(now_ms, data)
         try:
             payload, generation = decode_payload(data)
             received = PayloadReceived(peer_id=sender, payload=payload, generation=generation)
             return self.handle(received, now_ms=now_ms, fate=fate)
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
+            if self.recording is not None:
+                self.recording.refused(now_ms, error.reason)
             return []
 
     def restart(self, *, now_ms: UnixMs) -> None:
         """The process died; only what was written is left."""
         self.node = self._build(now_ms)
+        if self.recording is not None:
+            self.recording.begin(now_ms)
 
     # --- the runner's part ---
 
@@ -150,6 +162,8 @@ class MvdsParticipant:
             self.restart(now_ms=now_ms)
             return []
         self._write(transition, now_ms)
+        if self.recording is not None:
+            self.recording.stepped(MvdsStep(now_ms, input_, transition))
         if fate is Fate.UNSENT:
             self.restart(now_ms=now_ms)
             return []
@@ -157,7 +171,7 @@ class MvdsParticipant:
         for send in transition.sends:
             match send:
                 case SendPayload():
-                    parcels.append(self._parcel(send))
+                    parcels.append(self._parcel(send, now_ms))
                 case LoadRecords():
                     parcels += self.handle(self.store.load(send), now_ms=now_ms)
         return parcels
@@ -174,9 +188,32 @@ class MvdsParticipant:
                 case GivenUp(peer_id=peer_id, message_id=message_id):
                     self.given_up.add((peer_id, message_id))
 
-    def _parcel(self, send: SendPayload) -> Parcel:
+    def _parcel(self, send: SendPayload, now_ms: UnixMs) -> Parcel:
         bodies = [self.store.bodies.get(message_id) for message_id in send.message_ids]
         messages = tuple(body for body in bodies if body is not None)
         payload = Payload(send.acks, send.offers, send.requests, messages)
         self.hollow += len(messages) < len(bodies) or payload == Payload()
-        return Parcel(send.peer_id, encode_payload(payload, send.generation), len(messages))
+        data = encode_payload(payload, send.generation)
+        if self.recording is not None:
+            purpose = SendPurpose.CONTENT if messages else SendPurpose.SYNC
+            ids = tuple(message_id_of(mvds_id_of(message)) for message in messages)
+            self.recording.published(now_ms, purpose, data, message_ids=ids, to=send.peer_id)
+        return Parcel(send.peer_id, data, len(messages))
+
+    # --- recording ---
+
+    def record(self, run: str, *, now_ms: UnixMs) -> SimRecording:
+        """From now on, before anything was said."""
+        self.recording = SimRecording(self.own_id, protocol=Protocol.MVDS, run=run)
+        self.recording.begin(now_ms)
+        self.recording.online(now_ms, online=self.online)
+        return self.recording
+
+    def finish_recording(self, joined_ms: int, *, now_ms: UnixMs) -> None:
+        """Who belongs to the groups, all from ``joined_ms`` on; MVDS itself keeps no order."""
+        if self.recording is not None:
+            members = {self.own_id, *(one for group in self.groups.values() for one in group)}
+            self.recording.stands_as_delivered(
+                now_ms, ((member, joined_ms, None) for member in sorted(members))
+            )
+            self.recording.end(now_ms)

@@ -6,6 +6,7 @@ besides its own.  Presence hints, one at the start of a session and one every mi
 apart: their number follows from the sessions, not from the messages.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
 from typing import Final
@@ -58,8 +59,14 @@ class Cost:
     latencies_ms: tuple[int, ...]
 
 
-def cost(config: MvdsConfig, rhythm: Rhythm, *, seed: int) -> Cost:
-    """Run it; the same seed gives the same figures."""
+def cost(
+    config: MvdsConfig,
+    rhythm: Rhythm,
+    *,
+    seed: int,
+    watch: Callable[[MvdsWorld], None] | None = None,
+) -> Cost:
+    """Run it; the same seed gives the same figures.  ``watch`` is shown the world before."""
     people = {
         name: MvdsParticipant(
             name,
@@ -76,6 +83,8 @@ def cost(config: MvdsConfig, rhythm: Rhythm, *, seed: int) -> Cost:
         store_copies=rhythm.store_copies,
         presence=rhythm.presence and rhythm.offline > 0,
     )
+    if watch is not None:
+        watch(world)
     end_ms = max(_plan(world, name, rhythm, seed) for name in (A, B))
     world.run_until(end_ms)
     world.run_until(end_ms + _LONGEST_MS, stop=lambda: _settled(world))

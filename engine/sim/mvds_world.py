@@ -104,6 +104,8 @@ class MvdsWorld:
         if person.online == online:
             return
         person.online = online
+        if person.recording is not None:
+            person.recording.online(self.now_ms, online=online)
         if name in self._down:
             return
         change = ConnectivityChanged(online=online)

@@ -71,6 +71,8 @@ names = st.text("ab cé", min_size=1, max_size=9).filter(str.strip).map(clean_na
 pictures = st.just(b"") | st.builds(
     bytes.__add__, st.sampled_from([PNG, JPEG]), st.binary(max_size=99)
 )
+rounds = st.integers(1, MAX_SAFE_INTEGER)
+instances = st.builds(InstanceId, st.binary(min_size=16, max_size=16))
 pair_contents = st.builds(
     Content,
     author=st.just(AuthorSequence(instance_id=InstanceId(bytes(16)), sequence=1)),
@@ -80,16 +82,31 @@ pair_contents = st.builds(
     lamport_timestamp=st.integers(1, MAX_SAFE_INTEGER),
     body=st.one_of(
         st.builds(Text, text=well_formed, reply_to=message_ids),
-        st.builds(ContactRequest, name=names, picture=pictures),
-        st.builds(ContactAnswer, accepted=st.just(True), name=names, picture=pictures),
-        st.just(ContactAnswer(accepted=False)),
+        st.builds(ContactRequest, name=names, picture=pictures, round=rounds),
+        st.builds(
+            ContactAnswer,
+            accepted=st.just(True),
+            round=rounds,
+            answered_instance=instances,
+            name=names,
+            picture=pictures,
+        ),
+        st.builds(
+            ContactAnswer,
+            accepted=st.just(False),
+            round=rounds,
+            answered_instance=instances | st.just(InstanceId(b"")),
+            withdrawn=st.booleans(),
+        ),
         st.builds(ProfileUpdate, name=names, picture=pictures),
     ),
 )
+INSTANCE = InstanceId(bytes(range(16)))
 OF_PAIRS: list[Body] = [
-    ContactRequest(name="Zoë", picture=PNG),
-    ContactAnswer(accepted=True, name="Zoë", picture=JPEG),
-    ContactAnswer(accepted=False),
+    ContactRequest(name="Zoë", picture=PNG, round=MAX_SAFE_INTEGER),
+    ContactAnswer(accepted=True, round=1, answered_instance=INSTANCE, name="Zoë", picture=JPEG),
+    ContactAnswer(accepted=False, round=1),
+    ContactAnswer(accepted=False, round=1, answered_instance=INSTANCE, withdrawn=True),
     ProfileUpdate(name="Zoë"),
 ]
 
@@ -336,6 +353,33 @@ def test_fields_out_of_bounds_are_refused_one_to_one(
     assert reason_of(decode_pair_content, wire(**changes).SerializeToString()) == reason
 
 
+@pytest.mark.parametrize("kind", ["contact_request", "contact_answer"])
+@pytest.mark.parametrize("round_", [0, 2**53, 2**64 - 1])
+def test_a_statement_without_a_round_is_refused(kind: str, round_: int) -> None:
+    """Also as it was said before there were rounds."""
+    message = wire()
+    body = getattr(message, kind)
+    body.name, body.round = "Zoë", round_
+    assert reason_of(decode_pair_content, message.SerializeToString()) == "content_bad_round"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "answered", "reason"),
+    [
+        (True, b"", "content_bad_answered_instance"),
+        (True, bytes(15), "content_bad_answered_instance"),
+        (False, bytes(17), "content_bad_answered_instance"),
+        (True, bytes(16), "content_accepted_and_withdrawn"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused(accepted: bool, answered: bytes, reason: str) -> None:
+    message = wire()
+    answer = message.contact_answer
+    answer.accepted, answer.answered_instance_id, answer.withdrawn = accepted, answered, True
+    answer.name, answer.round = "Zoë", 1
+    assert reason_of(decode_pair_content, message.SerializeToString()) == reason
+
+
 @pytest.mark.parametrize("kind", ["contact_request", "contact_answer", "profile_update"])
 @pytest.mark.parametrize(
     ("reason", "name", "picture"),
@@ -357,7 +401,7 @@ def test_names_and_pictures_out_of_bounds_are_refused(
     body.SetInParent()
     body.name, body.picture = name, picture
     if kind == "contact_answer":
-        body.accepted = True
+        body.accepted, body.round, body.answered_instance_id = True, 1, bytes(16)
     assert reason_of(decode_pair_content, message.SerializeToString()) == reason
 
 
@@ -371,10 +415,11 @@ def test_the_largest_picture_fits(magic: bytes) -> None:
 
 def test_nothing_that_a_decline_says_about_its_author_is_believed() -> None:
     message = wire()
+    message.contact_answer.round = 7
     message.contact_answer.name = "\u202e"
     message.contact_answer.picture = b"GIF89a"
     said = decode_pair_content(message.SerializeToString()).body
-    assert said == ContactAnswer(accepted=False)
+    assert said == ContactAnswer(accepted=False, round=7)
 
 
 @pytest.mark.parametrize("body", OF_PAIRS)
@@ -403,11 +448,20 @@ def test_what_belongs_to_groups_is_unsupported_in_a_pair(kind: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        ContactRequest(name=""),
-        ContactRequest(name="Zoë", picture=b"GIF89a"),
-        ContactAnswer(accepted=True),
-        ContactAnswer(accepted=False, name="Zoë"),
-        ContactAnswer(accepted=False, picture=PNG),
+        ContactRequest(name="", round=1),
+        ContactRequest(name="Zoë", round=0),
+        ContactRequest(name="Zoë", round=MAX_SAFE_INTEGER + 1),
+        ContactRequest(name="Zoë", round=-1),
+        ContactRequest(name="Zoë", round=1, picture=b"GIF89a"),
+        ContactAnswer(accepted=True, round=1, answered_instance=INSTANCE),
+        ContactAnswer(accepted=True, round=1, name="Zoë"),
+        ContactAnswer(accepted=True, round=0, answered_instance=INSTANCE, name="Zoë"),
+        ContactAnswer(
+            accepted=True, round=1, answered_instance=INSTANCE, name="Zoë", withdrawn=True
+        ),
+        ContactAnswer(accepted=False, round=1, answered_instance=InstanceId(bytes(15))),
+        ContactAnswer(accepted=False, round=1, name="Zoë"),
+        ContactAnswer(accepted=False, round=1, picture=PNG),
         ProfileUpdate(name="Zoë", picture=PNG + bytes(MAX_PICTURE_BYTES)),
         Unsupported(),
         Created(name="a group's"),

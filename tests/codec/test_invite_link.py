@@ -15,6 +15,7 @@ from engine.core.invite import (
     INVITE_PREFIX,
     MAX_LINK_CHARACTERS,
     MAX_NODE_ADDRESSES,
+    MAX_SERVICE_NODES,
     Invite,
     conversation_id_of,
     group_id_of,
@@ -168,6 +169,42 @@ def test_too_many_addresses_are_refused() -> None:
     assert "address" in refusal(link_of(wire))
 
 
+def test_service_nodes_travel_first_and_are_four_at_most() -> None:
+    nodes = tuple(ADDRESS.replace("60000", str(port)) for port in range(7_000, 7_006))
+    made = replace(INVITE, service_nodes=nodes, node_addresses=("/x" * 128,) * 2 + nodes * 3)
+    link = encode_invite(made)
+    assert len(link) <= MAX_LINK_CHARACTERS
+    assert parse_invite(link).service_nodes == nodes[:MAX_SERVICE_NODES]
+    long = tuple(f"/dns4/{'h' * 180}{number}.example/tcp/1/p2p/x" for number in range(9))
+    crowded = replace(made, group_name="\U0001f600" * 64, service_nodes=long, node_addresses=long)
+    link = encode_invite(crowded)
+    assert len(link) <= MAX_LINK_CHARACTERS
+    assert parse_invite(link).service_nodes == long[:MAX_SERVICE_NODES]
+
+
+@pytest.mark.parametrize(
+    "node", ["", "/ip4/192.0.2.7/tcp/60000", "/x/p2p/" + "y" * 250, "/a /p2p/x", "ip4/1/p2p/x"]
+)
+def test_bad_service_nodes_are_refused_from_others_and_left_out_of_our_own(node: str) -> None:
+    wire = wire_of(LINK)
+    wire.service_nodes.append(node)
+    assert "unusable service node" in refusal(link_of(wire))
+    ours = replace(INVITE, service_nodes=(node, ADDRESS))
+    assert parse_invite(encode_invite(ours)).service_nodes == (ADDRESS,)
+
+
+def test_too_many_service_nodes_are_refused() -> None:
+    wire = wire_of(LINK)
+    wire.service_nodes.extend([ADDRESS] * (MAX_SERVICE_NODES + 1))
+    assert "unusable service node" in refusal(link_of(wire))
+
+
+def test_an_invitation_without_service_nodes_is_the_one_it_always_was() -> None:
+    """Older versions read it: nothing is in it that they do not know."""
+    assert not wire_of(LINK).service_nodes
+    assert encode_invite(replace(INVITE, service_nodes=())) == LINK
+
+
 def test_checksummed_rubbish_is_refused() -> None:
     assert "cannot be read" in refusal(pack(b"\xff\xff"))
 
@@ -237,6 +274,7 @@ def test_checksummed_garbage_is_refused_in_words(garbage: bytes) -> None:
         admin_public_key=st.just(ADMIN.public_key) | st.binary(max_size=33),
         inviter_name=st.text(st.characters(exclude_categories=["Cs"]), max_size=70),
         node_addresses=st.lists(st.text("/ab", max_size=5), max_size=3),
+        service_nodes=st.lists(st.text("/ab", max_size=5).map("{}/p2p/x".format), max_size=5),
     )
 )
 def test_what_is_accepted_can_be_passed_on(wire: invite_pb2.Invite) -> None:

@@ -89,9 +89,20 @@ ALICES, BOBS = (
 )
 PICTURE = bytes.fromhex(PAIR["picture"])
 BODIES: dict[str, Body] = {
-    "contact_request": ContactRequest(name="Zoë", picture=PICTURE),
-    "accepted": ContactAnswer(accepted=True, name="Zoë", picture=PICTURE),
-    "declined": ContactAnswer(accepted=False),
+    "contact_request": ContactRequest(name="Zoë", picture=PICTURE, round=PAIR["signed_ms"]),
+    "accepted": ContactAnswer(
+        accepted=True,
+        round=PAIR["signed_ms"],
+        answered_instance=InstanceId(bytes(range(16))),
+        name="Zoë",
+        picture=PICTURE,
+    ),
+    "declined": ContactAnswer(
+        accepted=False,
+        round=PAIR["signed_ms"],
+        answered_instance=InstanceId(bytes(range(16))),
+    ),
+    "withdrawn": ContactAnswer(accepted=False, round=PAIR["signed_ms"], withdrawn=True),
     "profile_update": ProfileUpdate(name="Zoë"),
     "text": Text(text="Bonjour !"),
 }

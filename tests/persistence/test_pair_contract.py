@@ -496,6 +496,25 @@ def test_a_body_that_a_record_still_needs_is_not_dropped(with_pair: ProfileStore
     assert with_pair.mvds_message(PAIR, id_) is None
 
 
+def test_a_request_needs_no_body_of_ours(with_pair: ProfileStore) -> None:
+    """It asks for theirs: of a message with the same id that we have, nothing is kept for it."""
+    id_ = mvds_id("a")
+    request = replace(record("a").record, peer_id=ALICE, type=RecordType.REQUEST)
+    with_pair.apply([mvds(KeepMessage(id_, body()), record("a"), PutRecord(request))])
+    with_pair.apply([mvds(DropMessage(id_))])
+    assert with_pair.mvds_message(PAIR, id_) == body(), "Bob still needs it"
+    with_pair.apply([mvds(RemoveRecord(BOB, id_), DropMessage(id_))])
+    assert with_pair.mvds_message(PAIR, id_) is None
+    assert with_pair.mvds_record(PAIR, ALICE, id_) == request
+
+
+def test_how_long_something_waited_is_kept(with_pair: ProfileStore) -> None:
+    waited = replace(record("a").record, waited_epochs=2_591_999)
+    with_pair.apply([mvds(PutRecord(waited))])
+    assert with_pair.mvds_state(PAIR, limit=5).records == (waited,)
+    assert with_pair.mvds_record(PAIR, BOB, mvds_id("a")) == waited
+
+
 def test_bodies_are_apart_by_conversation(with_pair: ProfileStore) -> None:
     with_pair.apply(
         [PutContact(contact=contact(OTHER_PAIR)), mvds(KeepMessage(mvds_id("a"), body()))]

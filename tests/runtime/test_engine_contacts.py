@@ -189,18 +189,35 @@ def test_whom_we_declined_today_is_not_shown_again(play: Play) -> None:
         bob.told.clear()
         alice.told.clear()
         await alice.engine.add_contact(link)
-        await alice.until(
-            lambda event: (
-                isinstance(event, MessageChanged)
-                and event.message.kind is MessageKind.ASKED
-                and event.message.delivery is not None
-                and event.message.delivery.state is DeliveryState.HELD
-            )
-        )
+        await bob.until_counted("pair.before_agreeing", 1)
         assert await rows(bob, pair) == before
         assert (await contact_of(bob, pair)).state is ContactState.DECLINED
         assert not [event for event in bob.told if isinstance(event, MessageAdded)]
-        assert bob.engine.counters()["pair.not_accepted"] == 1
+
+    play(scenario)
+
+
+def test_a_request_is_withdrawn_and_made_again(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob = await person("Alice"), await person("Bob")
+        pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+        await bob.until(state_is(ContactState.ASKING))
+        bob.told.clear()
+        await alice.engine.withdraw_contact(pair)
+        await bob.until(state_is(ContactState.DECLINED))
+        with pytest.raises(LocalProtocolError, match="nothing to decline"):
+            await bob.engine.decline_contact(pair)
+        with pytest.raises(LocalProtocolError, match="no request to withdraw"):
+            await alice.engine.withdraw_contact(pair)
+        for one, name in ((alice, "Alice"), (bob, "Alice")):
+            asked, withdrawn = await rows(one, pair)
+            assert asked == (MessageKind.ASKED, name)
+            assert withdrawn[0] is MessageKind.WITHDRAWN
+        bob.told.clear()
+        await alice.engine.accept_contact(pair)
+        await bob.until(state_is(ContactState.ASKING))
+        await bob.engine.accept_contact(pair)
+        await alice.until(state_is(ContactState.ACCEPTED))
 
     play(scenario)
 

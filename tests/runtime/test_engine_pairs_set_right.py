@@ -15,7 +15,7 @@ from engine.events import ConversationAdded, ConversationChanged, EngineEvent
 from engine.network.memory import MemoryNetwork
 from engine.runtime.people import UNTOLD_KEY
 from engine.session.pair import PairSession
-from engine.session.pair_presence import SAY_EVERY_MS
+from engine.session.pair_presence import MOST_DOUBLINGS, SAY_EVERY_MS
 from engine.session.types import SessionTransition
 from tests.runtime.conftest import PATIENCE_S, Person
 
@@ -70,7 +70,8 @@ def test_a_clock_that_is_set_back_does_not_silence_us(tmp_path: Path) -> None:
         alice.ahead_ms = 0
         assert runner._session is not None
         async with asyncio.timeout(PATIENCE_S):
-            while (runner._session.next_deadline() or 0) > alice._now_ms() + SAY_EVERY_MS:
+            latest_ms = SAY_EVERY_MS << MOST_DOUBLINGS
+            while (runner._session.next_deadline() or 0) > alice._now_ms() + latest_ms:
                 await runner.do(nothing)
         await alice.engine.stop()
         await bob.engine.stop()

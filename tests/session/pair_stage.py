@@ -9,7 +9,8 @@ from engine.codec.contact_link import parse_contact_link
 from engine.core.content import Text
 from engine.core.counters import Counters
 from engine.core.mvds.config import MvdsConfig
-from engine.core.ports import ContactRecord, ProfileStore, StoredMessage
+from engine.core.ports import ContactRecord, ProfileStore, RemoveGroup, StoredMessage
+from engine.core.sds.types import AskStore
 from engine.core.types import ConversationId, DeliveryState, InstanceId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
@@ -72,6 +73,10 @@ class PairPerson:
         return self._session
 
     @property
+    def knows_the_other(self) -> bool:
+        return self._session is not None
+
+    @property
     def conversation_id(self) -> ConversationId:
         assert self.contact is not None
         return self.contact.conversation_id
@@ -90,6 +95,15 @@ class PairPerson:
         self.contact = contact
         self._session = self.book.load(contact)
 
+    def remove(self) -> None:
+        assert self.contact is not None
+        writes = (
+            RemoveGroup(conversation_id=self.conversation_id),
+            *self.book.ending(self.contact),
+        )
+        self.store.apply(writes)
+        self.contact = self._session = None
+
     def restart(self) -> None:
         """The process died; only what was written is left."""
         self.store = self.reopen()
@@ -106,6 +120,7 @@ class PairPerson:
             if isinstance(send, Publish):
                 out.append(send.message)
                 continue
+            assert not isinstance(send, AskStore), "a pair has no dependencies to ask Stores for"
             loaded = read(self.store, self.conversation_id, send)
             if loaded is not None:
                 out += self.perform(self.session.loaded(loaded, now_ms=self.now_ms))
@@ -114,7 +129,10 @@ class PairPerson:
     # --- doing --------------------------------------------------------------------------------
 
     def say(self, text: str) -> list[WakuMessage]:
-        return self.perform(self.session.say(Text(text=text), now_ms=self.now_ms))
+        return self.perform(self.saying(text))
+
+    def saying(self, text: str) -> SessionTransition:
+        return self.session.say(Text(text=text), now_ms=self.now_ms)
 
     def hear(self, *messages: WakuMessage) -> list[WakuMessage]:
         out: list[WakuMessage] = []
@@ -127,7 +145,10 @@ class PairPerson:
 
     def advance(self, by_ms: int = 0) -> list[WakuMessage]:
         self.now_ms = UnixMs(self.now_ms + by_ms)
-        return self.perform(self.session.advance(now_ms=self.now_ms))
+        return self.perform(self.advancing())
+
+    def advancing(self) -> SessionTransition:
+        return self.session.advance(now_ms=self.now_ms)
 
     # --- looking ------------------------------------------------------------------------------
 

@@ -12,11 +12,12 @@ from engine.core.content import (
     Text,
 )
 from engine.core.sds.types import SendEphemeral
-from engine.core.types import UnixMs
+from engine.core.types import InstanceId, UnixMs
 from engine.runtime.views import message_view
 from engine.sim.session_participant import SessionParticipant
 
 NOW = UnixMs(1_800_000_000_000)
+OTHER = InstanceId(bytes(16))
 
 
 def members() -> tuple[SessionParticipant, SessionParticipant]:
@@ -39,9 +40,12 @@ def rows(someone: SessionParticipant) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
-        (ContactRequest(name="Bob"), "contact_request"),
-        (ContactAnswer(accepted=True, name="Bob"), "contact_answer"),
-        (ContactAnswer(accepted=False), "contact_answer"),
+        (ContactRequest(name="Bob", round=1), "contact_request"),
+        (
+            ContactAnswer(accepted=True, round=1, answered_instance=OTHER, name="Bob"),
+            "contact_answer",
+        ),
+        (ContactAnswer(accepted=False, round=1), "contact_answer"),
         (ProfileUpdate(name="Bob"), "profile_update"),
     ],
 )

@@ -55,9 +55,14 @@ def row(body: Body) -> MessageRecord:
         (Text(text="see https://example.org"), MessageKind.TEXT, "see https://example.org"),
         (Created(name="https://example.org"), MessageKind.CREATED, "https://example.org"),
         (Leave(), MessageKind.LEFT, ""),
-        (ContactRequest(name="Zoë"), MessageKind.ASKED, "Zoë"),
-        (ContactAnswer(accepted=True, name="https://a.org"), MessageKind.ACCEPTED, "https://a.org"),
-        (ContactAnswer(accepted=False), MessageKind.DECLINED, ""),
+        (ContactRequest(name="Zoë", round=1), MessageKind.ASKED, "Zoë"),
+        (
+            ContactAnswer(accepted=True, round=1, name="https://a.org"),
+            MessageKind.ACCEPTED,
+            "https://a.org",
+        ),
+        (ContactAnswer(accepted=False, round=1), MessageKind.DECLINED, ""),
+        (ContactAnswer(accepted=False, round=1, withdrawn=True), MessageKind.WITHDRAWN, ""),
         (Unsupported(kind="edit"), MessageKind.UNSUPPORTED, "edit"),
     ],
 )

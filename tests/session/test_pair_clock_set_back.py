@@ -63,3 +63,19 @@ def test_a_minute_of_correction_changes_nothing() -> None:
     exchange(alice, bob, alice.say("two"))
     live(alice, bob, 5)
     assert bob.texts() == ["one", "two"]
+
+
+@AHEAD_MS
+def test_what_was_said_while_ahead_does_not_stay_below_what_is_said_afterwards(
+    ahead_ms: int,
+) -> None:
+    alice, bob = friends()
+    shift(alice, ahead_ms)
+    exchange(alice, bob, alice.say("while ahead"))
+    shift(alice, -ahead_ms)
+    for number in range(3):
+        exchange(bob, alice, bob.say(f"answer {number}"))
+        exchange(alice, bob, alice.say(f"reply {number}"))
+        alice.restart()
+    said = [words for number in range(3) for words in (f"answer {number}", f"reply {number}")]
+    assert alice.texts() == bob.texts() == ["while ahead", *said]

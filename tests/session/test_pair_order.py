@@ -236,7 +236,7 @@ def test_of_an_instance_never_heard_the_lowest_that_waited_a_minute_is_the_start
 
 def test_an_answer_begins_an_instance_without_waiting() -> None:
     stage = Stage()
-    stage.hear(said(41, body=ContactAnswer(accepted=False)))
+    stage.hear(said(41, body=ContactAnswer(accepted=False, round=1)))
     stage.hear(said(42))
     assert stage.sequences() == [41, 42]
 

@@ -188,6 +188,11 @@ class ScriptedPeople:
         self.narrate(conversation_id, MessageKind.DECLINED, own=True)
         self.set_state(conversation_id, ContactState.DECLINED)
 
+    async def withdraw_contact(self, conversation_id: ConversationId) -> None:
+        self._enter("withdraw_contact", conversation_id)
+        self.narrate(conversation_id, MessageKind.WITHDRAWN, own=True)
+        self.set_state(conversation_id, ContactState.DECLINED)
+
     async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
         self._enter("set_blocked", blocked)
         state = ContactState.BLOCKED if blocked else ContactState.ACCEPTED

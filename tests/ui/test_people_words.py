@@ -67,7 +67,7 @@ def test_answers_fit_the_state_and_the_wanted_one_comes_last() -> None:
     answers = {s: standing.answers for s in ContactState if (standing := standing_of(person(s)))}
     assert answers == {
         ContactState.ASKING: (Answer.BLOCK, Answer.DECLINE, Answer.ACCEPT),
-        ContactState.ASKED: (),
+        ContactState.ASKED: (Answer.WITHDRAW,),
         ContactState.DECLINED: (Answer.ASK_AGAIN,),
         ContactState.BLOCKED: (Answer.UNBLOCK,),
     }
@@ -82,6 +82,22 @@ def test_who_declined_is_said() -> None:
         assert standing is not None
         assert standing.title == title
         assert preview_of(engine.views[pair]).prefix == line or line == ""
+
+
+def test_who_withdrew_is_said() -> None:
+    engine = ScriptedEngine()
+    pair = engine.add_person("Bob", ContactState.DECLINED)
+    for own, title, row in (
+        (True, "You withdrew your request to Bob", "You withdrew the request"),
+        (False, "Bob asks no longer", "Bob withdrew the request"),
+    ):
+        engine.narrate(pair, MessageKind.WITHDRAWN, own=own)
+        view = engine.views[pair]
+        standing = standing_of(view)
+        assert standing is not None
+        assert (standing.title, standing.answers) == (title, (Answer.ASK_AGAIN,))
+        assert view.last_message is not None
+        assert kind_words(view.last_message) == row
 
 
 def test_a_group_has_no_standing() -> None:

@@ -113,12 +113,30 @@ def test_declining_tells_and_leaves_a_way_to_ask() -> None:
             assert [a for a, b in bar.buttons.items() if b.isVisible()] == [Answer.ASK_AGAIN]
             bar.buttons[Answer.ASK_AGAIN].click()
             await until(lambda: bar.title.text() == "Waiting for Bob to accept")
-            assert not any(button.isVisible() for button in bar.buttons.values())
+            assert [a for a, b in bar.buttons.items() if b.isVisible()] == [Answer.WITHDRAW]
             composer = it.window.pane.composer.box
             assert composer.placeholderText() == "You can write once Bob accepts"
             engine.set_state(bob, ContactState.ACCEPTED)
             assert composer.isEnabled()
             assert composer.placeholderText() == "Message Bob"
+
+    play(scenario)
+
+
+def test_a_request_is_withdrawn_and_can_be_made_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        bob = engine.add_person("Bob", ContactState.ASKED)
+        async with stage(engine) as it:
+            it.window.open_conversation(bob)
+            bar = it.window.pane.contact_bar
+            button = bar.buttons[Answer.WITHDRAW]
+            assert button.isVisible()
+            assert button.text() == "Withdraw request"
+            button.click()
+            await until(lambda: bar.title.text() == "You withdrew your request to Bob")
+            assert engine.called("withdraw_contact") == [bob]
+            assert [a for a, b in bar.buttons.items() if b.isVisible()] == [Answer.ASK_AGAIN]
 
     play(scenario)
 
@@ -235,6 +253,7 @@ def test_the_header_of_a_person_says_whether_they_are_there() -> None:
             assert entries(header.more.menu()) == [
                 "Safety number…",
                 "Rename…",
+                "Fetch history",
                 "Mute",
                 "Block…",
                 "Remove…",

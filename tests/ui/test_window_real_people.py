@@ -113,6 +113,23 @@ def test_a_declined_request_can_be_asked_again(qtbot: QtBot, tmp_path: Path) -> 
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 
 
+def test_a_withdrawn_request_leaves_the_other_window(qtbot: QtBot, tmp_path: Path) -> None:
+    del qtbot
+
+    async def scenario(alice: Desk, bob: Desk) -> None:
+        pair = await ask(alice, await bob.engine.make_contact_link())
+        await until(lambda: in_state(bob, ContactState.ASKING))
+        bob.window.open_conversation(pair)
+        theirs, ours = bob.window.pane.contact_bar, alice.window.pane.contact_bar
+        assert theirs.buttons[Answer.ACCEPT].isVisible()
+        ours.buttons[Answer.WITHDRAW].click()
+        await until(lambda: theirs.title.text() == "Alice asks no longer")
+        assert not theirs.buttons[Answer.ACCEPT].isVisible()
+        assert ours.title.text() == "You withdrew your request to Bob"
+
+    at_desks(tmp_path, ("Alice", "Bob"), scenario)
+
+
 def test_blocking_and_unblocking_in_the_window(qtbot: QtBot, tmp_path: Path) -> None:
     del qtbot
 

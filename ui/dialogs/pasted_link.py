@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.core.errors import InviteError
 from ui.controls import Card
+from ui.dialogs.pasted_picture import holds_picture
 from ui.dialogs.sheet import field_label, problem_line, say_problem
 from ui.people import misplaced_link_words
 from ui.theme import current_theme
@@ -48,9 +49,12 @@ class LinkField(QPlainTextEdit):
     """Several lines high, but a link has only one: Enter means done."""
 
     entered = Signal()
+    picture_given = Signal(QMimeData)
+    """Pasted or dropped here; whoever reads codes takes it, and the text stays as it is."""
 
     def __init__(self, placeholder: str) -> None:
         super().__init__()
+        self.takes_pictures = False
         self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.setProperty("kind", "field")
         self.setTabChangesFocus(True)
@@ -65,6 +69,18 @@ class LinkField(QPlainTextEdit):
         if among is None or among[0] == whole:
             return (whole,) if whole else ()
         return (among[0], whole) if whole.startswith(_SCHEME) else (whole, among[0])
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return self._takes(source) or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if self._takes(source):
+            self.picture_given.emit(source)
+        else:
+            super().insertFromMimeData(source)
+
+    def _takes(self, source: QMimeData) -> bool:
+        return self.takes_pictures and holds_picture(source)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
@@ -96,7 +112,7 @@ class PastedLink(QWidget, Generic[P]):
         self.problem = problem_line()
         self.card = card
         card.hide()
-        layout = QVBoxLayout(self)
+        self._rows = layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
         layout.addWidget(field_label(words.label, self.field))
@@ -105,12 +121,24 @@ class PastedLink(QWidget, Generic[P]):
         layout.addWidget(card)
         self.field.textChanged.connect(self._judge)
 
+    def put_above_card(self, widget: QWidget) -> None:
+        """Another way to a link."""
+        self._rows.insertWidget(self._rows.indexOf(self.card), widget)
+
     def link(self) -> str:
         """The one that could be read; "" if none could."""
         return self._link
 
     def say(self, problem: str) -> None:
         say_problem(self.problem, problem)
+
+    def would_do(self, link: str) -> bool:
+        """Whether it could be agreed to, if it were pasted."""
+        try:
+            self._preview(link)
+        except InviteError:
+            return False
+        return True
 
     def _judge(self) -> None:
         self.found, self._link, problem = self._read()

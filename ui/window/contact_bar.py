@@ -52,6 +52,7 @@ class ContactBar(Area):
             Answer.ACCEPT,
             Answer.UNBLOCK,
             Answer.ASK_AGAIN,
+            Answer.WITHDRAW,
             Answer.SEND_AGAIN,
         ):
             button = Button(ANSWER_WORDS[answer], kind=_KINDS.get(answer, "plain"), size="big")

@@ -1,7 +1,6 @@
 """The flows about people: add somebody, rename, compare, block, remove, and one's own profile."""
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -11,12 +10,14 @@ from engine.core.contacts import CONTACT_LINK_DAYS
 from engine.core.errors import ChatError
 from engine.core.types import ConversationId, UnixMs
 from engine.events import ConversationView
+from ui.dialogs.code_reader import PictureSources
 from ui.dialogs.contact import RenamePerson, SafetyNumber, block_confirm, remove_confirm
 from ui.dialogs.person import AddPerson, OwnLink
-from ui.dialogs.profile import ChoosePicture, Profile
+from ui.dialogs.profile import Profile
 from ui.people import date_words, only_opens
 from ui.tasks import Tasks
 from ui.window.one_sheet import OneSheet
+from ui.window.surroundings import Surroundings
 
 
 class PeopleFlows(QObject):
@@ -24,25 +25,29 @@ class PeopleFlows(QObject):
     """A conversation id that should be shown now."""
     profile_changed = Signal()
 
-    def __init__(  # noqa: PLR0913 - what flows need, as ``Flows`` has it, and a way to files
+    def __init__(
         self,
         engine: ChatEngine,
         tasks: Tasks,
         window: QWidget,
         one_sheet: OneSheet,
-        *,
-        now: Callable[[], datetime],
-        choose_picture: ChoosePicture,
+        surroundings: Surroundings,
     ) -> None:
         super().__init__(window)
         self._engine = engine
         self._tasks = tasks
         self._window = window
         self._one = one_sheet
-        self._now = now
-        self._choose_picture = choose_picture
+        self._now = surroundings.now
+        self._sources = PictureSources(
+            choose_picture=surroundings.choose_picture, grab_screens=surroundings.grab_screens
+        )
 
     def add_person(self) -> None:
+        self.show_contact_link("")
+
+    def show_contact_link(self, given: str) -> None:
+        """Whose link it is, and the choice to ask them; "" lets one paste or read one."""
         added: list[ConversationId] = []
 
         async def add(link: str) -> None:
@@ -54,7 +59,12 @@ class PeopleFlows(QObject):
 
         async def flow() -> None:
             own = await self._own_link()
-            sheet = AddPerson(own, self._engine.preview_contact, add, self._tasks, self._window)
+            preview = self._engine.preview_contact
+            sheet = AddPerson(
+                own, preview, add, self._tasks, sources=self._sources, parent=self._window
+            )
+            if given:
+                sheet.show_link(given)
             if await self._one.ask(sheet):
                 self.open_requested.emit(added[-1])
 
@@ -78,7 +88,7 @@ class PeopleFlows(QObject):
             identity = self._engine.identity()
             if identity is None:
                 return
-            sheet = Profile(identity, save, self._choose_picture, self._tasks, self._window)
+            sheet = Profile(identity, save, self._sources.choose_picture, self._tasks, self._window)
             if await self._one.ask(sheet):
                 self.profile_changed.emit()
 

@@ -7,7 +7,8 @@ Convergence comes first.  Per participant only the latest join and the latest le
 time that the participant wrote down: member if and only if the join is later.  So history may
 arrive in any order, twice or late, and everybody ends with the same set.  For the same reason
 whoever *ever* joined is acceptable: messages from before a leave may arrive after it, and a leave
-is a wish to go, not an expulsion (that takes a new epoch key, which the leaver lacks).
+is a wish to go, not an expulsion (that takes a new epoch key, which the leaver lacks).  A name is
+that of the latest join or of the latest ``rename``, whichever is later.
 
 Nothing here knows bytes, signatures, SDS or the disk.
 """
@@ -121,8 +122,23 @@ class Membership:
         if (join.joined_ms, join.statement) <= (known.joined_ms, known.join_statement):
             return None
         return self._put(
-            self._joined(sender_id, join, is_admin=known.is_admin, left_ms=known.left_ms)
+            self._named_later(
+                known,
+                self._joined(sender_id, join, is_admin=known.is_admin, left_ms=known.left_ms),
+            )
         )
+
+    def rename(self, sender_id: ParticipantId, name: str, named_ms: UnixMs) -> MemberRecord | None:
+        """A message of ``sender_id``, written at ``named_ms``, said what they are called.
+
+        Returns the record to store, None if nothing changed: unknown, or known of a later time.
+        """
+        known = self._records.get(sender_id)
+        if known is None or named_ms <= known.joined_ms:
+            return None
+        if (named_ms, name) <= (known.named_ms, known.name if known.named_ms else ""):
+            return None
+        return self._put(replace(known, name=name, named_ms=named_ms))
 
     def leave(self, sender_id: ParticipantId, left_ms: UnixMs) -> MemberRecord | None:
         """A message of ``sender_id``, written at ``left_ms``, said that they leave.
@@ -153,6 +169,11 @@ class Membership:
             left_ms=left_ms if has_left else None,
             join_statement=join.statement,
         )
+
+    def _named_later(self, known: MemberRecord, joined: MemberRecord) -> MemberRecord:
+        if known.named_ms <= joined.joined_ms:
+            return joined
+        return replace(joined, name=known.name, named_ms=known.named_ms)
 
     def _require_own(self, sender_id: ParticipantId, join: Join) -> None:
         if self._verify_join(join) != sender_id:

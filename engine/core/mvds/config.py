@@ -78,6 +78,7 @@ class MvdsConfig:
     request_again: bool = True
     """An OFFER that is repeated brings our REQUEST forward: the first one got lost."""
     give_up_after_ms: int = 30 * DAY_MS
+    """Of waiting between attempts, not by the calendar."""
     seen_again_ms: int = 30 * SECOND_MS
     """A peer that is seen so soon again does not bring its records forward again."""
     seen_spares_epochs: int = 3

@@ -150,10 +150,14 @@ class Receiver:
     def _renew(self, peer: Peer, live: Live, kind: RecordType, step: MvdsStep) -> None:
         """From the start again; of what was given up the time begins anew."""
         record = live.record
-        created_ms = step.now_ms if record.given_up else record.created_ms
-        send_epoch = Epoch(step.epoch + 1)
+        given_up = record.given_up
         fresh = replace(
-            record, type=kind, send_count=0, send_epoch=send_epoch, created_ms=created_ms
+            record,
+            type=kind,
+            send_count=0,
+            send_epoch=Epoch(step.epoch + 1),
+            created_ms=step.now_ms if given_up else record.created_ms,
+            waited_epochs=0 if given_up else record.waited_until(step.epoch),
         )
         self._records.replace(live, fresh, step)
         self._outbox.send_fresh(peer, fresh, step)

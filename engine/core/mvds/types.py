@@ -72,10 +72,17 @@ class Record:
     body_bytes: int
     """0 of a REQUEST: we do not have it."""
     created_ms: UnixMs
+    waited_epochs: int = 0
+    """Its waits so far, the one until ``send_epoch`` with them: what giving up goes by.  Each
+    counts as long as it was meant to be, so that time asleep, away or jumped over is none."""
 
     @property
     def given_up(self) -> bool:
         return self.send_epoch == NEVER
+
+    def waited_until(self, epoch: Epoch) -> int:
+        """As ``waited_epochs``, without what is left of the wait in this epoch."""
+        return max(self.waited_epochs - max(self.send_epoch - epoch, 0), 0)
 
 
 @value(frozen=True, slots=True, kw_only=True)

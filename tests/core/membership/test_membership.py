@@ -16,6 +16,7 @@ from engine.crypto.identity import Identity
 
 GROUP, OTHER_GROUP = bytes(range(32)), bytes(32)
 CONVERSATION = ConversationId("conversation")
+JOINED = ("first", "second")
 ALICE, BOB, CAROL = (
     Identity(signing_key=bytes([seed] * 32), encryption_key=bytes([seed + 100] * 32))
     for seed in (1, 2, 3)
@@ -218,3 +219,47 @@ def test_a_full_group_takes_nobody_in_but_keeps_working() -> None:
     members.leave(BOB.participant_id, UnixMs(20))
     assert members.join(BOB.participant_id, join(BOB, 30)) is not None
     assert members.admit_admin(ALICE.participant_id, ALICE.public_key) is not None
+
+
+@given(st.permutations(range(5)), st.lists(st.integers(1, 4), min_size=5, max_size=5))
+def test_the_latest_name_counts_in_whatever_order_joins_and_names_come(
+    order: list[int], times: list[int]
+) -> None:
+    """Two joins and three names; a name that came before every join is not listened to."""
+
+    def told(which: list[int]) -> str:
+        members = membership()
+        members.admit_admin(BOB.participant_id, BOB.public_key)
+        for index in which:
+            if index < len(JOINED):
+                statement = join(BOB, 10 * times[index], JOINED[index])
+                members.join(BOB.participant_id, statement)
+            else:
+                named_ms = UnixMs(10 * times[index] + 1)
+                members.rename(BOB.participant_id, f"name {index}", named_ms)
+        (bob,) = members.everyone()
+        return bob.name
+
+    latest = max(
+        [(10 * times[index], 0) for index in range(len(JOINED))]
+        + [(10 * times[index] + 1, index) for index in range(len(JOINED), 5)]
+    )
+    assert told(order) == told(sorted(order))
+    if latest[1]:
+        assert told(order) == f"name {latest[1]}"
+    else:
+        assert told(order) in JOINED
+
+
+def test_nobody_unknown_has_a_name_and_who_left_keeps_theirs() -> None:
+    members = membership()
+    assert members.rename(BOB.participant_id, "Bobby", UnixMs(5)) is None
+    members.join(BOB.participant_id, join(BOB, 1, "Bob"))
+    assert members.rename(BOB.participant_id, "earlier", UnixMs(1)) is None
+    named = members.rename(BOB.participant_id, "Bobby", UnixMs(5))
+    assert named is not None
+    assert (named.name, named.named_ms) == ("Bobby", 5)
+    assert members.rename(BOB.participant_id, "Bobby", UnixMs(5)) is None
+    left = members.leave(BOB.participant_id, UnixMs(9))
+    assert left is not None
+    assert left.name == "Bobby"

@@ -18,6 +18,7 @@ from engine.core.mvds.types import (
     MvdsId,
     Payload,
     PeerSeen,
+    PutRecord,
     RecordType,
     ResendRequested,
     SendPayload,
@@ -315,12 +316,28 @@ def test_offline_nothing_is_sent_and_nothing_counts() -> None:
     assert sent.message_ids == (id_of(1),)
 
 
-def test_after_a_long_time_offline_it_is_tried_once_more_before_it_is_given_up() -> None:
+def test_time_offline_is_no_reason_to_give_up() -> None:
     alice = Bench()
     alice.append(1)
     alice.set_online(online=False)
     alice = alice.restarted(online=False, now_ms=alice.now_ms + 40 * 24 * 3_600_000)
     (sent,) = alice.set_online(online=True)
+    assert sent.offers == (id_of(1),)
+    record = alice.record(1)
+    assert record is not None
+    assert not record.given_up
+    assert alice.next_sends() != []
+
+
+def test_what_waited_long_enough_is_tried_once_more_after_a_start_before_it_is_given_up() -> None:
+    alice = Bench()
+    alice.append(1)
+    record = alice.record(1)
+    assert record is not None
+    waited = 30 * 24 * 3_600
+    alice.store.apply([PutRecord(replace(record, waited_epochs=waited))])
+    alice = alice.restarted(now_ms=alice.now_ms + 3_600_000)
+    (sent,) = payloads(alice.handle(DeadlineReached()))
     assert sent.offers == (id_of(1),)
     record = alice.record(1)
     assert record is not None

@@ -1,0 +1,53 @@
+"""A member who writes under somebody else's author instance, before that one was heard."""
+
+from engine.codec.content import encode_content
+from engine.codec.message_id import message_id_of
+from engine.core.content import NONCE_BYTES, Content, Text
+from engine.core.sds.types import Message
+from engine.core.types import AuthorSequence, UnixMs
+from engine.session.author_binding import bound_author
+from engine.sim.session_participant import SessionParticipant
+from tests.session.test_group_hostile_member import CHANNEL, NOW, Mallory
+
+
+def test_nobody_is_made_to_claim_what_it_does_not_hold() -> None:
+    """Alice missed Dave's join, and Mallory uses his numbers for what Alice does hear."""
+    mallory = Mallory()
+    dave = SessionParticipant("Dave", seed=11, now_ms=NOW)
+    joined = dave.join_group(mallory.alice.invite_link(), now_ms=NOW)
+    squatted = dave.session._own_sequence
+    for sequence in range(1, squatted.sequence + 3):
+        author = AuthorSequence(instance_id=squatted.instance_id, sequence=sequence)
+        mallory.tell(_under(mallory, author))
+    for _ in range(20):
+        deadline_ms = mallory.alice.next_deadline()
+        if deadline_ms is None:
+            break
+        for sent in mallory.alice.advance(now_ms=deadline_ms):
+            dave.receive(sent.payload, now_ms=deadline_ms)
+    # Nobody has his join, and whoever is wrongly believed to would end its rebroadcast.
+    kept = [entry.message_id for entry in dave.session.channel.snapshot().outgoing]
+    assert kept == [squatted.previous_id]
+    for sent in joined:
+        mallory.alice.receive(sent.payload, now_ms=UnixMs(NOW + 60_000))
+    author = bound_author(
+        dave.session._identity.participant_id,
+        AuthorSequence(instance_id=squatted.instance_id, sequence=squatted.sequence),
+    )
+    held = mallory.alice.session.channel._parts.claims.own()
+    assert author.instance_id in held  # And what is his does count once it is there.
+
+
+def _under(mallory: Mallory, author: AuthorSequence) -> Message:
+    content = encode_content(
+        Content(
+            author=author,
+            previous_id=None,
+            nonce=bytes(NONCE_BYTES),
+            sent_ms=NOW,
+            body=Text(text=f"I am number {author.sequence}"),
+        )
+    )
+    sender_id, lamport = mallory.identity.participant_id, NOW + author.sequence
+    message_id = message_id_of(mallory.group_id, sender_id, CHANNEL, lamport, content)
+    return mallory.content("x", lamport, content=content, message_id=message_id)

@@ -1,0 +1,51 @@
+"""What is on the screens now, as pictures; asked for by a click, looked at, and let go.
+
+X11 and Windows give it.  macOS gives it once its settings allow the program to record the screen,
+and the bare desktop before.  Wayland gives it to no program that the user has not let in by a
+dialog of the desktop; that is said in words, with the way that works everywhere: a screenshot,
+pasted.
+"""
+
+import sys
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QImage
+
+from ui.pictures import PictureError
+
+GrabScreens = Callable[[], list[QImage]]
+"""On Qt's own thread.  Raises PictureError, whose text is a sentence for the user."""
+
+_SAMPLES = 24
+_INSTEAD = "Make a screenshot and paste it here."
+
+
+def grab_screens() -> list[QImage]:
+    if QGuiApplication.platformName().startswith("wayland"):
+        raise PictureError(f"This desktop (Wayland) lets no program read the screen. {_INSTEAD}")
+    grabbed = [screen.grabWindow(0).toImage() for screen in QGuiApplication.screens()]
+    seen = [image for image in grabbed if not _is_blank(image)]
+    if not seen:
+        raise PictureError(f"This desktop does not show Causerie what is on it. {_INSTEAD}")
+    return seen
+
+
+def nothing_found_words(platform: str = sys.platform) -> str:
+    words = "There is no QR code on the screen that can be read."
+    if platform == "darwin":
+        words += (
+            " Causerie sees other windows only if System Settings, Privacy, Screen Recording"
+            " allows it."
+        )
+    return words
+
+
+def _is_blank(image: QImage) -> bool:
+    """One colour all over: what a refusal looks like where it is not said."""
+    if image.isNull():
+        return True
+    sample = image.scaled(_SAMPLES, _SAMPLES, mode=Qt.TransformationMode.FastTransformation)
+    first = sample.pixel(0, 0)
+    places = ((x, y) for x in range(_SAMPLES) for y in range(_SAMPLES))
+    return all(sample.pixel(x, y) == first for x, y in places)
