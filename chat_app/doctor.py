@@ -1,8 +1,8 @@
 """``causerie doctor``: identity, database, clock, network and counters of a profile, on a page.
 
-It only reads, and it works while the application runs on the same profile.  It shows no message
-text and no keys.  Exit status 0 if everything is well, 1 if something needs attention, 2 if the
-profile cannot be read at all.
+It only reads and asks service nodes and Stores how they are, and it works while the application
+runs on the same profile.  It shows no message text and no keys.  Exit status 0 if everything is
+well, 1 if something needs attention, 2 if the profile cannot be read at all.
 """
 
 import json
@@ -12,9 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from chat_app.doctor_network import (
+    asked_nodes,
+    node_complaints,
+    shown_node,
+    shown_store,
+    store_complaints,
+)
 from chat_app.paths import ProfilePaths
-from chat_app.settings import load_settings
+from chat_app.settings import Settings, load_settings
 from engine.core.errors import ConfigError
+from engine.core.history.kept import StoreRecord
 from engine.crypto.identity import Identity
 from engine.persistence.database import damaged_pages, open_readonly
 from engine.persistence.errors import ProfileInUseError
@@ -26,6 +34,8 @@ from engine.runtime.engine import PORT_KEY
 
 EARLIEST_PLAUSIBLE_CLOCK_S = 1_760_000_000
 """October 2025: a clock before this program was written is wrong."""
+MAX_ASKED = 16
+"""Service nodes, and Stores."""
 
 
 @dataclass(slots=True)
@@ -34,6 +44,9 @@ class Findings:
 
     sections: dict[str, dict[str, object]] = field(default_factory=dict)
     attention: list[str] = field(default_factory=list)
+    group_service_nodes: list[str] = field(default_factory=list)
+    """Asked beside those of the settings."""
+    stores: list[StoreRecord] = field(default_factory=list)
 
 
 def examine(paths: ProfilePaths, *, as_json: bool) -> int:
@@ -49,6 +62,8 @@ def examine(paths: ProfilePaths, *, as_json: bool) -> int:
         "running": _is_running(directory),
     }
     _database(directory, findings, force_key_file=settings.storage.key == "file")
+    _service_nodes(settings, findings)
+    _stores(settings, findings)
     _clock(findings)
     text = json.dumps(_as_object(findings), indent=2) if as_json else "\n".join(_page(findings))
     sys.stdout.write(text + "\n")
@@ -118,6 +133,7 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
     failed = sum(s.failed for s in summaries)
     if failed:
         findings.attention.append(f"{failed} messages were not delivered; resend them.")
+    findings.group_service_nodes = [node for group in groups for node in group.service_nodes]
 
 
 def _network(store: SqliteProfileStore, findings: Findings) -> None:
@@ -126,7 +142,28 @@ def _network(store: SqliteProfileStore, findings: Findings) -> None:
         "port": int(port) if port else None,
         "known_peers": len(store.node_addresses()),
     }
+    findings.stores = store.stores()
     findings.sections["counters"] = dict(store.counters())
+
+
+def _service_nodes(settings: Settings, findings: Findings) -> None:
+    findings.sections.setdefault("network", {})["role"] = settings.network.role
+    nodes = dict.fromkeys((*settings.network.service_nodes, *findings.group_service_nodes))
+    checked = asked_nodes(settings, tuple(nodes)[:MAX_ASKED])
+    for number, node in enumerate(checked, start=1):
+        findings.sections[f"service_node_{number}"] = shown_node(node)
+    findings.attention.extend(node_complaints(settings, checked))
+
+
+def _stores(settings: Settings, findings: Findings) -> None:
+    on = [record for record in findings.stores if record.enabled][:MAX_ASKED]
+    checked = asked_nodes(settings, [record.store for record in on])
+    by_address = {store.address: store for store in checked}
+    cluster = settings.network.cluster
+    for number, record in enumerate(findings.stores, start=1):
+        shown = shown_store(record, by_address.get(record.store), cluster)
+        findings.sections[f"store_{number}"] = shown
+    findings.attention.extend(store_complaints(checked, cluster))
 
 
 def _clock(findings: Findings) -> None:
@@ -145,7 +182,7 @@ def _as_object(findings: Findings) -> dict[str, object]:
 
 def _page(findings: Findings) -> Iterator[str]:
     for title, values in findings.sections.items():
-        yield title
+        yield title.replace("_", " ")
         if not values:
             yield "  none"
         for name, value in values.items():

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 
 from chat_app.logs import logging_to
+from chat_app.network_choices import discovers, listen_host, proxy_of
 from chat_app.node_options import NodeOptions
 from chat_app.paths import ProfilePaths
 from chat_app.settings import load_settings
@@ -38,7 +39,7 @@ MAX_RELAYED_SHARDS = 64
 
 
 def serve(
-    paths: ProfilePaths, *, port: int | None, listen_host: str | None, options: NodeOptions
+    paths: ProfilePaths, *, port: int | None, listen: str | None, options: NodeOptions
 ) -> int:
     """Run until SIGINT or SIGTERM.  Raises ConfigError, StorageError, TransportError."""
     settings = load_settings(paths.settings_file)
@@ -47,7 +48,8 @@ def serve(
         chosen = settings.network.port if port is None else port
         node = NodeSettings(
             network_key=_network_key(directory),
-            listen_host=listen_host or settings.network.listen_host,
+            listen_host=listen or listen_host(settings),
+            proxy=proxy_of(settings),
             port=chosen or None,
             remembered_port=_remembered_port(directory),
             sharding=Sharding(
@@ -57,7 +59,8 @@ def serve(
             websocket_port=options.websocket_port,
             services=_services(options),
         )
-        asyncio.run(_serve(node, directory, settings.network.peers, options))
+        peers = (*settings.network.peers, *settings.network.service_nodes)
+        asyncio.run(_serve(node, directory, peers, options, discover=discovers(settings)))
     return 0
 
 
@@ -76,7 +79,12 @@ def _services(options: NodeOptions) -> ServiceSettings:
 
 
 async def _serve(
-    node: NodeSettings, directory: ProfileDirectory, peers: Sequence[str], options: NodeOptions
+    node: NodeSettings,
+    directory: ProfileDirectory,
+    peers: Sequence[str],
+    options: NodeOptions,
+    *,
+    discover: bool,
 ) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -107,6 +115,7 @@ async def _serve(
             archive=archive,
             metrics_port=options.metrics_port,
             metrics_ready=metrics_ready,
+            discover=discover,
         )
     finally:
         if archive is not None:

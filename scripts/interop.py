@@ -1,18 +1,14 @@
-"""Fetch the other implementations that tests and benchmarks talk to, into ``build/interop``.
+"""Fetch the JavaScript peers of tests and benchmarks, into ``build/interop``.
 
 They are npm packages, pinned with their hashes by ``tests/interop/package-lock.json``.  Node comes
 with the development environment, as a locked Python package; nothing of the system's is used and
 nothing outside this folder is changed.  A folder is ready only if it names the lock that it was
 made from; what was interrupted is begun anew.
-
-Where they cannot be had, which without a network is so, the tests of ``tests/interop`` do not run:
-``make test`` says so in a line of its own, and with ``CI`` set it fails.
 """
 
 import fcntl
 import hashlib
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -104,17 +100,3 @@ def _install(npm_command: list[str]) -> None:
         print(done.stdout, file=sys.stderr)
         raise InteropUnavailable("npm could not install the packages; see above")
     (PLACE / READY).write_text(fingerprint(), encoding="utf-8")
-
-
-def main() -> int:
-    try:
-        ensure()
-    except (InteropUnavailable, OSError) as reason:
-        print(f"interop: not set up: {reason}", file=sys.stderr)
-        return 1
-    print(f"interop: ready in {PLACE.relative_to(ROOT)}{os.sep}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

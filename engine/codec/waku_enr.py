@@ -3,8 +3,10 @@
 A record is an RLP list of a signature, a number and key/value pairs, of 300 bytes at most.  Read
 are the key, the addresses and the shards; every other pair is read over.
 
-The signature is not checked.  It would need Keccak-256, which nothing here provides, and it would
-prove little: a record is a hint where to dial, and whoever answers there proves the key by Noise.
+The signature is checked, under the identity scheme "v4": ECDSA by the record's own key over the
+Keccak-256 of everything behind the signature.  That says who wrote the record and nothing more, for
+anybody can make keys: it stays a hint where to dial, and whoever answers there proves the key by
+Noise.  But nobody can send dialers to a wrong place in somebody else's name.
 """
 
 from collections.abc import Mapping
@@ -12,6 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.core.errors import RemoteProtocolError
+from engine.crypto.keccak import keccak256
+from engine.network.libp2p.keys import KeyType, PublicKey
 
 MAX_ENR_BYTES: Final = 300
 _SECP256K1_BYTES: Final = 33
@@ -35,15 +39,18 @@ class NodeRecord:
 
 
 def decode_enr(data: bytes) -> NodeRecord:
-    """Raises RemoteProtocolError, for example ``enr_malformed``."""
+    """Raises RemoteProtocolError, for example ``enr_malformed``, ``identity_bad_signature``."""
     if len(data) > MAX_ENR_BYTES:
         raise RemoteProtocolError("enr_oversized")
-    pairs = _pairs(data)
+    signature, signed, items = _signed_parts(data)
+    pairs = _pairs(items)
     if pairs.get(b"id") != b"v4":
         raise RemoteProtocolError("enr_unknown_scheme")
     public_key = pairs.get(b"secp256k1", b"")
     if len(public_key) != _SECP256K1_BYTES:
         raise RemoteProtocolError("enr_without_key")
+    key = PublicKey(key_type=KeyType.SECP256K1, data=public_key)
+    key.verify_digest(signature, keccak256(signed))
     cluster_id, shards = _shards(pairs)
     return NodeRecord(
         public_key=public_key,
@@ -60,21 +67,39 @@ def decode_enr(data: bytes) -> NodeRecord:
 # --- RLP ----------------------------------------------------------------------------------------
 
 
-def _pairs(data: bytes) -> Mapping[bytes, bytes]:
+def _signed_parts(data: bytes) -> tuple[bytes, bytes, list[bytes]]:
+    """The signature, what was signed, and the items of that: a number, then the pairs.
+
+    Signed is a list of the items as they stand here, only without the signature.
+    """
     content, end, is_list = _item(data, 0)
     if not is_list or end != len(data):
         raise RemoteProtocolError("enr_malformed")
+    signature, start, nested = _item(content, 0)
+    if nested:
+        raise RemoteProtocolError("enr_malformed")
     items: list[bytes] = []
-    offset = 0
+    offset = start
     while offset < len(content):
         item, offset, nested = _item(content, offset)
         items.append(b"" if nested else item)
-    if len(items) < 2 or len(items) % 2:  # noqa: PLR2004 - signature and number come first
+    return signature, _list_head(len(content) - start) + content[start:], items
+
+
+def _pairs(items: list[bytes]) -> Mapping[bytes, bytes]:
+    if len(items) % 2 != 1:  # the number is alone
         raise RemoteProtocolError("enr_malformed")
-    keys = items[2::2]
+    keys = items[1::2]
     if keys != sorted(set(keys)):
         raise RemoteProtocolError("enr_keys_unsorted")
-    return dict(zip(keys, items[3::2], strict=True))
+    return dict(zip(keys, items[2::2], strict=True))
+
+
+def _list_head(length: int) -> bytes:
+    if length <= _SHORT_LIMIT:
+        return bytes([0xC0 + length])
+    size = length.to_bytes(2, "big").lstrip(b"\0")
+    return bytes([0xC0 + _SHORT_LIMIT + len(size)]) + size
 
 
 def _item(data: bytes, offset: int) -> tuple[bytes, int, bool]:

@@ -17,6 +17,9 @@ from proto import waku_lightpush_pb2
 
 MAX_PUSH_REQUEST_BYTES: Final = MAX_WAKU_MESSAGE_BYTES + 1_024
 MAX_PUSH_RESPONSE_BYTES: Final = 4 * 1024
+LIMITED_REQUEST_ID: Final = "N/A"
+"""What go-waku and nwaku answer in place of a request's id that they have not read, because the
+peer has asked too often; 2.0.0-beta1 has no other sign for it."""
 
 
 class PushStatus(IntEnum):
@@ -45,7 +48,7 @@ class PushRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResponse:
-    """Of 2.0.0-beta1, SUCCESS or INTERNAL_ERROR is all that is known."""
+    """Of 2.0.0-beta1, SUCCESS, TOO_MANY_REQUESTS or INTERNAL_ERROR is all that is known."""
 
     request_id: str
     status_code: int
@@ -148,9 +151,15 @@ def decode_legacy_response(data: bytes) -> PushResponse:
     )
     if not wire.HasField("response"):
         raise RemoteProtocolError("push_response_missing")
-    success = wire.response.is_success
+    request_id = checked_request_id(wire.request_id)
+    if wire.response.is_success:
+        status = PushStatus.SUCCESS
+    elif request_id == LIMITED_REQUEST_ID:
+        status = PushStatus.TOO_MANY_REQUESTS
+    else:
+        status = PushStatus.INTERNAL_ERROR
     return PushResponse(
-        request_id=checked_request_id(wire.request_id),
-        status_code=PushStatus.SUCCESS if success else PushStatus.INTERNAL_ERROR,
+        request_id=request_id,
+        status_code=status,
         status_desc=shown_description(wire.response.info),
     )

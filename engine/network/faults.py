@@ -18,6 +18,7 @@ from engine.core.counters import Counters
 from engine.core.types import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.handlers import TopicHandlers
+from engine.network.stores.port import StoreNetwork
 from engine.network.transport import (
     MessageHandler,
     PeerAddressHandler,
@@ -104,8 +105,17 @@ class FaultyTransport:
     def add_peers(self, multiaddrs: Sequence[str], /) -> None:
         self._inner.add_peers(multiaddrs)
 
+    def try_peers(self, multiaddrs: Sequence[str], /) -> None:
+        self._inner.try_peers(multiaddrs)
+
+    def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
+        self._inner.add_service_nodes(multiaddrs)
+
     def addresses(self) -> Sequence[str]:
         return self._inner.addresses()
+
+    def stores(self) -> StoreNetwork | None:
+        return self._inner.stores()
 
     def counters(self) -> Mapping[str, int]:
         return dict(sorted({**self._inner.counters(), **self._counters.snapshot()}.items()))

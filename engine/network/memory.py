@@ -17,6 +17,7 @@ from engine.core.types import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.node.status import connection_level
+from engine.network.stores.port import StoreNetwork
 from engine.network.transport import (
     MessageHandler,
     PeerAddressHandler,
@@ -70,6 +71,8 @@ class MemoryTransport:
         self._arrived: deque[bytes] = deque()
         self._delivery: asyncio.Handle | None = None
         self._last_status = self.status()
+        self.store_network: StoreNetwork | None = None
+        """Set before it is started, where somebody keeps messages."""
 
     @property
     def is_online(self) -> bool:
@@ -122,8 +125,17 @@ class MemoryTransport:
     def add_peers(self, multiaddrs: Sequence[str], /) -> None:
         """Nothing to do: everybody is connected."""
 
+    def try_peers(self, multiaddrs: Sequence[str], /) -> None:
+        """Nothing to do: everybody is connected."""
+
+    def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
+        """Nothing to do: everybody is connected."""
+
     def addresses(self) -> Sequence[str]:
         return (f"/memory/{self.name}",) if self._started else ()
+
+    def stores(self) -> StoreNetwork | None:
+        return self.store_network
 
     def counters(self) -> Mapping[str, int]:
         return self._counters.snapshot()

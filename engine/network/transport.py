@@ -12,6 +12,7 @@ from typing import Protocol
 
 from engine.core.types import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
+from engine.network.stores.port import StoreNetwork
 
 
 class TransportLevel(StrEnum):
@@ -20,12 +21,19 @@ class TransportLevel(StrEnum):
     GOOD = "good"
 
 
+class TransportRole(StrEnum):
+    RELAY = "relay"
+    EDGE = "edge"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransportStatus:
     level: TransportLevel
     peers: int
-    """Peers that relay for us now."""
+    """Peers that relay for us now, or service nodes that do it for an edge node."""
     reason: str
+    """A sentence for people, without capital and full stop."""
+    role: TransportRole = TransportRole.RELAY
     bytes_in: int = 0
     bytes_out: int = 0
 
@@ -70,7 +78,19 @@ class Transport(Protocol):
     def add_peers(self, multiaddrs: Sequence[str], /) -> None:
         """Keep connections to these, with back-off; unusable ones are counted and skipped."""
 
+    def try_peers(self, multiaddrs: Sequence[str], /) -> None:
+        """Connect to these once, if they are not connected; nothing about them is remembered.
+
+        For addresses that anybody could have said, such as those heard on the local network.
+        """
+
+    def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
+        """Nodes that serve filter, lightpush and store for a group of ours; kept like peers."""
+
     def addresses(self) -> Sequence[str]:
         """Where others can reach this node, for invites."""
+
+    def stores(self) -> StoreNetwork | None:
+        """How Store nodes are asked; None where there are none to be asked."""
 
     def counters(self) -> Mapping[str, int]: ...

@@ -47,6 +47,9 @@ def test_a_node_says_where_it_listens_and_serves_what_it_was_told(
     tmp_path: Path, arguments: Sequence[str], services: set[str]
 ) -> None:
     place = tmp_path / "node"
+    settings = place / "settings.toml"
+    place.mkdir(mode=0o700)
+    settings.write_text('[network]\nlisten_host = "127.0.0.1"\ndiscovery = false\n')
     command = [sys.executable, "-m", "chat_app", "node", "--profile-dir", str(place)]
     more = ["--ws-port", "0", "--metrics-port", "0"]
     with subprocess.Popen(
@@ -61,11 +64,11 @@ def test_a_node_says_where_it_listens_and_serves_what_it_was_told(
             assert re.fullmatch(r"listening on /ip4/127\.0\.0\.1/tcp/\d+/p2p/\w+\n", plain)
             assert re.fullmatch(r"listening on /ip4/127\.0\.0\.1/tcp/\d+/ws/p2p/\w+\n", websocket)
             assert metrics is not None
-            with urllib.request.urlopen(metrics[1], timeout=20) as page:  # noqa: S310 - our own
+            with urllib.request.urlopen(metrics[1], timeout=60) as page:  # noqa: S310 - our own
                 text = page.read().decode()
             assert "causerie_connected_peers 0\n" in text
             assert ("causerie_archive_messages" in text) == ("store" in services)
         finally:
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=60) == 0
     assert (place / "archive.db").exists() == ("store" in services)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ from engine.codec.waku_history import (
 from engine.codec.waku_lightpush import (
     PushRequest,
     PushResponse,
+    PushStatus,
     decode_legacy_request,
     decode_legacy_response,
     decode_push_request,
@@ -298,6 +300,21 @@ def test_a_lightpush_response_survives_the_wire(response: PushResponse) -> None:
     legacy = decode_legacy_response(encode_legacy_response(response))
     assert (legacy.status_code == 200) == (response.status_code == 200)
     assert legacy.status_desc == response.status_desc
+
+
+@pytest.mark.parametrize(
+    ("request_id", "status"),
+    [("N/A", PushStatus.TOO_MANY_REQUESTS), ("1", PushStatus.INTERNAL_ERROR)],
+)
+def test_an_old_lightpush_response_to_nobody_says_that_one_asked_too_often(
+    request_id: str, status: PushStatus
+) -> None:
+    refused = PushResponse(
+        request_id=request_id, status_code=500, status_desc="exceeds the rate limit"
+    )
+    assert decode_legacy_response(encode_legacy_response(refused)).status_code == status
+    pushed = replace(refused, status_code=PushStatus.SUCCESS)
+    assert decode_legacy_response(encode_legacy_response(pushed)).status_code == 200
 
 
 @pytest.mark.parametrize("decode", DECODERS, ids=lambda decode: decode.__name__)

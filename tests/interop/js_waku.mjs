@@ -108,6 +108,16 @@ const commands = {
     }
     return { pages };
   },
+  async payloads({ limit }) {
+    const options = legacy ? { pageSize: limit } : { paginationForward: true, paginationLimit: limit };
+    const found = [];
+    for await (const page of node.store.queryGenerator([decoder], options)) {
+      for (const message of await Promise.all(page)) {
+        found.push(Buffer.from(message.payload).toString("hex"));
+      }
+    }
+    return { found };
+  },
   async lookUp({ hashes }) {
     const wanted = hashes.map((hash) => new Uint8Array(Buffer.from(hash, "hex")));
     const options = { messageHashes: wanted, includeData: true };

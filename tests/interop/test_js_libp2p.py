@@ -15,7 +15,8 @@ from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
-from tests.interop.js_libp2p import JsNode, JsNodeError, js_node
+from tests.interop.js_libp2p import js_node
+from tests.interop.json_lines import PeerNode, PeerNodeError
 
 ECHO, ANSWER, FIRST = (ProtocolId(f"/test/{name}/1") for name in ("echo", "answer", "first"))
 ABORT, NEVER = ProtocolId("/test/abort/1"), ProtocolId("/test/never/1")
@@ -85,7 +86,7 @@ def run(scenario: Coroutine[object, object, None]) -> None:
     asyncio.run(bounded())
 
 
-async def only_connection(js: JsNode) -> dict[str, object]:
+async def only_connection(js: PeerNode) -> dict[str, object]:
     (connection,) = (await js.ask("look"))["connections"]
     return dict(connection)
 
@@ -114,9 +115,9 @@ def test_js_dials_us(layer: str, muxer: str) -> None:
             assert asked["answers"] == ["70000"] * 50
             await js.ask("leave", peer=us, count=40, protocol=ECHO)
             await js.ask("abort", peer=us, count=20, protocol=ECHO)
-            with pytest.raises(JsNodeError, match="reset"):
+            with pytest.raises(PeerNodeError, match="reset"):
                 await js.ask("ask", peer=us, count=1, size=4, protocol=ABORT)
-            with pytest.raises(JsNodeError, match="UnsupportedProtocol"):
+            with pytest.raises(PeerNodeError, match="UnsupportedProtocol"):
                 await js.ask("ask", peer=us, count=1, size=4, protocol="/test/unknown/1")
             seen = await only_connection(js)  # one connection all the time, and nothing left open
             assert (seen["direction"], seen["streams"]) == ("outbound", [])
@@ -260,7 +261,7 @@ def test_js_floods_a_stream_that_nobody_reads() -> None:
             host.set_stream_handler(NEVER, ignore)
             await js.ask("dial", address=address(host, "ws"))
             us = host.peer_id
-            with pytest.raises(JsNodeError):
+            with pytest.raises(PeerNodeError):
                 await js.ask("ask", peer=us, count=1, size=4 * MIB, protocol=NEVER)
             assert host.counters()["libp2p.stream_buffer_limit"] == 1
             assert len((await js.ask("ping", peer=us, count=3))["times"]) == 3

@@ -164,11 +164,11 @@ class Outbox:
     ) -> None:
         sent, expired = [], []
         repeats_whole = self._repeats_whole(peer, step)
-        old_ms = step.now_ms - self._config.give_up_after_ms
+        patience = self._config.give_up_after_ms // self._config.epoch_ms
         for message_id in waiting:
             live = peer.live[message_id]
             record = live.record
-            if record.created_ms <= old_ms and live.sent_epoch != UNSENT:
+            if record.waited_epochs >= patience and live.sent_epoch != UNSENT:
                 expired.append(live)  # Tried for too long, and once since the node started.
                 continue
             if repeats_whole and self._is_worth_repeating(record):
@@ -242,6 +242,7 @@ class Outbox:
             Epoch(step.epoch + wait),
             record.body_bytes,
             record.created_ms,
+            record.waited_until(step.epoch) + wait,
         )
         self._records.replace(live, changed, step)
         self._records.schedule.add(peer, changed)

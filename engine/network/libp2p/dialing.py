@@ -7,11 +7,13 @@ spin.  Refuses to know how a dial is done.
 """
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError
+from engine.network.libp2p.handshake import WrongPeerError
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.ports import PeerId, RemotePeer
@@ -27,6 +29,16 @@ def retry_delay_ms(failures: int, *, is_near: bool, limits: HostLimits, random: 
     doublings = min(failures - 1, _MAX_DOUBLINGS)
     delay_ms = min(limits.retry_first_ms << doublings, cap_ms)
     return round(delay_ms * (1 - _JITTER + 2 * _JITTER * random))
+
+
+def is_mistaken(error: BaseException) -> bool:
+    """Whether somebody else answered a dial: that is no weather, but an address to be mended."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, WrongPeerError | ssl.SSLCertVerificationError):
+            return True
+        cause = cause.__cause__
+    return False
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +61,7 @@ class KeptPeers:
         spawn: Callable[[Coroutine[object, object, None]], asyncio.Task[None]],
         is_connected: Callable[[PeerId], bool],
         random: Callable[[], float],
+        failed: Callable[[Multiaddr, ChatError], None],
         limits: HostLimits,
         counters: Counters,
     ) -> None:
@@ -56,6 +69,7 @@ class KeptPeers:
         self._spawn = spawn
         self._is_connected = is_connected
         self._random = random
+        self._failed = failed
         self._limits = limits
         self._counters = counters
         self._kept: dict[str, KeptPeer] = {}
@@ -129,8 +143,9 @@ class KeptPeers:
         for address in tuple(kept.addresses):
             try:
                 remote = await self._dial(address)
-            except ChatError:
-                continue  # counted by the host; another address or another time
+            except ChatError as error:  # counted by the host; another address or another time
+                self._failed(address, error)
+                continue
             if kept.peer_id is None:
                 kept.peer_id = remote.peer_id
             return True

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from engine.codec.libp2p import encode_public_key
 from engine.core.counters import Counters
 from engine.core.errors import (
+    ChatError,
     ConfigError,
     RemoteProtocolError,
     TransportError,
@@ -32,7 +33,15 @@ from engine.network.libp2p.peer_id import peer_id_of_key
 from engine.network.libp2p.peers import PeerTable
 from engine.network.libp2p.ping import PING, PING_BYTES, measure_ping, serve_ping
 from engine.network.libp2p.pipe import Pipe
-from engine.network.libp2p.ports import PeerId, ProtocolId, RemotePeer, Stream, StreamHandler
+from engine.network.libp2p.ports import (
+    DialFailedHandler,
+    PeerId,
+    ProtocolId,
+    RemotePeer,
+    Stream,
+    StreamHandler,
+)
+from engine.network.libp2p.proxy import Proxy
 from engine.network.libp2p.serving import StreamServer
 from engine.network.libp2p.stream import MuxedStream
 from engine.network.libp2p.tasks import OwnedTasks
@@ -47,8 +56,8 @@ class TcpHost:
     """``listen`` holds multiaddrs; port 0 lets the system choose, an empty list only dials.
 
     Raises ConfigError for an address that is none.  ``entropy`` makes keys, pings and jitter,
-    ``make_tls`` what the certificates of /wss peers are checked with.  The name is older than its
-    second transport.
+    ``make_tls`` what the certificates of /wss peers are checked with.  With a ``proxy`` every dial
+    goes through it.  The name is older than its second transport.
     """
 
     def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
@@ -61,6 +70,7 @@ class TcpHost:
         muxers: Sequence[ProtocolId] = ALL_MUXERS,
         entropy: Callable[[int], bytes] = os.urandom,
         make_tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
+        proxy: Proxy | None = None,
     ) -> None:
         self._identity = IdentityKey(identity_private_key)
         encoded_key = encode_public_key(self._identity.public_key)
@@ -71,7 +81,9 @@ class TcpHost:
         self._counters = Counters()
         self._traffic = Traffic()
         self._muxers = muxers
-        self._transports = Transports(self._traffic, make_tls=make_tls, limits=self._limits)
+        self._transports = Transports(
+            self._traffic, make_tls=make_tls, limits=self._limits, proxy=proxy
+        )
         self._listeners: list[Listener] = []
         self._running = False
         self._tasks = OwnedTasks(self._counters)
@@ -82,6 +94,7 @@ class TcpHost:
         self._dials: dict[str, asyncio.Task[RemotePeer]] = {}
         self._connected_handlers: list[Callable[[RemotePeer], None]] = []
         self._disconnected_handlers: list[Callable[[PeerId], None]] = []
+        self._dial_failed_handlers: list[DialFailedHandler] = []
         self._server = StreamServer(
             limits=self._limits,
             counters=self._counters,
@@ -103,6 +116,7 @@ class TcpHost:
             spawn=self._tasks.spawn,
             is_connected=lambda peer_id: self._table.peer(peer_id) is not None,
             random=lambda: int.from_bytes(self._entropy(4), "big") / 2**32,
+            failed=self._dial_failed,
             limits=self._limits,
             counters=self._counters,
         )
@@ -172,6 +186,13 @@ class TcpHost:
 
     def on_peer_disconnected(self, handler: Callable[[PeerId], None]) -> None:
         self._disconnected_handlers.append(handler)
+
+    def on_dial_failed(self, handler: DialFailedHandler) -> None:
+        self._dial_failed_handlers.append(handler)
+
+    def _dial_failed(self, address: Multiaddr, error: ChatError) -> None:
+        for handler in self._dial_failed_handlers:
+            handler(str(address), error)
 
     async def connect(self, multiaddr: str) -> RemotePeer:
         """Raises ConfigError (the text is no address), TransportError (names the address)."""

@@ -3,6 +3,11 @@
 libp2p "peer-ids" spec, "Key types".  nwaku and go-waku identify themselves with secp256k1, so its
 signatures are verified, but never made.  RSA and ECDSA identities are refused.  Refuses to know
 the protobuf around a key (``engine.codec.libp2p``) and what is signed.
+
+What passes for a secp256k1 signature is what go-libp2p lets pass: DER in its one shortest form, and
+either of the two values of s.  Some libraries refuse the higher one, which keeps a signature from
+having a twin; nothing here takes a signature for a name, so a twin does no harm, and an honest
+peer whose library does not choose the lower one is not locked out.
 """
 
 from dataclasses import dataclass
@@ -11,12 +16,14 @@ from enum import IntEnum
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from engine.core.errors import ConfigError, CryptoError
 
 ED25519_BYTES = 32
 _SECP256K1_BYTES = 33
+_COMPACT_BYTES = 64
 _P = 2**255 - 19
 # y coordinates of the eight points of small order: anybody can sign for such a key.
 _SMALL_ORDER_Y = frozenset(
@@ -60,6 +67,21 @@ class PublicKey:
                     self._secp256k1().verify(signature, message, ec.ECDSA(SHA256()))
                 case KeyType.RSA | KeyType.ECDSA:
                     raise CryptoError("identity_key_type_unsupported", self.key_type.name)
+        except InvalidSignature as error:
+            raise CryptoError("identity_bad_signature") from error
+
+    def verify_digest(self, signature: bytes, digest: bytes) -> None:
+        """Of a secp256k1 key: ``signature`` is r and s, 32 bytes each, over 32 bytes of a hash.
+
+        Raises CryptoError.
+        """
+        if len(signature) != _COMPACT_BYTES:
+            raise CryptoError("identity_bad_signature")
+        r, s = (int.from_bytes(part, "big") for part in (signature[:32], signature[32:]))
+        try:
+            self._secp256k1().verify(
+                encode_dss_signature(r, s), digest, ec.ECDSA(Prehashed(SHA256()))
+            )
         except InvalidSignature as error:
             raise CryptoError("identity_bad_signature") from error
 

@@ -320,6 +320,8 @@ def _varint(data: bytes, offset: int) -> tuple[int, int] | None:
     for position, byte in enumerate(data[offset : offset + _MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << (7 * position)
         if byte < _CONTINUATION:
+            if byte == 0 and position > 0:
+                raise RemoteProtocolError("mplex_varint_not_minimal")
             return value, offset + position + 1
     if len(data) - offset >= _MAX_VARINT_BYTES:
         raise RemoteProtocolError("mplex_varint_too_long")

@@ -71,6 +71,8 @@ class _Negotiation:
             return
         if self._length == 0:
             raise RemoteProtocolError("multistream_empty_message")
+        if byte == 0:  # of two: the shortest form has one
+            raise RemoteProtocolError("multistream_length_not_minimal")
         self._reads_length = False
 
     def _receive_line(self, line: bytes) -> None:

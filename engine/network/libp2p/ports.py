@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NewType, Protocol
 
+from engine.core.errors import ChatError
+
 PeerId = NewType("PeerId", str)
 """Base58btc text of a libp2p peer id, for example "12D3KooW…"."""
 
@@ -52,6 +54,8 @@ class RemotePeer:
 
 
 StreamHandler = Callable[[Stream], Awaitable[None]]
+DialFailedHandler = Callable[[str, ChatError], None]
+"""Takes the multiaddr and why."""
 
 
 class Host(Protocol):
@@ -88,6 +92,9 @@ class Host(Protocol):
         """Call ``handler`` after identify has completed."""
 
     def on_peer_disconnected(self, handler: Callable[[PeerId], None], /) -> None: ...
+
+    def on_dial_failed(self, handler: DialFailedHandler, /) -> None:
+        """Of what is kept connected; called at every attempt."""
 
     def traffic(self) -> tuple[int, int]:
         """Bytes read and written on all connections, ever."""

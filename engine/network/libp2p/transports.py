@@ -1,4 +1,4 @@
-"""Which transport carries an address: TCP or WebSocket, under one time-out.
+"""Which transport carries an address: TCP or WebSocket, under one time-out, past or by a proxy.
 
 Another transport is another class with ``carries``, ``listen`` and ``dial``, named here.
 """
@@ -11,17 +11,29 @@ from engine.core.errors import TransportError
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.pipe import Pipe
+from engine.network.libp2p.proxy import Proxy
 from engine.network.libp2p.tcp import Listener, TcpTransport, Traffic, Transport
 
 
 class Transports:
     def __init__(
-        self, traffic: Traffic, *, make_tls: Callable[[], ssl.SSLContext], limits: HostLimits
+        self,
+        traffic: Traffic,
+        *,
+        make_tls: Callable[[], ssl.SSLContext],
+        limits: HostLimits,
+        proxy: Proxy | None = None,
     ) -> None:
+        """``proxy``: all dials go through it."""
+        self._dial_timeout_ms = limits.dial_timeout_ms
         self._tcp = TcpTransport(traffic)
+        if proxy is not None:
+            from engine.network.libp2p.socks import DIAL_TIMEOUT_MS, SocksTransport  # noqa: PLC0415
+
+            self._tcp = SocksTransport(traffic, proxy)
+            self._dial_timeout_ms = max(limits.dial_timeout_ms, DIAL_TIMEOUT_MS)
         self._make_tls = make_tls
         self._transports: list[Transport] = [self._tcp]
-        self._dial_timeout_ms = limits.dial_timeout_ms
 
     async def listen(self, address: Multiaddr, accept: Callable[[Pipe], None]) -> Listener:
         """Raises TransportError that names address and reason."""

@@ -7,22 +7,36 @@ is ``services``.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING
 
 from engine.codec.waku import encode_waku_message
 from engine.core.counters import Counters
-from engine.core.errors import ConfigError, LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    ChatError,
+    ConfigError,
+    LocalProtocolError,
+    OwnWords,
+    RemoteProtocolError,
+    StorageError,
+    TransportError,
+)
 from engine.core.types import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
+from engine.network.libp2p.dialing import is_mistaken
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
-from engine.network.libp2p.ports import Host, PeerId, RemotePeer
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
+from engine.network.node.attempts import Attempts
 from engine.network.node.services import NodeServices, Surroundings
 from engine.network.node.settings import NodeSettings
 from engine.network.node.status import connection_level
+from engine.network.reach import Reached, reached
+from engine.network.stores.asking import HostStores
 from engine.network.transport import (
     MessageHandler,
     PeerAddressHandler,
@@ -38,6 +52,8 @@ from engine.network.waku.relay_session import RELAY_PROTOCOL
 if TYPE_CHECKING:
     from engine.network.waku.store_archive import Archive
 
+    OpenArchive = Callable[[], Awaitable[Archive]]
+
 _LOGGER = logging.getLogger(__name__)
 
 HostFactory = Callable[[NodeSettings, str], Host]
@@ -49,8 +65,8 @@ _MAX_LOGGED_PEERS = 100
 
 def tcp_host(settings: NodeSettings, listen: str) -> Host:
     """Raises ConfigError for a listen host that is no IP address."""
-    websocket = settings.listen_websocket()
-    return TcpHost(settings.network_key, [listen] if websocket is None else [listen, websocket])
+    addresses = [address for address in (listen, settings.listen_websocket()) if address]
+    return TcpHost(settings.network_key, addresses, proxy=settings.proxy)
 
 
 class EmbeddedNode:
@@ -61,12 +77,18 @@ class EmbeddedNode:
         settings: NodeSettings,
         *,
         archive: "Archive | None" = None,
+        open_archive: "OpenArchive | None" = None,
         make_host: HostFactory = tcp_host,
         random: Random | None = None,
     ) -> None:
-        """``archive``: for the store service, opened and closed by whoever made it."""
+        """``archive``: for the store service, opened and closed by whoever made it.
+
+        ``open_archive``: instead, to be opened at the start and closed at the end.  Without it,
+        because the disk refused, the node runs all the same and keeps nothing for others.
+        """
         self._settings = settings
         self._archive = archive
+        self._open_archive = open_archive
         self._make_host = make_host
         self._random = random or SystemRandom()
         self._counters = Counters()
@@ -78,7 +100,8 @@ class EmbeddedNode:
         self._host: Host | None = None
         self._relay: WakuRelay | None = None
         self._services: NodeServices | None = None
-        self._refused_peers: set[PeerId] = set()
+        self._logged_peers: set[str] = set()
+        self._attempts = Attempts(self._counters)
         self._last_status = self.status()
 
     # --- life -----------------------------------------------------------------------------------
@@ -86,8 +109,28 @@ class EmbeddedNode:
     async def start(self) -> None:
         if self._host is not None:
             raise LocalProtocolError("the node has been started already")
-        await self._listen()
+        await self._prepare_archive()
+        try:
+            await self._listen()
+        except BaseException:
+            await self._close_archive()
+            raise
         self._tell_status()
+
+    async def _prepare_archive(self) -> None:
+        if self._open_archive is None:
+            return
+        try:
+            self._archive = await self._open_archive()
+        except StorageError as error:
+            self._counters.add("node.archive_not_opened")
+            _LOGGER.warning("nothing is kept for others: %s", error)
+
+    async def _close_archive(self) -> None:
+        if self._open_archive is not None and self._archive is not None:
+            archive, self._archive = self._archive, None
+            with suppress(StorageError):
+                await archive.close()
 
     async def _listen(self) -> None:
         settings = self._settings
@@ -117,6 +160,7 @@ class EmbeddedNode:
         relay.start()
         services.start()
         host.on_peer_connected(self._peer_connected)
+        host.on_dial_failed(self._dial_failed)
         for topic in sorted(self._topics):
             relay.join(topic)
         try:
@@ -135,18 +179,24 @@ class EmbeddedNode:
             sharding=self._settings.sharding,
             topics=self._topics,
             deliver=self._deliver,
+            is_own=lambda topic: topic in self._subscriptions,
             observer=self,
             counters=self._counters,
         )
-        return NodeServices(around, self._settings.services, self._archive)
+        services = self._settings.services
+        if self._open_archive is not None and self._archive is None:
+            services = replace(services, store=None)
+        return NodeServices(around, services, self._archive)
 
     async def stop(self) -> None:
         host, relay, services = self._host, self._relay, self._services
         self._host = self._relay = self._services = None
+        await self._attempts.stop()
         if host is not None and relay is not None and services is not None:
             await _stop(host, relay, services)
             for name, amount in host.counters().items():
                 self._counters.add(name, amount)  # What happened outlives the host.
+        await self._close_archive()
         self._tell_status()
 
     # --- messages -------------------------------------------------------------------------------
@@ -211,6 +261,18 @@ class EmbeddedNode:
         if fresh and self._host is not None:
             self._host.keep_connected(fresh)
 
+    def try_peers(self, multiaddrs: Sequence[str], /) -> None:
+        if self._host is not None:
+            self._attempts.begin(self._host, multiaddrs)
+
+    def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
+        """They relay as well, and a Store can be asked only where one is connected."""
+        self.add_peers(multiaddrs)
+
+    def reach(self, protocols: Collection[ProtocolId], /) -> tuple[Reached, ...]:
+        """Connected peers that speak one of ``protocols``: for the Store client."""
+        return () if self._host is None else reached(self._host, protocols)
+
     def addresses(self) -> Sequence[str]:
         return () if self._host is None else self._host.addresses()
 
@@ -233,6 +295,12 @@ class EmbeddedNode:
     def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
         return self._address_listeners.add(handler)
 
+    def stores(self) -> HostStores:
+        return HostStores(self.hosts, self._settings.sharding)
+
+    def hosts(self) -> tuple[Host, ...]:
+        return () if self._host is None else (self._host,)
+
     def counters(self) -> Mapping[str, int]:
         total = Counters()
         of_host = {} if self._host is None else self._host.counters()
@@ -248,9 +316,17 @@ class EmbeddedNode:
     def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
         """Metadata says that we have nothing in common; logged once per peer."""
         self._counters.add("node.peer_refused")
-        if peer_id not in self._refused_peers and len(self._refused_peers) < _MAX_LOGGED_PEERS:
-            self._refused_peers.add(peer_id)
-            _LOGGER.warning("disconnected %s: %s", peer_id, reason)
+        self._log_once(peer_id, f"disconnected {peer_id}: {reason}")
+
+    def _dial_failed(self, multiaddr: str, error: ChatError) -> None:
+        """That nobody answers is weather; that somebody else does is logged once per address."""
+        if is_mistaken(error):
+            self._log_once(multiaddr, str(error))
+
+    def _log_once(self, key: str, text: str) -> None:
+        if key not in self._logged_peers and len(self._logged_peers) < _MAX_LOGGED_PEERS:
+            self._logged_peers.add(key)
+            _LOGGER.warning("a peer cannot be used", extra={"problem": OwnWords(text)})
 
     def gauges(self) -> Mapping[str, float]:
         """What goes up and down, for metrics."""
@@ -271,7 +347,7 @@ class EmbeddedNode:
             self._status_listeners.call(status)
 
     def _peer_connected(self, peer: RemotePeer) -> None:
-        if RELAY_PROTOCOL in peer.protocols:
+        if RELAY_PROTOCOL in peer.protocols and peer.peer_id not in self._attempts:
             for address in peer.listen_addresses:
                 self._address_listeners.call(address)
 

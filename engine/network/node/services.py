@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
 from engine.core.errors import ConfigError
-from engine.core.types import PubsubTopic
+from engine.core.types import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host
 from engine.network.waku.gossip_cache import SeenCache
@@ -50,6 +50,8 @@ class ServiceSettings:
     store: "StoreSettings | None" = None
     intake: "IntakeSettings | None" = None
     """Of what goes into the archive; None: the usual bounds."""
+    archives_own_topics_only: bool = False
+    """What the node itself subscribes to; else everything that it relays."""
 
 
 def all_services() -> ServiceSettings:
@@ -73,6 +75,8 @@ class Surroundings:
     """What is relayed; changes while the node runs."""
     deliver: Callable[[PubsubTopic, WakuMessage], None]
     """To the node's own subscribers."""
+    is_own: Callable[[ContentTopic], bool]
+    """Whether the node itself subscribes to a content topic."""
     observer: MetadataObserver
     counters: Counters
     now_ns: Callable[[], int] = time.time_ns
@@ -135,8 +139,15 @@ class NodeServices:
         pushed = 0
         if self._filter is not None:
             pushed = self._filter.push(topic, message.content_topic, data)
-        archived = self._intake is not None and self._intake.offer(topic, message, data)
-        return archived or pushed > 0
+        return self._archive(topic, message, data) or pushed > 0
+
+    def _archive(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> bool:
+        if self._intake is None:
+            return False
+        own_only = self._settings.archives_own_topics_only
+        if own_only and not self._around.is_own(message.content_topic):
+            return False
+        return self._intake.offer(topic, message, data)
 
     async def wait_for_room(self) -> None:
         """A moment's wait for whoever calls ``take`` in a row, if those behind it need one."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from engine.core.errors import ConfigError
 from engine.core.types import ContentTopic, PubsubTopic
+from engine.network.libp2p.proxy import Proxy
 from engine.network.node.services import ServiceSettings
 from engine.network.waku.gossip_types import HUB
 from engine.network.waku.relay import RelaySettings
@@ -23,7 +24,10 @@ class NodeSettings:
 
     network_key: bytes = field(repr=False)
     """Raw Ed25519 private key, 32 bytes: the libp2p identity, not the participant's."""
-    listen_host: str = "127.0.0.1"
+    listen_host: str | None = "127.0.0.1"
+    """None: nothing is listened on, and others are only dialled."""
+    proxy: Proxy | None = None
+    """All dials go through it."""
     websocket_port: int | None = None
     """None: no WebSocket; 0: any free one."""
     port: int | None = None
@@ -57,10 +61,13 @@ class NodeSettings:
         }
 
     def listen_multiaddr(self, port: int) -> str:
+        """Empty if nothing is listened on."""
+        if self.listen_host is None:
+            return ""
         kind = "ip6" if ":" in self.listen_host else "ip4"
         return f"/{kind}/{self.listen_host}/tcp/{port}"
 
     def listen_websocket(self) -> str | None:
-        if self.websocket_port is None:
+        if self.websocket_port is None or self.listen_host is None:
             return None
         return f"{self.listen_multiaddr(self.websocket_port)}/ws"

@@ -33,8 +33,9 @@ from engine.network.waku.service_exchange import ExchangeLimits, ask
 
 _READ_BYTES: Final = 64 * 1024
 _FRAMES_PER_SLICE: Final = 16
-MAX_PUSH_STREAMS: Final = 4
-"""Of one peer at once; some nodes open one for every message."""
+MAX_PUSH_STREAMS: Final = 200
+"""Of one peer at once.  go-waku opens one for every message, all those of a burst at once, and does
+not open one again that was reset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,20 @@
-"""Pushing to one filter subscriber: a bounded queue and one stream that lasts.
+"""Pushing to one filter subscriber: a bounded queue and a stream that lasts, if the peer lets it.
 
-Some subscribers never close their half, so a stream for every message would soon be one too many;
-a single one carries all.  Whoever passes messages on waits while the queue is above its soft limit
-and the subscriber takes bytes; one that takes none is not waited for.  Messages that find the queue
-full are dropped and counted.  A subscriber that takes nothing for long, or whose stream cannot be
-opened again, is given up: its subscriptions end, and its next ping tells it so.  Refuses to know
-topics.
+Some subscribers (js-waku) never close their half, so a stream for every message would soon be one
+too many; a single one carries all.  Others (go-waku) read one message, close, and drop in silence
+what follows it: once a peer has been seen to close a young stream, each message gets a stream of
+its own, and what may have been dropped is pushed again.  They also reset a stream that comes too
+soon; its message waits for its next turn.
+
+Whoever passes messages on waits while the queue is above its soft limit and the subscriber takes
+bytes; one that takes none is not waited for.  Messages that find the queue full are dropped and
+counted.  A subscriber that takes nothing for long, or whose stream cannot be opened again, is given
+up: its subscriptions end, and its next ping tells it so.  Refuses to know topics.
 """
 
 import asyncio
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final
 
 from engine.core.counters import Counters
@@ -34,6 +39,39 @@ class PushSettings:
     pause_s: float = 1.0
     stuck_s: float = 0.02
     """How long others wait for a subscriber that takes nothing."""
+    young_s: float = 10.0
+    """A stream closed by the peer within this time carries one message and no more."""
+
+
+class _Outcome(Enum):
+    """Of one stream."""
+
+    TAKEN = auto()
+    BROKEN = auto()
+    STUCK = auto()
+
+
+class _Unproved:
+    """What was written to a young stream after its first message: the peer may have dropped it."""
+
+    def __init__(self, *, until_s: float, max_bytes: int) -> None:
+        self._until_s = until_s
+        self._room_bytes = max_bytes
+        self._frames: list[bytes] = []
+
+    def note(self, frames: tuple[bytes, ...], *, now_s: float) -> None:
+        self._room_bytes -= sum(map(len, frames))
+        if self.is_young(now_s=now_s) and self._room_bytes >= 0:
+            self._frames += frames
+        else:
+            self._frames.clear()
+
+    def is_young(self, *, now_s: float) -> bool:
+        return now_s < self._until_s
+
+    @property
+    def frames(self) -> list[bytes]:
+        return self._frames[1:]
 
 
 class FilterPush:
@@ -47,6 +85,8 @@ class FilterPush:
         self._settings = settings
         self._counters = counters
         self._queue = SendQueue(settings.queue)
+        self._one_each = False
+        """Whether the peer closes a stream after its first message."""
         self._progress = False
         """Whether the present stream took anything."""
         self._stuck = False
@@ -77,52 +117,105 @@ class FilterPush:
         while failures < self._settings.max_attempts:
             if failures:
                 await asyncio.sleep(self._settings.pause_s)
-            chunk = await self._queue.take()
-            self._queue.put_back(chunk.messages)  # A stream is opened once there is something.
+            chunk = await self._queue.take(at_most=1)
+            self._queue.put_back(chunk.frames)  # A stream is opened once there is something.
             self._progress = False
-            if not await self._write_one_stream():
-                return
+            match await self._use_one_stream():
+                case _Outcome.TAKEN:
+                    failures = 0
+                case _Outcome.BROKEN:
+                    failures = 1 if self._progress else failures + 1
+                case _Outcome.STUCK:
+                    return
             self._queue.start_anew()
-            failures = 1 if self._progress else failures + 1
 
-    async def _write_one_stream(self) -> bool:
-        """Until it breaks; False if the peer does not take what it is sent."""
+    async def _use_one_stream(self) -> _Outcome:
         try:
             async with asyncio.timeout(self._settings.open_timeout_s):
                 stream = await self._host.new_stream(self._peer_id, [FILTER_PUSH_PROTOCOL])
         except (TransportError, TimeoutError):
             self._counters.add("filter.push_stream_refused")
-            return True
+            return _Outcome.BROKEN
         watcher = asyncio.create_task(self._watch(stream), name=f"filter watch {self._peer_id}")
+        use = self._write_one if self._one_each else self._write_on
+        outcome = _Outcome.BROKEN
         try:
-            while True:
-                await self._write(stream, await self._queue.take())
+            outcome = await use(stream, watcher)
         except TransportError:
             self._counters.add("filter.push_stream_broken")
-            return True
         except TimeoutError:
             self._counters.add("filter.subscriber_stuck")
-            return False
+            outcome = _Outcome.STUCK
         finally:
             watcher.cancel()
             await asyncio.gather(watcher, return_exceptions=True)
+            if outcome is not _Outcome.TAKEN:
+                await stream.reset()
+        return outcome
+
+    async def _write_on(self, stream: Stream, watcher: "asyncio.Task[bool]") -> _Outcome:
+        """Message after message, until the stream breaks or the peer closes its half."""
+        watcher.add_done_callback(self._interrupt)
+        clock = asyncio.get_running_loop().time
+        unproved = _Unproved(
+            until_s=clock() + self._settings.young_s, max_bytes=self._settings.queue.message_bytes
+        )
+        try:
+            while True:
+                chunk = await self._queue.take()
+                await self._write(stream, chunk)
+                self._progress = True
+                unproved.note(chunk.frames, now_s=clock())
+        except (TransportError, TimeoutError):
+            if not _has_ended(watcher):
+                raise
+        self._queue.put_back(unproved.frames)
+        self._one_each = unproved.is_young(now_s=clock())
+        await stream.close_write()
+        return _Outcome.TAKEN
+
+    async def _write_one(self, stream: Stream, watcher: "asyncio.Task[bool]") -> _Outcome:
+        """One message; the peer has it once it closes its half, and not if it resets."""
+        chunk = await self._queue.take(at_most=1)
+        await self._write(stream, chunk)
+        try:
+            await stream.close_write()
+            await asyncio.wait((watcher,), timeout=self._settings.write_timeout_s)
+        except TransportError:
+            self._queue.put_back(chunk.frames)
+            raise
+        if not watcher.done():
+            self._one_each = False  # It neither closed nor reset: it may be one that reads on.
             await stream.reset()
+        elif not _has_ended(watcher):
+            self._queue.put_back(chunk.frames)
+            self._counters.add("filter.push_stream_broken")
+            return _Outcome.BROKEN
+        return _Outcome.TAKEN
 
     async def _write(self, stream: Stream, chunk: Chunk) -> None:
         try:
             async with asyncio.timeout(self._settings.write_timeout_s):
                 await stream.write(chunk.messages)
-        except TransportError:
-            self._queue.put_back(chunk.messages)
+        except (TransportError, TimeoutError):
+            self._queue.put_back(chunk.frames)
             raise
-        self._progress = True
         if self._queue.has_room:
             self._stuck = False
 
-    async def _watch(self, stream: Stream) -> None:
-        """Notice a reset at once; a peer may close its half, nothing there is for us."""
+    async def _watch(self, stream: Stream) -> bool:
+        """Whether the stream came to its end rather than broke; there is nothing for us on it."""
         try:
             while await stream.read_some(_READ_BYTES):
                 self._counters.add("filter.unexpected_bytes")
-        except TransportError as error:
-            self._queue.fail(str(error))
+        except TransportError:
+            return False
+        return True
+
+    def _interrupt(self, watcher: "asyncio.Task[bool]") -> None:
+        if not watcher.cancelled():
+            self._queue.fail("the subscriber closed its half or reset the stream")
+
+
+def _has_ended(watcher: "asyncio.Task[bool]") -> bool:
+    return watcher.done() and not watcher.cancelled() and watcher.result()

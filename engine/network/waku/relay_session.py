@@ -107,7 +107,7 @@ class RelaySession:
             async with asyncio.timeout(self._settings.write_timeout_s):
                 await stream.write(chunk.control + chunk.messages)
         except (TransportError, TimeoutError):
-            self.queue.put_back(chunk.messages)
+            self.queue.put_back(chunk.frames)
             raise
         if self.queue.has_room:
             self.slow = self.stuck = False

@@ -8,6 +8,7 @@ breaks, messages are worth sending again (receivers drop duplicates) and stale c
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,10 +20,14 @@ _FAIR_TURNS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """Frames joined for one write; control goes first."""
+    """Frames for one write; control goes first and is joined already."""
 
     control: bytes
-    messages: bytes
+    frames: tuple[bytes, ...]
+
+    @property
+    def messages(self) -> bytes:
+        return b"".join(self.frames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,19 +84,21 @@ class SendQueue:
             self._room.clear()
         return True
 
-    def put_back(self, messages: bytes) -> None:
+    def put_back(self, frames: Sequence[bytes]) -> None:
         """What ``take`` gave and could not be written."""
-        if messages:
-            self._messages.appendleft(messages)
-            self._message_bytes += len(messages)
+        self._messages.extendleft(reversed(frames))
+        self._message_bytes += sum(map(len, frames))
 
     def fail(self, reason: str) -> None:
         """Make ``take`` raise TransportError, now or when it is next called."""
         self._failure = reason
         self._filled.set()
 
-    async def take(self) -> Chunk:
-        """Wait for frames; as many as make one write.  Raises TransportError after ``fail``."""
+    async def take(self, at_most: int | None = None) -> Chunk:
+        """Wait for frames; as many as make one write.  Raises TransportError after ``fail``.
+
+        ``at_most`` so many of them are messages.
+        """
         while not self._control and not self._messages and self._failure is None:
             self._filled.clear()
             await self._filled.wait()
@@ -102,7 +109,7 @@ class SendQueue:
         self._control_bytes = 0
         messages: list[bytes] = []
         size = len(control)
-        while self._messages and size < self._limits.write_bytes:
+        while self._messages and size < self._limits.write_bytes and len(messages) != at_most:
             frame = self._messages.popleft()
             self._message_bytes -= len(frame)
             messages.append(frame)
@@ -110,7 +117,7 @@ class SendQueue:
         if self._message_bytes <= self._limits.soft_bytes // 2:
             self._room.set()
         self._taken += 1
-        return Chunk(control=control, messages=b"".join(messages))
+        return Chunk(control=control, frames=tuple(messages))
 
     def start_anew(self) -> None:
         """A new stream: forget failure and stale control, keep the messages."""

@@ -1,12 +1,15 @@
 """Identity keys and peer ids against the vectors of libp2p's peer-ids spec."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,6 +111,92 @@ def test_peer_ids_of_the_published_keys() -> None:
     assert secp256k1.startswith("16Uiu2HA")
     assert peer_id_to_bytes(ed25519).hex() == "0024" + KEYS["ed25519"]["public"]
     assert peer_id_of_key(bytes(43)).startswith("Qm")
+
+
+# --- what passes for a signature of secp256k1, and what for a key ---------------------------------
+
+ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+FIELD = 2**256 - 2**32 - 977
+PRIVATE = ec.derive_private_key(5, ec.SECP256K1())
+POINT = PRIVATE.public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+R, S = decode_dss_signature(PRIVATE.sign(b"message", ec.ECDSA(SHA256())))
+
+
+def integer(value: int, *, padding: int = 0) -> bytes:
+    """In DER, which has one leading zero if the first bit would be set, and none otherwise."""
+    content = bytes(padding) + value.to_bytes(value.bit_length() // 8 + 1, "big")
+    return b"\x02" + bytes([len(content)]) + content
+
+
+def sequence(*parts: bytes) -> bytes:
+    content = b"".join(parts)
+    return b"\x30" + bytes([len(content)]) + content
+
+
+@pytest.mark.parametrize("s", [min(S, ORDER - S), max(S, ORDER - S)], ids=["low", "high"])
+def test_either_value_of_s_is_taken_as_by_go_libp2p(s: int) -> None:
+    key = PublicKey(key_type=KeyType.SECP256K1, data=POINT)
+    key.verify(sequence(integer(R), integer(s)), b"message")
+    key.verify_digest(R.to_bytes(32, "big") + s.to_bytes(32, "big"), sha256(b"message").digest())
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        sequence(integer(R), integer(S)) + b"\0",
+        sequence(integer(R), integer(S), b"\x05\0"),
+        b"\x30\x81" + sequence(integer(R), integer(S))[1:],
+        b"\x30\x80" + integer(R) + integer(S) + b"\0\0",
+        sequence(integer(R, padding=1), integer(S)),
+        sequence(integer(R), b"\x02\x20" + (S | 1 << 255).to_bytes(32, "big")),
+        sequence(integer(0), integer(S)),
+        sequence(integer(R), integer(0)),
+        sequence(integer(R + ORDER), integer(S)),
+        sequence(integer(R), integer(S + ORDER)),
+        R.to_bytes(32, "big") + S.to_bytes(32, "big"),
+        b"",
+    ],
+    ids=[
+        "trailing", "third part", "long length", "no length", "padded", "negative", "r is 0",
+        "s is 0", "r too large", "s too large", "not DER", "empty",
+    ],
+)  # fmt: skip
+def test_a_signature_has_one_encoding(signature: bytes) -> None:
+    with pytest.raises(CryptoError, match="identity_bad_signature"):
+        PublicKey(key_type=KeyType.SECP256K1, data=POINT).verify(signature, b"message")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        PRIVATE.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint),
+        b"\x04" + POINT[1:],
+        b"\x06" + POINT[1:],
+        b"\x02" + (FIELD + 1).to_bytes(32, "big"),
+        b"\x02" + (5).to_bytes(32, "big"),
+        bytes(33),
+        b"\0",
+        b"",
+    ],
+    ids=["whole", "cut", "hybrid", "x too large", "not on the curve", "zero", "infinity", "empty"],
+)
+def test_a_key_is_a_compressed_point_in_its_one_encoding(point: bytes) -> None:
+    key = PublicKey(key_type=KeyType.SECP256K1, data=point)
+    with pytest.raises(CryptoError, match="identity_bad_key"):
+        key.verify(sequence(integer(R), integer(S)), b"message")
+    with pytest.raises(CryptoError, match="identity_bad_key"):
+        key.verify_digest(R.to_bytes(32, "big") + S.to_bytes(32, "big"), bytes(32))
+
+
+def test_an_ed25519_signature_has_no_twin() -> None:
+    order = 2**252 + 27742317777372353535851937790883648493
+    own = IdentityKey(b"q" * 32)
+    signature = own.sign(b"message")
+    own.public_key.verify(signature, b"message")
+    twin = int.from_bytes(signature[32:], "little") + order
+    for other in (signature[:32] + twin.to_bytes(32, "little"), signature + b"\0", signature[:63]):
+        with pytest.raises(CryptoError, match="identity_bad_signature"):
+            own.public_key.verify(other, b"message")
 
 
 def test_spec_examples_in_both_forms() -> None:

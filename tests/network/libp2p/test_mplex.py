@@ -197,6 +197,8 @@ def test_own_limit_on_opening() -> None:
         (b"\x02" + encode_varint(MAX_MESSAGE_BYTES + 1), "mplex_frame_too_long"),
         (b"\xff" * 9, "mplex_varint_too_long"),
         (b"\x02" + b"\xff" * 9, "mplex_varint_too_long"),
+        (b"\x80\x00", "mplex_varint_not_minimal"),
+        (b"\x00\x80\x00", "mplex_varint_not_minimal"),
         (opened() * 2, "mplex_duplicate_stream"),
         (opened() + frame(0, Flag.RESET_INITIATOR) + opened(), "mplex_duplicate_stream"),
     ],

@@ -67,6 +67,7 @@ def test_ls_is_not_available() -> None:
         (b"\x00", "multistream_empty_message"),
         (b"\xff\xff\xff", "multistream_message_too_long"),
         (b"\x80\x80\x01", "multistream_message_too_long"),
+        (b"\x93\x00" + HEADER.encode() + b"\n", "multistream_length_not_minimal"),
         (b"\x03abc", "multistream_no_newline"),
         (b"\x02\xff\n", "multistream_not_utf8"),
         (encode_message("/multistream/2.0.0"), "multistream_bad_header"),

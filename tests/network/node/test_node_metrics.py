@@ -16,6 +16,7 @@ from engine.network.node.services import all_services
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import settings_of
 
+OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
 SAMPLE = re.compile(r"causerie_[a-zA-Z0-9_]+ [0-9.e+-]+")
 
 
@@ -106,6 +107,20 @@ def test_clients_that_say_nothing_are_bounded_and_gone_with_the_server() -> None
     asyncio.run(scenario())
 
 
+def test_the_server_listens_on_one_loopback_address_and_no_other() -> None:
+    """127.0.0.2 is this machine too: whoever listens on all addresses answers there."""
+
+    async def scenario() -> None:
+        async with metrics_server() as server:
+            assert server._server is not None
+            names = [each.getsockname() for each in server._server.sockets]
+            assert names == [("127.0.0.1", server.port)]
+            with pytest.raises(OSError, match=r"(?i)connect|address|reach"):
+                await asyncio.open_connection("127.0.0.2", server.port)
+
+    asyncio.run(scenario())
+
+
 def test_a_taken_port_is_named() -> None:
     async def scenario() -> None:
         async with metrics_server() as server:
@@ -147,5 +162,9 @@ def test_a_running_node_is_measured(tmp_path: Path) -> None:
         for name in ("relay_peers", "filter_subscribers", "archive_messages", "archive_failing"):
             assert f"causerie_{name} 0" in samples
         assert "causerie_network_bytes_in_total 0" in samples
+        shown = {line.split()[0] for line in samples}
+        examples = set(re.findall(r"\bcauserie_[a-z0-9_]+", OPERATIONS.read_text("utf-8")))
+        assert len(examples) > 5
+        assert examples <= shown, "an alert on what a new node does not show never fires"
 
     asyncio.run(scenario())

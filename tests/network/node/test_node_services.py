@@ -22,18 +22,31 @@ from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.filter_client import FilterClient, Pushed
-from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL
+from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
 from engine.network.waku.lightpush_client import LightpushClient
-from engine.network.waku.lightpush_server import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
+from engine.network.waku.lightpush_server import (
+    LEGACY_LIGHTPUSH_PROTOCOL,
+    LIGHTPUSH_PROTOCOL,
+    LightpushSettings,
+)
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.metadata import METADATA_PROTOCOL
+from engine.network.waku.metadata import METADATA_PROTOCOL, WakuMetadata
+from engine.network.waku.service_exchange import ExchangeLimits, ask
+from engine.network.waku.service_gate import GateLimits
+from engine.network.waku.service_server import ServiceSettings as ServedSettings
 from engine.network.waku.store_client import StoreClient
-from engine.network.waku.store_server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
+from engine.network.waku.store_server import (
+    LEGACY_STORE_PROTOCOL,
+    STORE_QUERY_PROTOCOL,
+    StoreSettings,
+)
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
 
 SHARD = Sharding().pubsub_topic(TOPIC)
+SECOND_NS = 10**9
+EVERYTHING = StoreQueryRequest(request_id="1", include_data=True)
 ALL_SERVICES_BUT_STORE = replace(all_services(), store=None)
 
 
@@ -62,6 +75,8 @@ class Served:
 
     service: Node
     leaf: Node
+    far: Node
+    """Another leaf, not connected to anybody yet."""
     light: Light
 
 
@@ -75,7 +90,7 @@ def fresh(number: int, *, ephemeral: bool | None = None) -> WakuMessage:
 
 
 @asynccontextmanager
-async def light_node(address: str) -> AsyncIterator[Light]:
+async def light_node(address: str, *, key: bytes = b"L" * 32) -> AsyncIterator[Light]:
     numbers = itertools.count(1)
     inbox: list[Pushed] = []
     news = asyncio.Event()
@@ -87,7 +102,7 @@ async def light_node(address: str) -> AsyncIterator[Light]:
     def new_request_id() -> str:
         return f"light {next(numbers)}"
 
-    host = TcpHost(b"L" * 32, [])
+    host = TcpHost(key, [])
     client = FilterClient(host, new_request_id=new_request_id, deliver=deliver, counters=Counters())
     client.start()
     await host.start()
@@ -107,17 +122,19 @@ async def light_node(address: str) -> AsyncIterator[Light]:
 
 
 @asynccontextmanager
-async def served(place: Path) -> AsyncIterator[Served]:
+async def served(place: Path, services: ServiceSettings | None = None) -> AsyncIterator[Served]:
     archive = await ThreadedArchive.open(place / "archive.db")
     try:
         async with Loopback() as net:
-            settings = replace(settings_of(90), services=all_services(), websocket_port=0)
+            settings = replace(
+                settings_of(90), services=services or all_services(), websocket_port=0
+            )
             service = await net.node(settings=settings, archive=archive)
             leaf = await net.node(peers=service.node.addresses()[:1])
             await leaf.until_peers(1)
             await service.until_peers(1)
             async with light_node(service.node.addresses()[0]) as light:
-                yield Served(service=service, leaf=leaf, light=light)
+                yield Served(service=service, leaf=leaf, far=await net.node(), light=light)
     finally:
         await archive.close()
 
@@ -166,6 +183,45 @@ def test_what_is_pushed_reaches_relays_filters_the_archive_and_the_node_itself(
                 light.service, StoreQueryRequest(request_id="1", message_hashes=wanted)
             )
             assert [entry.message_hash for entry in found.messages] == list(wanted)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("off_ns", "ephemeral", "counter"),
+    [
+        (0, True, "store.refused_ephemeral"),
+        (-21 * SECOND_NS, None, "store.refused_clock"),
+        (40 * SECOND_NS, None, "store.refused_clock"),
+        (None, None, "store.refused_no_timestamp"),
+    ],
+    ids=["ephemeral", "from the past", "from the future", "of no time"],
+)
+def test_what_is_not_archived_is_relayed_and_pushed_all_the_same(
+    tmp_path: Path, off_ns: int | None, ephemeral: bool | None, counter: str
+) -> None:
+    """From one leaf through the node to another leaf, to who filters, and into no archive."""
+
+    async def scenario() -> None:
+        async with served(tmp_path) as net:
+            light, service = net.light, net.service
+            assert (await light.filter.subscribe(light.service, SHARD, [TOPIC])).accepted
+            net.far.node.add_peers(service.node.addresses()[:1])
+            await service.until_peers(2)
+            await net.far.until_peers(1)
+            timestamp_ns = None if off_ns is None else time.time_ns() + off_ns
+            odd = replace(fresh(5), timestamp_ns=timestamp_ns, ephemeral=ephemeral)
+            await net.leaf.node.publish(odd)
+            await net.leaf.node.publish(fresh(6))
+            await net.far.until_heard(2)
+            await light.until_pushed(2)
+            assert net.far.inbox == [5, 6]
+            assert light.inbox[0].message == odd
+            found = await light.store.query(light.service, EVERYTHING)
+            assert [entry.message and entry.message.payload for entry in found.messages] == [b"6 "]
+            legacy = await light.store.query_history(light.service, HistoryQuery(request_id="2"))
+            assert [each.payload for each in legacy.messages] == [b"6 "]
+            assert service.node.counters()[counter] == 1
 
     asyncio.run(scenario())
 
@@ -331,6 +387,52 @@ SERVED_PROTOCOLS = (
     STORE_QUERY_PROTOCOL,
     LEGACY_STORE_PROTOCOL,
 )
+
+
+ONE_AT_A_TIME = ServedSettings(
+    max_request_bytes=64 * 1024, gate=GateLimits(per_second=0.001, burst=1)
+)
+STRICT = ServiceSettings(
+    filter=FilterSettings(service=ONE_AT_A_TIME),
+    lightpush=LightpushSettings(service=ONE_AT_A_TIME),
+    store=StoreSettings(service=ONE_AT_A_TIME, legacy_service=ONE_AT_A_TIME),
+)
+
+
+@pytest.mark.parametrize("protocol", SERVED_PROTOCOLS)
+def test_every_service_limits_each_peer_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: ProtocolId
+) -> None:
+    """The second request of one peer is refused, and the first of another is not."""
+    monkeypatch.setattr(WakuMetadata, "settings", ONE_AT_A_TIME)
+
+    async def ask_once(light: Light) -> None:
+        await ask(light.host, light.service, protocol, b"", ExchangeLimits())
+
+    async def scenario() -> None:
+        async with served(tmp_path, STRICT) as net:
+            address = net.service.node.addresses()[0]
+            before = Counters()
+            for name, amount in net.service.node.counters().items():
+                before.add(name, amount)
+
+            def counted(what: str) -> int:
+                now = net.service.node.counters()
+                return sum(
+                    amount - before[name]
+                    for name, amount in now.items()
+                    if name.endswith(f".{what}")
+                )
+
+            await ask_once(net.light)
+            assert (counted("served"), counted("rate_limited")) == (1, 0)
+            await ask_once(net.light)
+            assert (counted("served"), counted("rate_limited")) == (1, 1)
+            async with light_node(address, key=b"M" * 32) as other:
+                await ask_once(other)
+            assert (counted("served"), counted("rate_limited")) == (2, 1)
+
+    asyncio.run(scenario())
 
 
 def test_junk_at_every_service_costs_its_stream_and_no_more(tmp_path: Path) -> None:

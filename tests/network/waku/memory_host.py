@@ -8,7 +8,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from engine.core.errors import TransportError
-from engine.network.libp2p.ports import PeerId, ProtocolId, RemotePeer, Stream, StreamHandler
+from engine.network.libp2p.ports import (
+    DialFailedHandler,
+    PeerId,
+    ProtocolId,
+    RemotePeer,
+    Stream,
+    StreamHandler,
+)
 
 WINDOW_BYTES = 64 * 1024
 
@@ -177,6 +184,9 @@ class MemoryHost:
 
     def on_peer_disconnected(self, handler: Callable[[PeerId], None], /) -> None:
         self._disconnected.append(handler)
+
+    def on_dial_failed(self, handler: DialFailedHandler, /) -> None:
+        raise NotImplementedError
 
     def traffic(self) -> tuple[int, int]:
         return 0, 0

@@ -15,8 +15,8 @@ def test_control_overtakes_messages_and_frames_are_joined_up_to_a_write() -> Non
             assert queue.add_message(frame)
         assert queue.add_control(b"K")
         assert queue.add_control(b"L")
-        assert await queue.take() == Chunk(control=b"KL", messages=b"aaabbb")
-        assert await queue.take() == Chunk(control=b"", messages=b"ccc")
+        assert await queue.take() == Chunk(control=b"KL", frames=(b"aaa", b"bbb"))
+        assert await queue.take() == Chunk(control=b"", frames=(b"ccc",))
         assert queue.queued_bytes == 0
 
     asyncio.run(scenario())
@@ -73,14 +73,29 @@ def test_a_new_stream_gets_the_messages_in_order_but_no_stale_control() -> None:
         queue.add_message(b"2")
         chunk = await queue.take()
         queue.add_control(b"L")
-        queue.put_back(chunk.messages)
+        queue.put_back(chunk.frames)
         queue.fail("broken")
         with pytest.raises(TransportError, match="broken"):
             await queue.take()
         queue.start_anew()
         queue.add_control(b"hi")
-        assert await queue.take() == Chunk(control=b"hi", messages=b"1" * 7)
-        assert await queue.take() == Chunk(control=b"", messages=b"2")
+        assert await queue.take() == Chunk(control=b"hi", frames=(b"1" * 7,))
+        assert await queue.take() == Chunk(control=b"", frames=(b"2",))
+
+    asyncio.run(scenario())
+
+
+def test_what_is_put_back_can_be_taken_one_by_one() -> None:
+    async def scenario() -> None:
+        queue = SendQueue(LIMITS)
+        for frame in (b"1", b"2", b"3"):
+            queue.add_message(frame)
+        chunk = await queue.take(at_most=2)
+        assert chunk.frames == (b"1", b"2")
+        queue.put_back(chunk.frames)
+        assert queue.queued_bytes == 3
+        assert [(await queue.take(at_most=1)).messages for _ in range(3)] == [b"1", b"2", b"3"]
+        assert queue.queued_bytes == 0
 
     asyncio.run(scenario())
 

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.codec.waku import encode_waku_message
+from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.codec.waku_filter import (
     FilterSubscribeRequest,
     FilterSubscribeResponse,
     FilterSubscribeType,
     MessagePush,
     decode_filter_response,
+    decode_message_push,
     encode_filter_request,
     encode_filter_response,
     encode_message_push,
@@ -24,7 +25,7 @@ from engine.codec.waku_filter import (
 from engine.core.errors import RemoteProtocolError, TransportError
 from engine.core.types import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
-from engine.network.libp2p.ports import PeerId, Stream
+from engine.network.libp2p.ports import PeerId, Stream, StreamHandler
 from engine.network.waku.filter_client import FilterClient, Pushed
 from engine.network.waku.filter_push import FILTER_PUSH_PROTOCOL, PushSettings
 from engine.network.waku.filter_server import (
@@ -32,7 +33,7 @@ from engine.network.waku.filter_server import (
     FilterServer,
     FilterSettings,
 )
-from engine.network.waku.framing import encode_frame
+from engine.network.waku.framing import FrameDecoder, encode_frame
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.send_queue import SendQueueLimits
 from engine.network.waku.service_gate import GateLimits
@@ -268,6 +269,152 @@ def test_a_subscriber_that_does_not_read_is_dropped_and_costs_no_other_anything(
                 encode_filter_request(ping),
             )
             assert decode_filter_response(answer).status_code == 404
+
+    asyncio.run(scenario())
+
+
+async def subscribe_by_hand(net: Net, serve: StreamHandler) -> MemoryHost:
+    """A subscriber of another make."""
+    host = await net.net.host("another")
+    await host.connect("/memory/server")
+    host.set_stream_handler(FILTER_PUSH_PROTOCOL, serve)
+    request = FilterSubscribeRequest(
+        request_id="1",
+        filter_subscribe_type=FilterSubscribeType.SUBSCRIBE,
+        pubsub_topic=SHARD,
+        content_topics=(TOPIC,),
+    )
+    await exchange(
+        host, net.server_host.peer_id, FILTER_SUBSCRIBE_PROTOCOL, encode_filter_request(request)
+    )
+    return host
+
+
+async def first_number(stream: Stream) -> int:
+    frames = FrameDecoder(10_000)
+    while chunk := await stream.read_some(1_000):
+        for frame in frames.feed(chunk):
+            return int(decode_waku_message(decode_message_push(frame).data).payload.split()[0])
+    raise AssertionError("the stream ended without a message")
+
+
+def test_who_takes_one_message_of_a_stream_and_closes_it_misses_none() -> None:
+    """go-waku does so, and drops what follows in silence."""
+
+    async def scenario() -> None:
+        async with filter_net(IMPATIENT) as net:
+            heard: list[int] = []
+
+            async def reads_one(stream: Stream) -> None:
+                heard.append(await first_number(stream))
+                await stream.close_write()
+
+            host = await subscribe_by_hand(net, reads_one)
+            for number in range(20):
+                assert net.push(waku_message(number)) == 1
+            await until_length(heard, 20)
+            for number in range(20, 40):
+                assert net.push(waku_message(number)) == 1
+                await until_length(heard, number + 1)
+            assert heard == list(range(40))
+            assert len([s for s in host.streams if s.protocol == FILTER_PUSH_PROTOCOL]) == 40
+            assert net.net.counters["filter.push_stream_broken"] == 0
+
+    asyncio.run(scenario())
+
+
+def test_who_resets_what_comes_too_soon_gets_it_later() -> None:
+    """As go-waku does with more than fifteen streams a second."""
+
+    async def scenario() -> None:
+        async with filter_net(IMPATIENT) as net:
+            heard: list[int] = []
+            streams = itertools.count(1)
+
+            async def has_a_limit(stream: Stream) -> None:
+                if next(streams) % 3 == 0:
+                    await stream.reset()
+                    return
+                heard.append(await first_number(stream))
+                await stream.close_write()
+
+            await subscribe_by_hand(net, has_a_limit)
+            for number in range(30):
+                assert net.push(waku_message(number)) == 1
+            await until_length(heard, 30)
+            assert heard == list(range(30))
+            assert net.server.subscriber_count == 1
+
+    asyncio.run(scenario())
+
+
+def test_who_closes_after_each_message_and_then_takes_no_more_is_given_up() -> None:
+    async def scenario() -> None:
+        async with filter_net(IMPATIENT) as net:
+            heard: list[int] = []
+
+            async def loses_interest(stream: Stream) -> None:
+                if heard:
+                    await stream.reset()
+                    return
+                heard.append(await first_number(stream))
+                await stream.close_write()
+
+            await subscribe_by_hand(net, loses_interest)
+            for number in range(5):
+                net.push(waku_message(number))
+            await until(lambda: net.server.subscriber_count == 0)
+            assert heard == [0]
+            assert net.net.counters["filter.push_stream_broken"] == 3
+
+    asyncio.run(scenario())
+
+
+def test_who_closes_one_stream_and_leaves_the_next_open_loses_nothing_by_it() -> None:
+    async def scenario() -> None:
+        settings_ = replace(IMPATIENT, push=replace(IMPATIENT.push, write_timeout_s=0.1))
+        async with filter_net(settings_) as net:
+            heard: list[int] = []
+
+            async def closes_the_first(stream: Stream) -> None:
+                heard.append(await first_number(stream))
+                if len(heard) == 1:
+                    await stream.close_write()
+                else:
+                    await stream.read_some(1)
+
+            await subscribe_by_hand(net, closes_the_first)
+            net.push(waku_message(0))
+            await until_length(heard, 1)
+            net.push(waku_message(1))
+            await until_length(heard, 2)
+            net.push(waku_message(2))
+            await until_length(heard, 3)
+            assert heard == [0, 1, 2]
+            assert net.server.subscriber_count == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_client_takes_a_burst_that_comes_on_a_stream_for_each_message() -> None:
+    async def scenario() -> None:
+        async with filter_net() as net:
+            client, inbox = await net.client()
+            server, host = net.server_host, net.hosts[0]
+            await client.subscribe(server.peer_id, SHARD, [TOPIC])
+            streams = [
+                await server.new_stream(host.peer_id, [FILTER_PUSH_PROTOCOL]) for _ in range(200)
+            ]
+            unwanted = await server.new_stream(host.peer_id, [FILTER_PUSH_PROTOCOL])
+            await until(lambda: net.net.counters["filter.push_stream_unwanted"] == 1)
+            for number, stream in enumerate(streams):
+                push = MessagePush(
+                    data=encode_waku_message(waku_message(number)), pubsub_topic=SHARD
+                )
+                await stream.write(encode_frame(encode_message_push(push)))
+                await stream.close_write()
+            await until_length(inbox, 200)
+            await unwanted.reset()
 
     asyncio.run(scenario())
 

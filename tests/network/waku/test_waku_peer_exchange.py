@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.codec.waku_enr import MAX_ENR_BYTES, NodeRecord, decode_enr
@@ -18,7 +23,9 @@ from engine.codec.waku_peer_exchange import (
     decode_peer_exchange_response,
     encode_peer_exchange_response,
 )
-from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.errors import CryptoError, RemoteProtocolError, TransportError
+from engine.crypto import keccak
+from engine.crypto.keccak import keccak256
 from engine.network.libp2p.ports import Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.peer_exchange import (
@@ -105,18 +112,32 @@ def test_an_answer_that_is_none_is_refused(response: bytes, reason: str) -> None
         asyncio.run(exchanged(response))
 
 
-def record_of(*pairs: bytes) -> bytes:
-    """A record in RLP, with a signature and a number before the pairs."""
-
-    def text(value: bytes) -> bytes:
-        head = bytes([0x80 + len(value)]) if len(value) < 56 else bytes([0xB8, len(value)])
-        return head + value
-
-    content = b"".join(text(part) for part in (bytes(64), b"\x81", *pairs))
-    return bytes([0xF8, len(content)]) + content
+PRIVATE = ec.derive_private_key(7, ec.SECP256K1())
+POINT = PRIVATE.public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+KEY = (b"secp256k1", POINT)
 
 
-KEY = (b"secp256k1", b"\x02" * 33)
+def rlp(*parts: bytes) -> bytes:
+    """A list of byte strings."""
+
+    def head(kind: int, size: int) -> bytes:
+        if size < 56:
+            return bytes([kind + size])
+        length = size.to_bytes((size.bit_length() + 7) // 8, "big")
+        return bytes([kind + 55 + len(length)]) + length
+
+    content = b"".join(head(0x80, len(part)) + part for part in parts)
+    return head(0xC0, len(content)) + content
+
+
+def record_of(*pairs: bytes, signature: bytes | None = None) -> bytes:
+    """A record with a number before its pairs, signed by ``PRIVATE`` if not otherwise."""
+    items = (b"\x81", *pairs)
+    if signature is None:
+        algorithm = ec.ECDSA(Prehashed(SHA256()))
+        r, s = decode_dss_signature(PRIVATE.sign(keccak256(rlp(*items)), algorithm))
+        signature = r.to_bytes(32, "big") + s.to_bytes(32, "big")
+    return rlp(signature, *items)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +147,7 @@ KEY = (b"secp256k1", b"\x02" * 33)
         (KEY, "enr_unknown_scheme"),
         ((b"id", b"v4"), "enr_without_key"),
         ((b"id", b"v4", b"secp256k1", b"\x02" * 32), "enr_without_key"),
+        ((b"id", b"v4", b"secp256k1", b"\x02" + b"\xff" * 32), "identity_bad_key"),
         ((*KEY, b"id", b"v4"), "enr_keys_unsorted"),
         ((b"id", b"v4", b"id", b"v4", *KEY), "enr_keys_unsorted"),
         ((b"id", b"v4", b"ip"), "enr_malformed"),
@@ -135,6 +157,39 @@ def test_records_that_break_the_rules_are_refused(pairs: tuple[bytes, ...], reas
     with pytest.raises(RemoteProtocolError) as refused:
         decode_enr(record_of(*pairs))
     assert refused.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [bytes(64), b"", bytes(63), b"\x01" * 64, b"\xff" * 64, bytes(65)],
+    ids=["zero", "none", "short", "made up", "beyond the order", "long"],
+)
+def test_a_record_with_a_bad_signature_is_refused(signature: bytes) -> None:
+    with pytest.raises(CryptoError, match="identity_bad_signature"):
+        decode_enr(record_of(b"id", b"v4", *KEY, signature=signature))
+
+
+def test_nobody_moves_somebody_elses_record() -> None:
+    """One changed bit anywhere in the signature or behind it, and it is nobody's record."""
+    record = RECORDS[0]
+    for bit in range(8 * 2, 8 * len(record)):  # the head of the list holds its length
+        changed = bytearray(record)
+        changed[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(RemoteProtocolError):
+            decode_enr(bytes(changed))
+
+
+def test_keccak_is_sha3_but_for_its_padding() -> None:
+    assert keccak256(b"").hex() == (
+        "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
+    )
+
+    @given(st.binary(max_size=500))
+    @settings(deadline=None, max_examples=50)
+    def like_the_library(data: bytes) -> None:
+        assert keccak._sponge(data, 0x06) == hashlib.sha3_256(data).digest()
+
+    like_the_library()
 
 
 def test_values_of_the_wrong_size_are_read_over() -> None:
@@ -155,7 +210,7 @@ def test_a_bit_vector_of_shards_is_read() -> None:
     vector = bytearray(128)
     vector[0], vector[127] = 0b101, 0b1000_0000
     record = decode_enr(record_of(b"id", b"v4", b"rsv", b"\x00\x2a" + bytes(vector), *KEY))
-    assert record == NodeRecord(public_key=b"\x02" * 33, cluster_id=42, shards=(0, 2, 1023))
+    assert record == NodeRecord(public_key=POINT, cluster_id=42, shards=(0, 2, 1023))
 
 
 def mutated(seed: bytes, data: st.DataObject) -> bytes:

@@ -1,0 +1,115 @@
+"""Whether service nodes answer, what they offer, in which cluster, and how fast: for the doctor.
+
+Each is dialled once, from a host of its own with an identity of its own, all at the same time.
+Nothing is subscribed and nothing published.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from engine.codec.waku_metadata import (
+    MAX_METADATA_BYTES,
+    Metadata,
+    decode_metadata,
+    encode_metadata,
+)
+from engine.core.errors import ChatError
+from engine.network.edge.dialled import dial_reason
+from engine.network.edge.service_nodes import Service, offers, service_address
+from engine.network.libp2p.host import TcpHost
+from engine.network.libp2p.ports import PeerId, ProtocolId
+from engine.network.libp2p.proxy import Proxy
+from engine.network.waku.metadata import METADATA_PROTOCOL
+from engine.network.waku.relay_session import RELAY_PROTOCOL
+from engine.network.waku.service_exchange import ExchangeLimits, ask
+from engine.network.waku.store_server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
+
+_NAMES: Final[dict[str, tuple[ProtocolId, ...]]] = {
+    "relay": (RELAY_PROTOCOL,),
+    "store": (STORE_QUERY_PROTOCOL,),
+    "store (2.0.0-beta4)": (LEGACY_STORE_PROTOCOL,),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """``problem``: why it is of no use to an edge node, as a sentence; empty if it is."""
+
+    address: str
+    reachable: bool
+    problem: str = ""
+    protocols: tuple[str, ...] = ()
+    """Short names of what it offers."""
+    cluster: int | None = None
+    round_trip_ms: float | None = None
+    agent: str = ""
+
+
+async def check_service_nodes(
+    addresses: Sequence[str],
+    *,
+    cluster: int,
+    proxy: Proxy | None = None,
+    timeout_s: float = 10.0,
+    new_key: Callable[[], bytes] = lambda: os.urandom(32),
+) -> list[Checked]:
+    """In the order of ``addresses``.  Never raises for a node's sake."""
+    host = TcpHost(new_key(), [], proxy=proxy)
+    await host.start()
+    try:
+        checks = (_check(host, address, cluster, timeout_s) for address in addresses)
+        return list(await asyncio.gather(*checks))
+    finally:
+        await host.stop()
+
+
+async def _check(host: TcpHost, address: str, cluster: int, timeout_s: float) -> Checked:
+    try:
+        async with asyncio.timeout(timeout_s):
+            service_address(address)
+            remote = await host.connect(address)
+            round_trip_s = await host.ping(remote.peer_id)
+            theirs = await _cluster_of(host, remote.peer_id, remote.protocols, cluster)
+    except TimeoutError:
+        return Checked(address=address, reachable=False, problem=f"no answer in {timeout_s:g} s")
+    except ChatError as error:
+        return Checked(address=address, reachable=False, problem=dial_reason(address, error))
+    return Checked(
+        address=address,
+        reachable=True,
+        problem=_problem(remote.protocols, theirs, cluster),
+        protocols=_short_names(remote.protocols),
+        cluster=theirs,
+        round_trip_ms=round(round_trip_s * 1_000, 1),
+        agent=remote.agent,
+    )
+
+
+async def _cluster_of(
+    host: TcpHost, peer_id: PeerId, protocols: Sequence[ProtocolId], cluster: int
+) -> int | None:
+    if METADATA_PROTOCOL not in protocols:
+        return None
+    request = encode_metadata(Metadata(cluster_id=cluster))
+    limits = ExchangeLimits(max_response_bytes=MAX_METADATA_BYTES)
+    try:
+        answer = await ask(host, peer_id, METADATA_PROTOCOL, request, limits)
+        return decode_metadata(answer).cluster_id
+    except ChatError:
+        return None
+
+
+def _short_names(protocols: Sequence[ProtocolId]) -> tuple[str, ...]:
+    services = [str(service) for service in Service if offers(protocols, service)]
+    others = [name for name, ids in _NAMES.items() if any(each in protocols for each in ids)]
+    return (*services, *others)
+
+
+def _problem(protocols: Sequence[ProtocolId], theirs: int | None, cluster: int) -> str:
+    if theirs is not None and theirs != cluster:
+        return f"it is in cluster {theirs}, this device in cluster {cluster}"
+    missing = [service for service in Service if not offers(protocols, service)]
+    return f"it offers no {' and no '.join(missing)}" if missing else ""

@@ -1,0 +1,72 @@
+"""Which service node has pushed which message: to hand each on once, and to see who misses some.
+
+A node that has not pushed, within a grace, what another has pushed may have lost our subscription
+without saying so.  What we publish ourselves counts as known from the start, and must come back
+from every node that we are subscribed at.  Bounded in number and age.  Refuses to know topics and
+contents; what follows from a message missed is its caller's.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from engine.core.types import WakuHash
+from engine.network.libp2p.ports import PeerId
+from engine.network.waku.gossip_cache import SeenCache
+
+SEEN_TTL_MS = 120_000
+MAX_SEEN = 20_000
+MAX_WATCHED = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    since_s: float
+    waku_hash: WakuHash
+    by: set[PeerId] = field(default_factory=set)
+
+
+class Heard:
+    def __init__(self, grace_s: float) -> None:
+        self._grace_s = grace_s
+        self._seen = SeenCache(ttl_ms=SEEN_TTL_MS, max_entries=MAX_SEEN)
+        self._watched: deque[_Watched] = deque()
+        self._by_hash: dict[WakuHash, _Watched] = {}
+
+    def note_own(self, waku_hash: WakuHash, *, now_s: float) -> None:
+        """Before it is published: it comes back."""
+        self._remember(waku_hash, now_s)
+
+    def expect_no_more(self, waku_hash: WakuHash) -> None:
+        """It need not be pushed by anybody."""
+        watched = self._by_hash.pop(waku_hash, None)
+        if watched is not None:
+            self._watched.remove(watched)
+
+    def note(self, waku_hash: WakuHash, peer_id: PeerId, *, now_s: float) -> bool:
+        """Whether it is new."""
+        self._seen.expire(now_ms=int(now_s * 1_000))
+        is_new = waku_hash not in self._seen
+        if is_new:
+            self._remember(waku_hash, now_s)
+        watched = self._by_hash.get(waku_hash)
+        if watched is not None:
+            watched.by.add(peer_id)
+        return is_new
+
+    def _remember(self, waku_hash: WakuHash, now_s: float) -> None:
+        self._seen.add(waku_hash, now_ms=int(now_s * 1_000))
+        if len(self._watched) < MAX_WATCHED and waku_hash not in self._by_hash:
+            watched = _Watched(now_s, waku_hash)
+            self._watched.append(watched)
+            self._by_hash[waku_hash] = watched
+
+    def next_due_s(self) -> float | None:
+        return self._watched[0].since_s + self._grace_s if self._watched else None
+
+    def overdue(self, *, now_s: float) -> Iterator[tuple[float, Collection[PeerId]]]:
+        """Since when each message was to be heard whose grace is over, and who pushed it."""
+        while self._watched and self._watched[0].since_s + self._grace_s <= now_s:
+            watched = self._watched.popleft()
+            del self._by_hash[watched.waku_hash]
+            yield watched.since_s, watched.by

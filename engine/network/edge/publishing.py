@@ -1,0 +1,188 @@
+"""Publishing through service nodes (19/WAKU2-LIGHTPUSH): to several at once, whichever take it.
+
+As many nodes as redundancy asks for get the message; for one that refuses or does not answer in
+time, the next.  Who publishes waits for that many to have taken it, or for one of them and a
+moment; what is under way then ends by itself.  If all refuse for now (too many requests) it is
+tried again until a time-out.  Refuses to know what is subscribed.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.codec.waku_lightpush import PushResponse, PushStatus
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.types import PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
+from engine.network.edge.settings import EdgePace
+from engine.network.libp2p.ports import PeerId
+from engine.network.waku.lightpush_client import LightpushClient
+
+MAX_IN_FLIGHT: Final = 6
+"""Requests that wait for one node; service nodes refuse more than a few at once."""
+_ABOUT_THE_MESSAGE: Final = frozenset(
+    {
+        PushStatus.BAD_REQUEST,
+        PushStatus.PAYLOAD_TOO_LARGE,
+        PushStatus.INVALID_MESSAGE,
+        PushStatus.UNSUPPORTED_TOPIC,
+    }
+)
+_BUSY: Final = frozenset({PushStatus.TOO_MANY_REQUESTS, PushStatus.UNAVAILABLE})
+
+
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """One message on its way; nodes are asked once, unless they were busy."""
+
+    topic: PubsubTopic
+    message: WakuMessage
+    deadline_s: float
+    accepted: int = 0
+    asked: set[PeerId] = field(default_factory=set)
+    pending: dict[asyncio.Task[bool], ServiceNode] = field(default_factory=dict)
+    slow: set[asyncio.Task[bool]] = field(default_factory=set)
+
+    @property
+    def hopeful(self) -> int:
+        """Taken, or asked and not slow yet."""
+        return self.accepted + len(self.pending.keys() - self.slow)
+
+
+class Publishing:
+    """Made new for every start."""
+
+    def __init__(
+        self,
+        nodes: ServiceNodes,
+        client: LightpushClient,
+        *,
+        pace: EdgePace,
+        counters: Counters,
+    ) -> None:
+        self._nodes = nodes
+        self._client = client
+        self._pace = pace
+        self._counters = counters
+        self._tasks: set[asyncio.Task[bool]] = set()
+        self._freed = asyncio.Event()
+
+    async def stop(self) -> None:
+        """Before the host stops."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def reconsider(self) -> None:
+        """The nodes are others than before, or otherwise: for who waits for one."""
+        self._freed.set()
+
+    async def publish(self, topic: PubsubTopic, message: WakuMessage) -> int:
+        """How many nodes have taken it."""
+        attempt = _Attempt(topic, message, _now_s() + self._pace.publish_timeout_s)
+        while attempt.accepted < self._pace.redundancy:
+            self._ask_more(attempt)
+            if attempt.accepted and attempt.hopeful == attempt.accepted:
+                break  # the others are slow, and there are no more
+            if attempt.pending:
+                await self._wait(attempt)
+            elif not await self._wait_for_a_node(attempt):
+                break
+        return attempt.accepted
+
+    def _ask_more(self, attempt: _Attempt) -> None:
+        for node in self._nodes.usable(Service.LIGHTPUSH):
+            if attempt.hopeful >= self._pace.redundancy:
+                return
+            if node.peer_id in attempt.asked or node.in_flight >= MAX_IN_FLIGHT:
+                continue
+            attempt.asked.add(node.peer_id)
+            node.in_flight += 1
+            task = asyncio.create_task(self._push(node, attempt), name=f"push to {node.name}")
+            attempt.pending[task] = node
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _wait(self, attempt: _Attempt) -> None:
+        """For news of those asked; no news is news of slowness."""
+        done, _ = await asyncio.wait(
+            attempt.pending, timeout=self._pace.hedge_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in done:
+            del attempt.pending[task]
+            attempt.slow.discard(task)
+            attempt.accepted += not task.cancelled() and task.result()
+        if done:
+            return
+        for task, node in attempt.pending.items():
+            if task not in attempt.slow:
+                attempt.slow.add(task)
+                self._counters.add("edge.push_slow")
+                self._nodes.failed(node, Service.LIGHTPUSH, "is slow to answer")
+
+    async def _wait_for_a_node(self, attempt: _Attempt) -> bool:
+        """For one to have rested or to be less busy; False if there is none to wait for."""
+        left = [
+            node
+            for node in self._nodes.offering(Service.LIGHTPUSH)
+            if node.peer_id not in attempt.asked
+        ]
+        if not left:
+            return False
+        rested = (node.rests[Service.LIGHTPUSH].until_s for node in left)
+        until_s = min((s for s in rested if s > _now_s()), default=attempt.deadline_s)
+        until_s = min(until_s, attempt.deadline_s)
+        self._freed.clear()
+        try:
+            async with asyncio.timeout_at(until_s):
+                await self._freed.wait()
+        except TimeoutError:
+            return _now_s() < attempt.deadline_s
+        return True
+
+    # --- at one node ----------------------------------------------------------------------------
+
+    async def _push(self, node: ServiceNode, attempt: _Attempt) -> bool:
+        try:
+            response = await self._client.push(node.peer_id, attempt.topic, attempt.message)
+        except RemoteProtocolError as error:
+            self._failed(node, f"answers lightpush requests wrongly ({error.reason})")
+            return False
+        except TransportError:
+            self._failed(node, "does not answer lightpush requests")
+            return False
+        finally:
+            node.in_flight -= 1
+            self._freed.set()
+        return self._judged(node, attempt, response)
+
+    def _failed(self, node: ServiceNode, problem: str) -> None:
+        if node.peer_id in self._nodes.connected():
+            self._nodes.failed(node, Service.LIGHTPUSH, problem)
+
+    def _judged(self, node: ServiceNode, attempt: _Attempt, response: PushResponse) -> bool:
+        status = response.status_code
+        words = f"{status} {response.status_desc}".strip()
+        if status == PushStatus.SUCCESS:
+            self._nodes.succeeded(node, Service.LIGHTPUSH)
+            return True
+        if status in _ABOUT_THE_MESSAGE:
+            self._counters.add("edge.message_refused")
+            what = "refused a message"
+            self._nodes.troubled(node, f"{what} ({words})", logged=f"{what} ({status})")
+            return False
+        busy = status in _BUSY
+        if busy:
+            attempt.asked.discard(node.peer_id)
+        what = "takes no messages now"
+        self._nodes.failed(
+            node, Service.LIGHTPUSH, f"{what} ({words})", busy=busy, logged=f"{what} ({status})"
+        )
+        return False
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,107 @@
+"""The SOCKS5 proxy that a user names: ``socks5://[USER:PASSWORD@]HOST:PORT``.
+
+The host is an IP address or ``localhost``: looking a name up would ask the user's own network, and
+that is what a proxy is to avoid.  ``socks5h`` is another spelling, for names are always resolved by
+the proxy.  A password is in no message and no log.  How a proxy is spoken to is ``socks.py``.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from engine.core.errors import ConfigError
+
+EXAMPLE: Final = "socks5://127.0.0.1:9050"
+MAX_PROXY_CHARACTERS: Final = 1_024
+MAX_CREDENTIAL_BYTES: Final = 255  # RFC 1929: its length is one byte
+_MAX_PORT: Final = 65_535
+_SHAPE: Final = re.compile(
+    r"(?P<scheme>[^:/@]*)://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
+    r"(?P<host>\[[^\]/@]*\]|[^:/@\[\]]*)(?::(?P<port>[^:/@]*))?/?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxy:
+    """``host`` is an IP address.  Without a user name none is offered."""
+
+    host: str
+    port: int
+    username: bytes = field(default=b"", repr=False)
+    password: bytes = field(default=b"", repr=False)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"socks5://{host}:{self.port}"
+
+
+def parse_proxy(text: str) -> Proxy:
+    """Raises ConfigError that quotes the proxy, without what is secret, and says what is wrong."""
+    try:
+        return _parse(text)
+    except _BadPartError as error:
+        raise ConfigError(f'proxy "{_without_secret(text)}": {error}') from None
+
+
+class _BadPartError(Exception):
+    pass
+
+
+def _parse(text: str) -> Proxy:
+    if len(text) > MAX_PROXY_CHARACTERS:
+        raise _BadPartError(f"it is longer than {MAX_PROXY_CHARACTERS} characters")
+    parts = _SHAPE.fullmatch(text)
+    if parts is None:
+        raise _BadPartError(
+            f"it must look like {EXAMPLE} or socks5://USER:PASSWORD@127.0.0.1:9050"
+            " (in a name or password write @ as %40, : as %3A and / as %2F)"
+        )
+    if parts["scheme"].lower() not in ("socks5", "socks5h"):
+        raise _BadPartError(f'"{parts["scheme"][:20]}" is no kind of proxy known here, only socks5')
+    username, password = _credentials(parts["user"], parts["password"])
+    return Proxy(
+        host=_host(parts["host"]),
+        port=_port(parts["port"]),
+        username=username,
+        password=password,
+    )
+
+
+def _host(text: str) -> str:
+    if text.lower() == "localhost":
+        return "127.0.0.1"
+    try:
+        return str(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        raise _BadPartError(
+            f'"{text[:60]}" is no IP address; a name would have to be looked up beside the proxy'
+        ) from None
+
+
+def _port(text: str | None) -> int:
+    if not text:
+        raise _BadPartError("the port is missing, as in :9050")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) <= _MAX_PORT):  # noqa: PLR2004 - five digits
+        raise _BadPartError(f'"{text[:20]}" is no port (1 to {_MAX_PORT})')
+    return int(text)
+
+
+def _credentials(username: str | None, password: str | None) -> tuple[bytes, bytes]:
+    if username is None:
+        return b"", b""
+    found = unquote_to_bytes(username), unquote_to_bytes(password or "")
+    if not all(0 < len(part) <= MAX_CREDENTIAL_BYTES for part in found):
+        raise _BadPartError(
+            f"user and password must both be there, with 1 to {MAX_CREDENTIAL_BYTES} bytes each"
+        )
+    return found
+
+
+def _without_secret(text: str) -> str:
+    before, at, host = text.rpartition("@")
+    if at:
+        scheme, slashes, _ = before.partition("://")
+        text = f"{scheme if slashes else ''}{slashes}***@{host}"
+    return "".join(character if character.isprintable() else "?" for character in text[:200])

@@ -1,0 +1,75 @@
+"""Dials that are made once: to addresses that are worth a try and not worth remembering.
+
+One task per peer goes through that peer's addresses until one answers.  How many run at once is
+bounded, and what comes on top is counted and dropped: whoever has the addresses will say them
+again.  Refuses to know where they came from.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from engine.core.counters import Counters
+from engine.core.errors import ChatError, ConfigError
+from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
+from engine.network.libp2p.ports import Host, PeerId
+
+MAX_ATTEMPTS = 16
+"""Peers that are being dialled at the same time."""
+
+
+class Attempts:
+    """``in``: this peer is being tried right now."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._tasks: dict[PeerId, asyncio.Task[None]] = {}
+
+    def __contains__(self, peer_id: PeerId) -> bool:
+        return peer_id in self._tasks
+
+    def begin(self, host: Host, multiaddrs: Sequence[str]) -> None:
+        connected = {peer.peer_id for peer in host.peers()} | {host.peer_id}
+        for peer_id, addresses in self._by_peer(multiaddrs).items():
+            if peer_id in connected or peer_id in self._tasks:
+                continue
+            if len(self._tasks) >= MAX_ATTEMPTS:
+                self._counters.add("node.too_many_attempts")
+                continue
+            task = asyncio.create_task(self._try(host, addresses))
+            self._tasks[peer_id] = task
+            task.add_done_callback(partial(self._ended, peer_id))
+
+    async def stop(self) -> None:
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, peer_id: PeerId, task: asyncio.Task[None]) -> None:
+        del task
+        self._tasks.pop(peer_id, None)
+
+    def _by_peer(self, multiaddrs: Sequence[str]) -> dict[PeerId, list[Multiaddr]]:
+        found: dict[PeerId, list[Multiaddr]] = {}
+        for text in multiaddrs:
+            try:
+                address = parse_multiaddr(text)
+            except ConfigError:
+                self._counters.add("node.peer_address_unusable")
+                continue
+            if address.peer_id is None:
+                self._counters.add("node.peer_address_without_peer")
+                continue
+            found.setdefault(address.peer_id, []).append(address)
+        return found
+
+    async def _try(self, host: Host, addresses: Sequence[Multiaddr]) -> None:
+        for address in addresses:
+            try:
+                await host.connect(str(address))
+            except ChatError:
+                continue  # counted by the host
+            self._counters.add("node.attempts_connected")
+            return
+        self._counters.add("node.attempts_failed")

@@ -1,0 +1,398 @@
+"""Which role a device has, and changing it while it runs: one ``Transport`` outside, two within.
+
+A relaying node meets others directly.  An edge node needs service nodes, and works where nobody can
+be met directly, or where relays want proofs that only service nodes attach.  Left to itself a
+device relays; it becomes an edge node too when there are service nodes and nobody has relayed for
+it for a while, and gives that up when somebody has for longer.  On the public network it is an edge
+node from the start.  The new role is connected before the old one ends, and each message is handed
+on once whichever brings it.  Refuses to know how either role works.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from engine.core.counters import Counters
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.types import ContentTopic, WakuHash
+from engine.core.waku import WakuMessage
+from engine.network.handlers import Listeners, TopicHandlers
+from engine.network.libp2p.ports import Host, ProtocolId
+from engine.network.node.embedded import EmbeddedNode
+from engine.network.node.settings import NodeSettings
+from engine.network.reach import Reached
+from engine.network.stores.asking import HostStores
+from engine.network.transport import (
+    MessageHandler,
+    PeerAddressHandler,
+    Receipt,
+    StatusHandler,
+    Transport,
+    TransportLevel,
+    TransportRole,
+    TransportStatus,
+)
+from engine.network.waku.gossip_cache import SeenCache
+from engine.network.waku.message_hash import message_hash
+
+if TYPE_CHECKING:
+    from engine.network.edge.edge_node import EdgeNode
+
+PUBLIC_CLUSTER: Final = 1
+MAX_GROUP_SERVICE_NODES: Final = 64
+"""Addresses that came with groups; the edge node bounds what it uses of them."""
+_SEEN_TTL_MS: Final = 120_000
+_MAX_SEEN: Final = 20_000
+_BEST_LAST: Final = (TransportLevel.OFFLINE, TransportLevel.MINIMAL, TransportLevel.GOOD)
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Role(StrEnum):
+    AUTO = "auto"
+    RELAY = "relay"
+    EDGE = "edge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolePace:
+    alone_s: float = 20.0
+    """Nobody relays for us: service nodes are asked from then on."""
+    together_s: float = 60.0
+    """Somebody does again: they are asked no more."""
+    handover_s: float = 10.0
+    """The old role goes on for so long if the new one is not connected before."""
+    overlap_s: float = 3.0
+    """And for so long once it is: what is on its way arrives, and a mesh takes a heartbeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleSettings:
+    relay: NodeSettings
+    role: Role = Role.AUTO
+    service_nodes: tuple[str, ...] = ()
+    pace: RolePace = field(default_factory=RolePace)
+
+
+def make_edge_node(settings: NodeSettings) -> "EdgeNode":
+    # Imported when first wanted: most devices relay, and their windows need not wait for it.
+    from engine.network.edge.edge_node import EdgeNode  # noqa: PLC0415
+    from engine.network.edge.settings import EdgeSettings, edge_key  # noqa: PLC0415
+
+    return EdgeNode(
+        EdgeSettings(
+            network_key=edge_key(settings.network_key),
+            sharding=settings.sharding,
+            proxy=settings.proxy,
+        )
+    )
+
+
+class RoleTransport:
+    """See ``engine.network.transport.Transport`` for what each method promises."""
+
+    def __init__(
+        self,
+        settings: RoleSettings,
+        *,
+        make_relay: Callable[[NodeSettings], EmbeddedNode] = EmbeddedNode,
+        make_edge: "Callable[[NodeSettings], EdgeNode]" = make_edge_node,
+    ) -> None:
+        self._settings = settings
+        self._role = settings.role
+        self._own_nodes = tuple(settings.service_nodes)
+        self._group_nodes: dict[str, None] = {}
+        self._counters = Counters()
+        self._handlers = TopicHandlers()
+        self._topics: dict[ContentTopic, dict[Transport, Callable[[], None]]] = {}
+        self._seen = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
+        self._status_listeners = Listeners[TransportStatus]()
+        self._make_edge = make_edge
+        self._relay = make_relay(settings.relay)
+        self._relay.on_status(self._status_changed)
+        self._relay.add_service_nodes(self._own_nodes)
+        self._edge: EdgeNode | None = None
+        self._up: list[Transport] = []
+        self._turn = asyncio.Lock()
+        self._news = asyncio.Event()
+        self._steering: asyncio.Task[None] | None = None
+        self._relay_since_s = 0.0
+        self._had_relay_peers = False
+        self._last_status = self.status()
+
+    # --- life -----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        if self._steering is not None:
+            raise LocalProtocolError("the transport has been started already")
+        async with self._turn:
+            self._relay_since_s, self._had_relay_peers = _now_s(), False
+            for transport in self._wanted():
+                await self._bring_up(transport)
+        self._steering = asyncio.create_task(self._steer(), name="roles")
+        self._tell_status()
+
+    async def stop(self) -> None:
+        steering, self._steering = self._steering, None
+        self._news.set()
+        if steering is not None:
+            steering.cancel()
+            await asyncio.gather(steering, return_exceptions=True)
+        async with self._turn:
+            for transport in tuple(self._up):
+                await self._take_down(transport)
+        self._tell_status()
+
+    # --- roles ----------------------------------------------------------------------------------
+
+    @property
+    def role(self) -> Role:
+        return self._role
+
+    async def set_role(self, role: Role) -> None:
+        """Returns when it is so.  Raises TransportError if it cannot be; then nothing changes."""
+        async with self._turn:
+            before, self._role = self._role, role
+            if self._steering is None:
+                return
+            try:
+                await self._change()
+            except BaseException:
+                self._role = before
+                raise
+        self._news.set()
+
+    async def set_service_nodes(self, multiaddrs: Sequence[str]) -> None:
+        """The user's own, instead of those before; those that groups named stay, after them."""
+        async with self._turn:
+            self._own_nodes = tuple(multiaddrs)
+            self._relay.add_service_nodes(self._own_nodes)
+            if self._edge is not None:
+                await self._edge.set_service_nodes(self._service_nodes())
+        self._news.set()
+
+    def _service_nodes(self) -> tuple[str, ...]:
+        return (*self._own_nodes, *self._group_nodes)
+
+    def _wanted(self) -> list[Transport]:
+        """What should run now, going by the role alone."""
+        is_public = self._settings.relay.sharding.cluster_id == PUBLIC_CLUSTER
+        match self._role:
+            case Role.RELAY:
+                return [self._relay]
+            case Role.AUTO if not is_public:
+                edge = self._edge
+                return (
+                    [self._relay, edge] if edge is not None and edge in self._up else [self._relay]
+                )
+            case _:
+                return [self._edge_node()]
+
+    def _edge_node(self) -> "EdgeNode":
+        if self._edge is None:
+            self._edge = self._make_edge(self._settings.relay)
+            self._edge.add_service_nodes(self._service_nodes())
+            self._edge.on_status(self._status_changed)
+            for content_topic, undo in self._topics.items():
+                undo[self._edge] = self._edge.subscribe(content_topic, self._arrived)
+        return self._edge
+
+    async def _change(self) -> None:
+        """From what runs to what should: first the new, then away with the old."""
+        wanted = self._wanted()
+        fresh = [transport for transport in wanted if transport not in self._up]
+        stale = [transport for transport in self._up if transport not in wanted]
+        for transport in fresh:
+            await self._bring_up(transport)
+        if stale and fresh:
+            await self._connected(fresh)
+        for transport in stale:
+            await self._take_down(transport)
+        self._relay_since_s, self._had_relay_peers = _now_s(), False
+        self._tell_status()
+
+    async def _bring_up(self, transport: Transport) -> None:
+        await transport.start()
+        self._up.append(transport)
+
+    async def _take_down(self, transport: Transport) -> None:
+        self._up.remove(transport)
+        await transport.stop()
+
+    async def _connected(self, transports: Sequence[Transport]) -> None:
+        """And a while more; or not in time, or this is being stopped."""
+        pace = self._settings.pace
+        await self._wait(pace.handover_s, lambda: any(each.status().peers for each in transports))
+        await self._wait(pace.overlap_s, lambda: False)
+
+    async def _wait(self, at_most_s: float, ready: Callable[[], bool]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(at_most_s):
+                while self._steering and not ready():
+                    self._news.clear()
+                    await self._news.wait()
+
+    async def _steer(self) -> None:
+        while True:
+            self._news.clear()
+            async with self._turn:
+                due_s = await self._step() if self._role is Role.AUTO else None
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due_s):
+                    await self._news.wait()
+
+    async def _step(self) -> float | None:
+        """Begin or end to use service nodes; when to look again."""
+        if self._relay not in self._up:
+            return None
+        now_s, has_peers = _now_s(), self._relay.status().peers > 0
+        if has_peers != self._had_relay_peers:
+            self._relay_since_s, self._had_relay_peers = now_s, has_peers
+        edge_up = self._edge is not None and self._edge in self._up
+        if edge_up != has_peers or not (edge_up or self._service_nodes()):
+            return None  # all is as it should be, or cannot be otherwise
+        pace = self._settings.pace
+        due_s = self._relay_since_s + (pace.together_s if edge_up else pace.alone_s)
+        if now_s < due_s:
+            return due_s
+        if edge_up:
+            _LOGGER.info("others relay for this device again; service nodes are not needed")
+            await self._take_down(self._edge_node())
+        else:
+            _LOGGER.info("nobody relays for this device; it uses service nodes")
+            await self._bring_up(self._edge_node())
+        self._counters.add("roles.changed")
+        self._tell_status()
+        return None
+
+    # --- messages -------------------------------------------------------------------------------
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        self._note_own(message)
+        running = tuple(self._up)
+        if not running:
+            return await self._relay.publish(message)
+        if len(running) > 1:  # a relay without peers says only that it has none
+            running = tuple(each for each in running if each.status().peers) or running[-1:]
+        receipts = await asyncio.gather(*(each.publish(message) for each in running))
+        return replace(receipts[0], peers=sum(receipt.peers for receipt in receipts))
+
+    def _note_own(self, message: WakuMessage) -> None:
+        """What one role publishes may come back by the other."""
+        with suppress(RemoteProtocolError):
+            topic = self._settings.relay.sharding.pubsub_topic(message.content_topic)
+            self._is_new(message_hash(topic, message))
+
+    def subscribe(
+        self, content_topic: ContentTopic, handler: MessageHandler, /
+    ) -> Callable[[], None]:
+        if content_topic not in self._handlers:
+            self._topics[content_topic] = {
+                transport: transport.subscribe(content_topic, self._arrived)
+                for transport in (self._relay, self._edge)
+                if transport is not None
+            }
+        remove = self._handlers.add(content_topic, handler)
+
+        def unsubscribe() -> None:
+            remove()
+            if content_topic not in self._handlers:
+                for undo in self._topics.pop(content_topic, {}).values():
+                    undo()
+
+        return unsubscribe
+
+    def _arrived(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        if self._is_new(waku_hash):
+            self._handlers.deliver(message, waku_hash)
+
+    def _is_new(self, waku_hash: WakuHash) -> bool:
+        now_ms = int(_now_s() * 1_000)
+        self._seen.expire(now_ms=now_ms)
+        is_new = waku_hash not in self._seen
+        self._seen.add(waku_hash, now_ms=now_ms)
+        return is_new
+
+    # --- peers and status -----------------------------------------------------------------------
+
+    def add_peers(self, multiaddrs: Sequence[str], /) -> None:
+        self._relay.add_peers(multiaddrs)
+
+    def try_peers(self, multiaddrs: Sequence[str], /) -> None:
+        self._relay.try_peers(multiaddrs)
+
+    def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
+        """Those that a group named; the user's own come first."""
+        for text in multiaddrs:
+            if len(self._group_nodes) < MAX_GROUP_SERVICE_NODES:
+                self._group_nodes[text] = None
+            else:
+                self._counters.add("roles.too_many_service_nodes")
+        self._relay.add_service_nodes(multiaddrs)
+        if self._edge is not None:
+            self._edge.add_service_nodes(multiaddrs)
+        self._news.set()
+
+    def reach(self, protocols: Collection[ProtocolId], /) -> tuple[Reached, ...]:
+        """Connected peers that speak one of ``protocols``, of service nodes the best first."""
+        edge = () if self._edge is None else self._edge.reach(protocols)
+        return (*edge, *self._relay.reach(protocols))
+
+    def addresses(self) -> Sequence[str]:
+        return self._relay.addresses()
+
+    def status(self) -> TransportStatus:
+        statuses = [each.status() for each in self._up] or [self._idle_status()]
+        best = max(
+            statuses, key=lambda s: (_BEST_LAST.index(s.level), s.role is TransportRole.EDGE)
+        )
+        return replace(
+            best,
+            bytes_in=sum(status.bytes_in for status in statuses),
+            bytes_out=sum(status.bytes_out for status in statuses),
+        )
+
+    def _idle_status(self) -> TransportStatus:
+        return TransportStatus(level=TransportLevel.OFFLINE, peers=0, reason="not started")
+
+    def on_status(self, handler: StatusHandler, /) -> Callable[[], None]:
+        return self._status_listeners.add(handler)
+
+    def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
+        return self._relay.on_peer_address(handler)
+
+    def stores(self) -> HostStores:
+        return HostStores(self._hosts, self._settings.relay.sharding)
+
+    def _hosts(self) -> tuple[Host, ...]:
+        """Service nodes first."""
+        edge = () if self._edge is None else self._edge.hosts()
+        return (*edge, *self._relay.hosts())
+
+    def counters(self) -> Mapping[str, int]:
+        total = Counters()
+        of_edge = {} if self._edge is None else self._edge.counters()
+        for counted in (self._relay.counters(), of_edge, self._counters.snapshot()):
+            for name, amount in counted.items():
+                total.add(name, amount)
+        return total.snapshot()
+
+    def _status_changed(self, status: TransportStatus) -> None:
+        del status
+        self._news.set()
+        self._tell_status()
+
+    def _tell_status(self) -> None:
+        """Bytes alone are no news."""
+        status, last = self.status(), self._last_status
+        self._last_status = status
+        if replace(status, bytes_in=0, bytes_out=0) != replace(last, bytes_in=0, bytes_out=0):
+            self._status_listeners.call(status)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,16 @@
+"""A py-libp2p node; see ``py_libp2p/peer.py``."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from scripts import interop_python
+from tests.interop.json_lines import PeerNode, peer_node
+
+SCRIPT = interop_python.LOCKED / "peer.py"
+
+
+@asynccontextmanager
+async def py_node() -> AsyncIterator[PeerNode]:
+    interop_python.ensure()
+    async with peer_node(str(interop_python.python()), str(SCRIPT)) as node:
+        yield node

@@ -1,0 +1,145 @@
+"""Service nodes that go wrong on purpose: real hosts that answer what they are told to answer.
+
+``freeze`` cuts the wire in the middle without closing it: a TCP proxy that stops passing bytes.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.codec.waku_filter import (
+    FilterSubscribeResponse,
+    FilterSubscribeType,
+    decode_filter_request,
+    encode_filter_response,
+)
+from engine.codec.waku_lightpush import (
+    PushResponse,
+    PushStatus,
+    decode_push_request,
+    encode_push_response,
+)
+from engine.codec.waku_metadata import Metadata, encode_metadata
+from engine.network.libp2p.host import TcpHost
+from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.libp2p.ports import Stream
+from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL
+from engine.network.waku.lightpush_server import LIGHTPUSH_PROTOCOL
+from engine.network.waku.metadata import METADATA_PROTOCOL
+from engine.network.waku.service_exchange import answer, read_request
+
+if TYPE_CHECKING:
+    from engine.core.types import ContentTopic
+
+OK = 200
+
+
+class ScriptedNode:
+    """Says to everything what ``filter_status`` and ``push_status`` say at that moment."""
+
+    def __init__(self, key: bytes, *, cluster: int = 42) -> None:
+        self.filter_status = OK
+        self.push_status: int = PushStatus.SUCCESS
+        self.cluster = cluster
+        self.asked: list[FilterSubscribeType] = []
+        self.topics: set[ContentTopic] = set()
+        self.pushed = 0
+        self.news = asyncio.Event()
+        self.host = TcpHost(key, ["/ip4/127.0.0.1/tcp/0"])
+        self.host.set_stream_handler(FILTER_SUBSCRIBE_PROTOCOL, self._filter)
+        self.host.set_stream_handler(LIGHTPUSH_PROTOCOL, self._lightpush)
+        self.host.set_stream_handler(METADATA_PROTOCOL, self._metadata)
+
+    async def until_asked(self, kind: FilterSubscribeType, count: int = 1) -> None:
+        async with asyncio.timeout(20):
+            while self.asked.count(kind) < count:
+                self.news.clear()
+                await self.news.wait()
+
+    async def _filter(self, stream: Stream) -> None:
+        request = decode_filter_request(await _request(stream))
+        status = self.filter_status
+        self.asked.append(request.filter_subscribe_type)
+        if status == OK and request.filter_subscribe_type is FilterSubscribeType.SUBSCRIBE:
+            self.topics |= set(request.content_topics)
+        if status == OK and request.filter_subscribe_type is FilterSubscribeType.UNSUBSCRIBE:
+            self.topics -= set(request.content_topics)
+        self.news.set()
+        response = FilterSubscribeResponse(
+            request_id=request.request_id, status_code=status, status_desc="as told"
+        )
+        await answer(stream, encode_filter_response(response), timeout_s=5)
+
+    async def _lightpush(self, stream: Stream) -> None:
+        request = decode_push_request(await _request(stream))
+        self.pushed += 1
+        self.news.set()
+        response = PushResponse(
+            request_id=request.request_id, status_code=self.push_status, status_desc="as told"
+        )
+        await answer(stream, encode_push_response(response), timeout_s=5)
+
+    async def _metadata(self, stream: Stream) -> None:
+        await _request(stream)
+        metadata = Metadata(cluster_id=self.cluster, shards=(0,))
+        await answer(stream, encode_metadata(metadata), timeout_s=5)
+
+
+async def _request(stream: Stream) -> bytes:
+    first = await stream.read_some(65_536)
+    return await read_request(stream, first, max_bytes=1_000_000, timeout_s=5)
+
+
+class Wire:
+    """Passes bytes between a new port and an address until it is frozen or cut."""
+
+    def __init__(self, multiaddr: str) -> None:
+        self._target = parse_multiaddr(multiaddr)
+        self._flows = asyncio.Event()
+        self._flows.set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> str:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        port = self._server.sockets[0].getsockname()[1]
+        return f"/ip4/127.0.0.1/tcp/{port}/p2p/{self._target.peer_id}"
+
+    def freeze(self) -> None:
+        self._flows.clear()
+
+    def thaw(self) -> None:
+        self._flows.set()
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in tuple(self._writers):
+            writer.transport.abort()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there = await asyncio.open_connection(self._target.host, self._target.port)
+        self._writers |= {writer, there[1]}
+        for source, sink in ((reader, there[1]), (there[0], writer)):
+            task = asyncio.create_task(self._pass(source, sink))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        try:
+            while chunk := await source.read(65_536):
+                await self._flows.wait()
+                sink.write(chunk)
+                await sink.drain()
+        except ConnectionError:
+            pass
+        finally:
+            sink.transport.abort()
+
+
+def peerless(addresses: Sequence[str]) -> list[str]:
+    return [address.partition("/p2p/")[0] for address in addresses]

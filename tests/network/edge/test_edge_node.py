@@ -1,0 +1,448 @@
+"""An edge node among service nodes that work, die, freeze, refuse, forget and do not belong."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.codec.waku_filter import FilterSubscribeType
+from engine.codec.waku_lightpush import PushStatus
+from engine.core.errors import LocalProtocolError, TransportError
+from engine.core.types import ContentTopic
+from engine.core.waku import WakuMessage
+from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.node.services import ServiceSettings
+from engine.network.transport import TransportLevel, TransportRole
+from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
+from engine.network.waku.lightpush_server import LightpushSettings
+from engine.network.waku.service_gate import GateLimits
+from tests.network.edge.edge_net import QUICK, TOPIC, EdgeNet, addresses, message
+from tests.network.edge.faulty_nodes import peerless
+from tests.network.libp2p.tls_proxy import LOCALHOST, certificate, tls_proxy
+
+IMPATIENT = replace(QUICK, request_timeout_s=1.0, hedge_s=0.5)
+PINGS_OFTEN = replace(QUICK, ping_interval_s=0.1)
+
+
+def test_two_edge_nodes_talk_through_two_service_nodes() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            first, second = await net.service_nodes(2)
+            alice, heard_by_alice = await net.edge(addresses(first, second))
+            bob, heard_by_bob = await net.edge(addresses(second, first))
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            await heard_by_bob.until_level(TransportLevel.GOOD)
+            assert (await alice.publish(message(1))).peers == 2
+            assert (await bob.publish(message(2))).peers == 2
+            await heard_by_bob.until_heard(1)
+            await heard_by_alice.until_heard(1)
+            assert (heard_by_alice.inbox, heard_by_bob.inbox) == ([2], [1])
+            status = alice.status()
+            assert status.reason == "connected through 2 service nodes"
+            assert (status.role, status.peers) == (TransportRole.EDGE, 2)
+            assert status.bytes_in > 0
+            assert status.bytes_out > 0
+
+    asyncio.run(scenario())
+
+
+def test_a_relaying_node_and_an_edge_node_hear_each_other() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            first, second = await net.service_nodes(2)
+            edge, heard_by_edge = await net.edge(addresses(first, second))
+            relay, heard_by_relay = await net.relaying(addresses(first, second))
+            await heard_by_edge.until_level(TransportLevel.GOOD)
+            await heard_by_relay.until_peers(2)
+            await edge.publish(message(1))
+            await relay.publish(message(2))
+            await heard_by_relay.until_heard(1)
+            await heard_by_edge.until_heard(1)
+            assert (heard_by_relay.inbox, heard_by_edge.inbox) == ([1], [2])
+
+    asyncio.run(scenario())
+
+
+def test_no_message_is_lost_while_one_of_two_service_nodes_dies_in_a_burst() -> None:
+    count = 200
+
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            first, second = await net.service_nodes(2)
+            alice, heard_by_alice = await net.edge(addresses(first, second))
+            _, heard_by_bob = await net.edge(addresses(second, first))
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            await heard_by_bob.until_level(TransportLevel.GOOD)
+
+            async def burst() -> None:
+                for number in range(count):
+                    receipt = await alice.publish(message(number))
+                    assert receipt.peers >= 1, number
+
+            sending = asyncio.create_task(burst())
+            await heard_by_bob.until_heard(count // 4)
+            await first.stop()
+            await sending
+            await heard_by_bob.until_heard(count)
+            assert sorted(heard_by_bob.inbox) == list(range(count))
+            await heard_by_alice.until_level(TransportLevel.MINIMAL)
+            assert heard_by_alice.inbox == []
+
+    asyncio.run(scenario())
+
+
+def test_a_third_node_takes_over_from_one_that_disconnects() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            first, second, third = await net.service_nodes(3)
+            alice, heard_by_alice = await net.edge(addresses(first, second))
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            alice.add_service_nodes(addresses(third))
+            await heard_by_alice.until(lambda: len(alice.reach([FILTER_SUBSCRIBE_PROTOCOL])) == 3)
+            assert third.gauges()["filter_subscribers"] == 0
+            await first.stop()
+            await heard_by_alice.until(lambda: third.gauges()["filter_subscribers"] == 1)
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            assert (await alice.publish(message(1))).peers == 2
+
+    asyncio.run(scenario())
+
+
+def test_a_frozen_node_holds_up_nothing_and_is_replaced() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            first, second, third = await net.service_nodes(3)
+            wire, wired = await net.wire(first)
+            alice, heard_by_alice = await net.edge([wired], pace=IMPATIENT)
+            bob, heard_by_bob = await net.edge(addresses(second, third))
+            await heard_by_alice.until_peers(1)
+            alice.add_service_nodes(addresses(second))
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            alice.add_service_nodes(addresses(third))
+            await heard_by_alice.until(lambda: len(alice.reach([FILTER_SUBSCRIBE_PROTOCOL])) == 3)
+            await heard_by_bob.until_level(TransportLevel.GOOD)
+            wire.freeze()
+            # It cannot take what it is sent, so another does.
+            assert (await alice.publish(message(1))).peers == 2
+            # It pushes nothing of what others push, is asked why, and does not answer.
+            await bob.publish(message(2))
+            await heard_by_alice.until_heard(1)
+            await heard_by_alice.until(lambda: bool(alice.service_nodes()[0].problem))
+            await heard_by_alice.until(lambda: third.gauges()["filter_subscribers"] == 2)
+            await heard_by_bob.until_heard(1)
+            assert (heard_by_alice.inbox, heard_by_bob.inbox) == ([2], [1])
+            assert alice.counters()["edge.push_slow"] >= 1
+            wire.thaw()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("status", [404, 429, 503])
+def test_a_node_that_refuses_subscriptions_is_passed_over_and_named(status: int) -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            grumpy = await net.scripted_node()
+            grumpy.filter_status = status
+            (good,) = await net.service_nodes(1)
+            alice, heard_by_alice = await net.edge([*addresses(grumpy.host), *addresses(good)])
+            await heard_by_alice.until(lambda: bool(alice.status().peers))
+            await grumpy.until_asked(FilterSubscribeType.SUBSCRIBE, 2)
+            reason = alice.status().reason
+            assert reason.startswith("everything depends on one service node: 127.0.0.1:")
+            assert f"refuses subscriptions ({status} as told)" in reason
+            grumpy.filter_status = 200
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+
+    asyncio.run(scenario())
+
+
+def test_a_lost_subscription_is_noticed_by_a_ping_and_renewed() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            forgetful = await net.scripted_node()
+            alice, heard_by_alice = await net.edge(addresses(forgetful.host), pace=PINGS_OFTEN)
+            await heard_by_alice.until_peers(1)
+            await forgetful.until_asked(FilterSubscribeType.SUBSCRIBER_PING)
+            forgetful.filter_status = 404
+            forgetful.topics.clear()
+            await heard_by_alice.until(lambda: "edge.subscription_lost" in alice.counters())
+            forgetful.filter_status = 200
+            await heard_by_alice.until_peers(1)
+            await heard_by_alice.until(lambda: forgetful.topics == {TOPIC})
+
+    asyncio.run(scenario())
+
+
+def test_a_subscription_lost_without_a_word_is_noticed_by_what_others_push() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            silent = await net.scripted_node()
+            (good,) = await net.service_nodes(1)
+            alice, heard_by_alice = await net.edge([*addresses(silent.host), *addresses(good)])
+            bob, heard_by_bob = await net.edge(addresses(good))
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            await heard_by_bob.until_peers(1)
+            asked_before = silent.asked.count(FilterSubscribeType.SUBSCRIBE)
+            await bob.publish(message(1))
+            await silent.until_asked(FilterSubscribeType.SUBSCRIBE, asked_before + 1)
+            assert heard_by_alice.inbox == [1]
+            assert alice.counters()["edge.push_missed"] >= 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "status", [PushStatus.TOO_MANY_REQUESTS, PushStatus.UNAVAILABLE, PushStatus.NO_PEERS, 404]
+)
+def test_a_node_that_takes_no_messages_is_passed_over(status: int) -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            grumpy = await net.scripted_node()
+            grumpy.push_status = status
+            second, third = await net.service_nodes(2)
+            alice, heard_by_alice = await net.edge(
+                [*addresses(grumpy.host), *addresses(second, third)]
+            )
+            await heard_by_alice.until(lambda: len(alice.reach([FILTER_SUBSCRIBE_PROTOCOL])) == 3)
+            assert (await alice.publish(message(1))).peers == 2
+            assert grumpy.pushed == 1
+            assert (await alice.publish(message(2))).peers == 2
+            assert grumpy.pushed == 1, "it rests"
+
+    asyncio.run(scenario())
+
+
+def test_a_message_waits_for_a_node_that_is_only_busy() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            busy = await net.scripted_node()
+            busy.push_status = PushStatus.TOO_MANY_REQUESTS
+            alice, heard_by_alice = await net.edge(addresses(busy.host))
+            await heard_by_alice.until_peers(1)
+            publishing = asyncio.create_task(alice.publish(message(1)))
+            await heard_by_alice.until(lambda: busy.pushed >= 2)
+            assert not publishing.done()
+            busy.push_status = PushStatus.SUCCESS
+            assert (await publishing).peers == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_node_that_was_busy_for_a_moment_counts_again_by_itself() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            busy = await net.scripted_node()
+            good = await net.scripted_node()
+            busy.push_status = PushStatus.TOO_MANY_REQUESTS
+            alice, heard_by_alice = await net.edge(addresses(busy.host, good.host))
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            seen = len(heard_by_alice.told)
+            assert (await alice.publish(message(1))).peers == 1
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            told = heard_by_alice.told[seen:]
+            levels = [status.level for status in told]
+            once = [TransportLevel.MINIMAL, TransportLevel.GOOD]
+            assert levels == once * (len(levels) // 2), "again where the good one is slow"
+            assert "takes no messages now (429 as told)" in told[0].reason
+
+    asyncio.run(scenario())
+
+
+def test_a_refused_message_is_not_repeated_for_ever() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            strict = await net.scripted_node()
+            strict.push_status = PushStatus.INVALID_MESSAGE
+            alice, heard_by_alice = await net.edge(addresses(strict.host))
+            await heard_by_alice.until_peers(1)
+            assert (await alice.publish(message(1))).peers == 0
+            assert strict.pushed == 1
+            assert "refused a message (420 as told)" in alice.status().reason
+            strict.push_status = PushStatus.SUCCESS
+            assert (await alice.publish(message(2))).peers == 1
+            assert "refused" not in alice.status().reason
+
+    asyncio.run(scenario())
+
+
+def test_a_node_of_another_cluster_is_named_and_left_alone() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            foreign = await net.service_node(cluster=43)
+            alice, heard_by_alice = await net.edge(addresses(foreign))
+            await heard_by_alice.until(
+                lambda: "it is in cluster 43, this node in cluster 42" in alice.status().reason
+            )
+            await heard_by_alice.until_level(TransportLevel.OFFLINE)
+            assert (await alice.publish(message(1))).peers == 0
+
+    asyncio.run(scenario())
+
+
+def test_wrong_addresses_are_named_in_the_reason_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            first, second = await net.service_nodes(2)
+            stranger = addresses(second)[0].rpartition("/")[2]
+            wrong = f"{peerless(first.addresses())[0]}/p2p/{stranger}"
+            alice, heard_by_alice = await net.edge([wrong])
+            await heard_by_alice.until(lambda: "expected was" in alice.status().reason)
+            assert f"expected was {stranger}" in alice.status().reason
+            await heard_by_alice.until(lambda: alice.counters()["libp2p.dial_wrong_peer"] >= 2)
+            alice.add_service_nodes(peerless(first.addresses()))
+            alice.add_service_nodes(["/ip4/192.0.2.1/udp/1/quic-v1"])
+            alice.add_service_nodes(["/ip4/192.0.2.1/udp/1/quic-v1"])
+            assert alice.counters()["edge.service_node_unusable"] == 3
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(scenario())
+    lines = [str(vars(record).get("problem")) for record in caplog.records]
+    assert len([line for line in lines if "expected was" in line]) == 1
+    assert len([line for line in lines if "must end in /p2p/" in line]) == 1
+    assert len([line for line in lines if "unsupported" in line]) == 1
+
+
+def test_a_bad_certificate_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            node = await net.service_node(websocket=True)
+            plain = next(address for address in node.addresses() if "/ws/" in address)
+            pem = certificate(tmp_path, [LOCALHOST])
+            async with tls_proxy(pem, parse_multiaddr(plain)) as port:
+                peer_id = plain.rpartition("/")[2]
+                wss = f"/ip4/127.0.0.1/tcp/{port}/wss/p2p/{peer_id}"
+                alice, heard_by_alice = await net.edge([wss])
+                await heard_by_alice.until(lambda: "certificate" in alice.status().reason)
+                assert alice.status().reason == (
+                    f"no service node answers: 127.0.0.1:{port} cannot be reached"
+                    " (its certificate is not valid (self-signed certificate))"
+                )
+                relay, heard_by_relay = await net.relaying([wss])
+                await heard_by_relay.until(
+                    lambda: relay.counters().get("libp2p.dial_failed", 0) >= 2
+                )
+                await alice.stop()
+                await relay.stop()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(scenario())
+    lines = [str(vars(record).get("problem")) for record in caplog.records]
+    assert len([line for line in lines if "certificate" in line]) == 2, "each of them once"
+
+
+def test_nodes_are_exchanged_while_it_runs() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            first, second, third = await net.service_nodes(3)
+            alice, heard_by_alice = await net.edge(addresses(first))
+            await heard_by_alice.until_peers(1)
+            await alice.set_service_nodes(addresses(second, third))
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            assert [node.order for node in alice.service_nodes()] == [0, 1]
+            await heard_by_alice.until(lambda: first.gauges()["filter_subscribers"] == 0)
+            assert second.gauges()["filter_subscribers"] == 1
+            await alice.set_service_nodes([])
+            assert alice.status().level is TransportLevel.OFFLINE
+            assert alice.status().reason.startswith("no service node is set")
+
+    asyncio.run(scenario())
+
+
+def test_topics_come_and_go_at_every_node() -> None:
+    other = ContentTopic("/causerie/1/other/proto")
+
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            node = await net.scripted_node()
+            alice, heard_by_alice = await net.edge(addresses(node.host))
+            await heard_by_alice.until_peers(1)
+            undo = alice.subscribe(other, lambda _message, _hash: None)
+            undo_second = alice.subscribe(other, lambda _message, _hash: None)
+            await node.until_asked(FilterSubscribeType.SUBSCRIBE, 2)
+            assert node.topics == {TOPIC, other}
+            undo()
+            undo()
+            undo_second()
+            await node.until_asked(FilterSubscribeType.UNSUBSCRIBE)
+            assert node.topics == {TOPIC}
+
+    asyncio.run(scenario())
+
+
+def test_a_hundred_topics_are_subscribed_in_requests_that_nodes_take() -> None:
+    topics = [ContentTopic(f"/causerie/1/topic{number}/proto") for number in range(100)]
+
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            node = await net.scripted_node()
+            alice, heard_by_alice = await net.edge(addresses(node.host))
+            for topic in topics:
+                alice.subscribe(topic, lambda _message, _hash: None)
+            await heard_by_alice.until_peers(1)
+            assert node.topics == {TOPIC, *topics}
+
+    asyncio.run(scenario())
+
+
+def test_a_node_that_takes_few_requests_gets_all_topics_and_messages_in_time() -> None:
+    topics = [ContentTopic(f"/causerie/1/topic{number}/proto") for number in range(100)]
+    few = GateLimits(per_second=10, burst=1)
+    services = ServiceSettings(
+        filter=FilterSettings(service=replace(FilterSettings().service, gate=few)),
+        lightpush=LightpushSettings(service=replace(LightpushSettings().service, gate=few)),
+    )
+
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            node = await net.service_node(services=services)
+            alice, heard_by_alice = await net.edge([])
+            for topic in topics:
+                alice.subscribe(topic, lambda _message, _hash: None)
+            alice.add_service_nodes(addresses(node))
+            await heard_by_alice.until_peers(1)
+            assert alice.counters()["edge.subscribe_paced"] >= 1
+            for number in range(5):
+                assert (await alice.publish(message(number))).peers == 1
+            assert alice.counters()["edge.lightpush_failed"] >= 1, "it was busy"
+
+    asyncio.run(scenario())
+
+
+def test_stopped_and_started_again_it_is_subscribed_again() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            first, second = await net.service_nodes(2)
+            alice, heard_by_alice = await net.edge(addresses(first, second))
+            bob, _ = await net.edge(addresses(first, second))
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            await alice.stop()
+            assert (alice.status().level, alice.status().reason) == (
+                TransportLevel.OFFLINE,
+                "not started",
+            )
+            assert (await alice.publish(message(0))).peers == 0
+            await alice.start()
+            with pytest.raises(LocalProtocolError):
+                await alice.start()
+            await heard_by_alice.until_level(TransportLevel.GOOD)
+            await bob.publish(message(1))
+            await heard_by_alice.until_heard(1)
+
+    asyncio.run(scenario())
+
+
+def test_what_cannot_be_published_is_our_own_mistake() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            alice, _ = await net.edge([])
+            huge = WakuMessage(payload=bytes(200_000), content_topic=TOPIC)
+            with pytest.raises(TransportError):
+                await alice.publish(huge)
+            with pytest.raises(LocalProtocolError):
+                alice.subscribe(ContentTopic("nonsense"), lambda _message, _hash: None)
+
+    asyncio.run(scenario())

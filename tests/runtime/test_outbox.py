@@ -1,0 +1,129 @@
+"""What waits for a slow network: what was written first, and nothing twice."""
+
+import asyncio
+
+import pytest
+
+from engine.core.counters import Counters
+from engine.core.sds.types import SendPurpose
+from engine.core.types import ContentTopic, MessageId
+from engine.core.waku import WakuMessage
+from engine.runtime.outbox import OUTBOX_SIZE, Outbox
+from engine.session.types import Load, LoadForRepair, Publish
+
+CONTENT, SYNC = SendPurpose.CONTENT, SendPurpose.SYNC
+AGAIN = SendPurpose.RETRANSMISSION
+
+
+def send(
+    text: str, purpose: SendPurpose, *, own: str = "", repairs: str = "", says_all: bool = False
+) -> Publish:
+    return Publish(
+        message=WakuMessage(
+            payload=text.encode(), content_topic=ContentTopic("/causerie/1/outbox/proto")
+        ),
+        purpose=purpose,
+        message_ids=(MessageId(own),) if own else (),
+        repairs=MessageId(repairs) if repairs else None,
+        says_all=says_all,
+    )
+
+
+def texts(outbox: Outbox) -> list[str]:
+    """In the order in which they would be sent."""
+    sent: list[str] = []
+    while not outbox.empty():
+        each = outbox.get_nowait()
+        sent.append(each.message.payload.decode() if isinstance(each, Publish) else "load")
+        outbox.task_done()
+    return sent
+
+
+def filled(*sends: Publish | Load) -> Outbox:
+    outbox = Outbox(Counters())
+    for each in sends:
+        outbox.put_nowait(each)
+    return outbox
+
+
+def test_what_was_written_goes_first_and_all_else_in_order() -> None:
+    outbox = filled(
+        send("sync", SYNC),
+        send("again", AGAIN, own="x"),
+        LoadForRepair(message_id=MessageId("y")),
+        send("one", CONTENT, own="1"),
+        send("typing", SendPurpose.EPHEMERAL),
+        send("two", CONTENT, own="2"),
+    )
+    assert texts(outbox) == ["one", "two", "sync", "again", "load", "typing"]
+
+
+def test_a_newer_statement_takes_the_place_of_one_that_waits() -> None:
+    outbox = filled(
+        send("old", SYNC, says_all=True),
+        send("again", AGAIN, own="x"),
+        send("new", SYNC, says_all=True),
+    )
+    assert texts(outbox) == ["new", "again"]
+
+
+def test_acknowledgements_of_a_pair_are_all_sent() -> None:
+    assert texts(filled(send("first", SYNC), send("second", SYNC))) == ["first", "second"]
+
+
+def test_a_statement_in_hand_is_not_the_one_that_waits() -> None:
+    outbox = filled(send("old", SYNC, says_all=True))
+    outbox.get_nowait()
+    outbox.put_nowait(send("new", SYNC, says_all=True))
+    assert texts(outbox) == ["new"]
+
+
+@pytest.mark.parametrize("first", [CONTENT, AGAIN])
+def test_a_message_that_waits_is_not_sent_again(first: SendPurpose) -> None:
+    outbox = filled(
+        send("one", first, own="1"), send("again", AGAIN, own="1"), send("other", AGAIN, own="2")
+    )
+    assert texts(outbox) == ["one", "other"]
+
+
+def test_a_message_in_hand_is_not_sent_again_until_it_is_done() -> None:
+    outbox = filled(send("one", CONTENT, own="1"))
+    outbox.get_nowait()
+    outbox.put_nowait(send("again", AGAIN, own="1"))
+    assert outbox.empty()
+    outbox.task_done()
+    outbox.put_nowait(send("later", AGAIN, own="1"))
+    assert texts(outbox) == ["later"]
+
+
+def test_somebodys_message_is_repaired_once() -> None:
+    outbox = filled(
+        send("one", AGAIN, repairs="1"),
+        send("same", AGAIN, repairs="1"),
+        send("two", AGAIN, repairs="2"),
+    )
+    assert texts(outbox) == ["one", "two"]
+
+
+def test_it_is_bounded_and_waits_for_all_that_it_took() -> None:
+    async def scenario() -> None:
+        outbox = filled(*(send(str(number), CONTENT) for number in range(OUTBOX_SIZE)))
+        with pytest.raises(asyncio.QueueFull):
+            outbox.put_nowait(send("more", SYNC))
+        assert len(texts(outbox)) == OUTBOX_SIZE
+        await outbox.join()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_spared_is_counted_and_not_waited_for() -> None:
+    async def scenario() -> None:
+        counters = Counters()
+        outbox = Outbox(counters)
+        for each in (send("one", CONTENT, own="1"), send("again", AGAIN, own="1")):
+            outbox.put_nowait(each)
+        assert texts(outbox) == ["one"]
+        await outbox.join()
+        assert counters.snapshot() == {"runner.outbox_spared": 1}
+
+    asyncio.run(scenario())

@@ -1,0 +1,27 @@
+"""What the window's network page chooses, and where it is kept: without the page itself."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkChoice:
+    """``role`` is "auto", "relay" or "edge"; the nodes are multiaddrs."""
+
+    role: str
+    service_nodes: tuple[str, ...]
+    discovery: bool = True
+    proxy: str = ""
+    """Of SOCKS5; it may hold a password.  Empty: none."""
+
+
+class NetworkPort(Protocol):
+    """Where the choice is kept and put into force."""
+
+    def chosen(self) -> NetworkChoice: ...
+
+    def problem(self, choice: NetworkChoice, /) -> str:
+        """Why it is not possible, as a sentence; empty if it is."""
+
+    async def change(self, choice: NetworkChoice, /) -> None:
+        """Raises ChatError if it cannot be."""
