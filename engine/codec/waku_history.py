@@ -7,7 +7,7 @@ other has 32 bytes.  The Waku messages of a response are bytes here.
 
 from typing import Final
 
-from engine.codec.waku_rpc import checked_request_id, checked_topic, parsed
+from engine.codec.waku_rpc import checked_request_id, checked_topic, parsed, refuse_many_fields
 from engine.core.errors import RemoteProtocolError
 from engine.core.types import ContentTopic, PubsubTopic
 from engine.core.waku_store import (
@@ -22,6 +22,9 @@ from proto import waku_history_pb2
 
 MAX_HISTORY_REQUEST_BYTES: Final = 64 * 1024
 MAX_HISTORY_RESPONSE_BYTES: Final = 8 * 1024 * 1024
+MAX_RESPONSE_FIELDS: Final = 1_000
+"""A page has a hundred messages; whatever else is in it, known or not, fits the rest."""
+_QUERY_FIELD, _RESPONSE_FIELD = 2, 3
 
 _Direction = waku_history_pb2.PagingInfo.Direction
 
@@ -84,6 +87,12 @@ def encode_history_response(response: HistoryResponse) -> bytes:
 
 def decode_history_response(data: bytes) -> HistoryResponse:
     """Raises RemoteProtocolError, for example ``history_page_too_long``."""
+    refuse_many_fields(
+        data,
+        most=MAX_RESPONSE_FIELDS,
+        what="history_response",
+        inside=(_QUERY_FIELD, _RESPONSE_FIELD),
+    )
     rpc = parsed(
         waku_history_pb2.HistoryRpc,
         data,

@@ -10,7 +10,13 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from engine.codec.waku_rpc import checked_request_id, checked_topic, parsed, shown_description
+from engine.codec.waku_rpc import (
+    checked_request_id,
+    checked_topic,
+    parsed,
+    refuse_many_fields,
+    shown_description,
+)
 from engine.core.errors import RemoteProtocolError
 from engine.core.types import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku_store import (
@@ -24,6 +30,8 @@ from proto import waku_store_pb2
 
 MAX_STORE_REQUEST_BYTES: Final = 64 * 1024
 MAX_STORE_RESPONSE_BYTES: Final = 8 * 1024 * 1024
+MAX_RESPONSE_FIELDS: Final = 1_000
+"""A page has a hundred entries; whatever else is in it, known or not, fits the rest."""
 
 
 def encode_store_request(request: StoreQueryRequest) -> bytes:
@@ -91,6 +99,7 @@ def encode_store_response(response: StoreQueryResponse) -> bytes:
 
 def decode_store_response(data: bytes) -> StoreQueryResponse:
     """Raises RemoteProtocolError, for example ``store_page_too_long``."""
+    refuse_many_fields(data, most=MAX_RESPONSE_FIELDS, what="store_response")
     wire = parsed(
         waku_store_pb2.StoreQueryResponse,
         data,

@@ -9,14 +9,17 @@ from dataclasses import replace
 from typing import assert_never
 
 from engine.core.errors import StorageError
+from engine.core.history.kept import HistoryKept, StoreRecord
 from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
+    ApplyHistory,
     ContactRecord,
     ConversationSummary,
     GroupRecord,
     HideMessage,
+    LoggedMessage,
     MemberRecord,
     OwnSequence,
     PairState,
@@ -27,7 +30,9 @@ from engine.core.ports import (
     PutMember,
     PutMessage,
     PutNodeAddress,
+    PutStore,
     RemoveGroup,
+    RemoveStore,
     SaveDraft,
     SaveMuted,
     SaveOwnSequence,
@@ -41,6 +46,7 @@ from engine.core.ports import (
 )
 from engine.core.sds.types import AppendToLog, ChannelState, HolderEntry
 from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position
+from engine.persistence.logged_reads import MAX_PAGE
 from engine.persistence.memory_conversation import MemoryConversation
 from engine.persistence.rules import (
     EMPTY_PAGE,
@@ -67,11 +73,16 @@ class MemoryProfileStore:
         self._picture = b""
         self._values: dict[str, str] = {}
         self._counters: dict[str, int] = {}
+        self._stores: dict[str, StoreRecord] = {}
 
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         self._check(writes)
         for write in writes:
             self._apply_one(write)
+
+    def clear_removed(self) -> bool:
+        """Nothing is ever left."""
+        return False
 
     def close(self) -> None:
         """Nothing to close; the state stays, as a file would."""
@@ -98,6 +109,7 @@ class MemoryProfileStore:
                 case (
                     SaveProfile() | PutNodeAddress() | SaveValue() | AddCounters()
                     | SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage()
+                    | PutStore() | RemoveStore() | ApplyHistory()
                 ):  # fmt: skip
                     pass
                 case _:
@@ -134,9 +146,12 @@ class MemoryProfileStore:
                 self._put_conversation(write)
             case RemoveGroup(conversation_id=conversation_id):
                 self._conversations.pop(conversation_id, None)
-            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage():
+            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage() | ApplyHistory():
                 self._apply_of_user(write)
-            case SaveProfile() | SavePicture() | PutNodeAddress() | SaveValue() | AddCounters():
+            case (
+                SaveProfile() | SavePicture() | PutNodeAddress() | SaveValue() | AddCounters()
+                | PutStore() | RemoveStore()
+            ):  # fmt: skip
                 self._apply_to_profile(write)
             case _:
                 self._apply_data(write)
@@ -154,10 +169,16 @@ class MemoryProfileStore:
             case AddCounters(amounts=amounts):
                 for name, amount in amounts.items():
                     self._counters[name] = self._counters.get(name, 0) + amount
+            case PutStore(record=record):
+                self._stores[record.store] = record
+            case RemoveStore(store=store):
+                self._stores.pop(store, None)
             case _:
                 assert_never(write)
 
-    def _apply_of_user(self, write: SaveReadMark | SaveDraft | SaveMuted | HideMessage) -> None:
+    def _apply_of_user(
+        self, write: SaveReadMark | SaveDraft | SaveMuted | HideMessage | ApplyHistory
+    ) -> None:
         conversation = self._conversations.get(write.conversation_id)
         if conversation is None:
             return
@@ -170,6 +191,9 @@ class MemoryProfileStore:
                 conversation.about = replace(conversation.about, muted=muted)
             case HideMessage(message_id=message_id):
                 conversation.hide_message(message_id)
+            case ApplyHistory(writes=kept_writes):
+                for kept_write in kept_writes:
+                    conversation.history.apply(kept_write)
             case _:
                 assert_never(write)
 
@@ -260,6 +284,14 @@ class MemoryProfileStore:
         require_kind(kind_of(conversation.about), ConversationKind.GROUP)
         return conversation.channel_state()
 
+    def logged(
+        self, conversation_id: ConversationId, after: Position | None, /, *, limit: int
+    ) -> list[LoggedMessage]:
+        conversation = self._conversations.get(conversation_id)
+        if conversation is None:
+            raise StorageError("This conversation is not in the profile.")
+        return conversation.logged(after)[: min(limit, MAX_PAGE)]
+
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         conversation = self._conversations.get(conversation_id)
         return conversation.channel.raw(message_id) if conversation else None
@@ -301,6 +333,13 @@ class MemoryProfileStore:
     ) -> list[HolderEntry]:
         conversation = self._conversations.get(conversation_id)
         return conversation.channel.holders(message_id) if conversation else []
+
+    def stores(self) -> list[StoreRecord]:
+        return sorted(self._stores.values(), key=lambda record: (record.place, record.store))
+
+    def history(self, conversation_id: ConversationId, /) -> HistoryKept:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.history.kept() if conversation else HistoryKept()
 
     def node_addresses(self) -> list[str]:
         """Most recently seen first."""

@@ -10,16 +10,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self, assert_never
 
-from sqlite_utils import Database
-
+from engine.core.history.kept import HistoryKept, StoreRecord
 from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
+    ApplyHistory,
     ContactRecord,
     ConversationSummary,
     GroupRecord,
     HideMessage,
+    LoggedMessage,
     MemberRecord,
     OwnSequence,
     PairState,
@@ -30,7 +31,9 @@ from engine.core.ports import (
     PutMember,
     PutMessage,
     PutNodeAddress,
+    PutStore,
     RemoveGroup,
+    RemoveStore,
     SaveDraft,
     SaveMuted,
     SaveOwnSequence,
@@ -46,14 +49,17 @@ from engine.core.sds.types import ChannelState, HolderEntry
 from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.persistence import (
     channel_reads,
+    history_tables,
     mvds_tables,
     pair_tables,
     profile_tables,
+    removal,
     timeline_tables,
 )
 from engine.persistence.channel_tables import apply_channel_write
 from engine.persistence.database import open_database
 from engine.persistence.errors import translated
+from engine.persistence.logged_reads import read_logged
 from engine.persistence.rules import (
     EMPTY_PAGE,
     EMPTY_SUMMARY,
@@ -65,6 +71,7 @@ from engine.persistence.rules import (
     record_limit,
     require_kind,
 )
+from engine.persistence.sqlite_utils_alone import Database
 from engine.persistence.timeline_reads import TimelineReader
 
 
@@ -85,6 +92,10 @@ class SqliteProfileStore:
             for write in writes:
                 self._apply_one(write)
 
+    def clear_removed(self) -> bool:
+        with translated("delete what was removed"), self._db.atomic():
+            return removal.clear_removed(self._connection)
+
     def close(self) -> None:
         with translated("close the database"):
             self._db.close()
@@ -98,13 +109,21 @@ class SqliteProfileStore:
             case PutContact(contact=contact):
                 pair_tables.put_contact(self._connection, contact)
             case RemoveGroup(conversation_id=conversation_id):
-                profile_tables.remove_conversation(self._connection, conversation_id)
-            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage():
+                self._remove(conversation_id)
+            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage() | ApplyHistory():
                 self._apply_of_user(write)
-            case SaveProfile() | SavePicture() | PutNodeAddress() | SaveValue() | AddCounters():
+            case (
+                SaveProfile() | SavePicture() | PutNodeAddress() | SaveValue() | AddCounters()
+                | PutStore() | RemoveStore()
+            ):  # fmt: skip
                 self._apply_to_profile(write)
             case _:
                 self._apply_data(write)
+
+    def _remove(self, conversation_id: ConversationId) -> None:
+        key = self._key(conversation_id)
+        if key is not None:
+            removal.remove_conversation(self._connection, key)
 
     def _apply_to_profile(self, write: ProfileWrite) -> None:
         connection = self._connection
@@ -119,10 +138,16 @@ class SqliteProfileStore:
                 profile_tables.save_value(connection, key, value)
             case AddCounters(amounts=amounts):
                 profile_tables.add_counters(connection, amounts)
+            case PutStore(record=record):
+                history_tables.put_store(connection, record)
+            case RemoveStore(store=store):
+                history_tables.remove_store(connection, store)
             case _:
                 assert_never(write)
 
-    def _apply_of_user(self, write: SaveReadMark | SaveDraft | SaveMuted | HideMessage) -> None:
+    def _apply_of_user(
+        self, write: SaveReadMark | SaveDraft | SaveMuted | HideMessage | ApplyHistory
+    ) -> None:
         connection = self._connection
         key = profile_tables.conversation_key(connection, write.conversation_id)
         if key is None:
@@ -136,6 +161,9 @@ class SqliteProfileStore:
                 profile_tables.save_muted(connection, key, muted=muted)
             case HideMessage(message_id=message_id):
                 timeline_tables.hide_message(connection, key, message_id)
+            case ApplyHistory(writes=kept_writes):
+                for kept_write in kept_writes:
+                    history_tables.apply_kept(connection, key, kept_write)
             case _:
                 assert_never(write)
 
@@ -229,6 +257,14 @@ class SqliteProfileStore:
             require_kind(kind, ConversationKind.GROUP)
             return channel_reads.read_channel_state(self._connection, key)
 
+    def logged(
+        self, conversation_id: ConversationId, after: Position | None, /, *, limit: int
+    ) -> list[LoggedMessage]:
+        with translated("read the conversation"):
+            key, kind = profile_tables.require_conversation(self._connection, conversation_id)
+            is_pair = kind is ConversationKind.PAIR
+            return read_logged(self._connection, key, after, is_pair=is_pair, limit=limit)
+
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         with translated("read a message"):
             key = self._key(conversation_id)
@@ -284,6 +320,17 @@ class SqliteProfileStore:
             if key is None:
                 return []
             return channel_reads.read_holders(self._connection, key, message_id)
+
+    def stores(self) -> list[StoreRecord]:
+        with translated("read the Stores"):
+            return history_tables.read_stores(self._connection)
+
+    def history(self, conversation_id: ConversationId, /) -> HistoryKept:
+        with translated("read how far Stores were asked"):
+            key = self._key(conversation_id)
+            if key is None:
+                return HistoryKept()
+            return history_tables.read_kept(self._connection, key, conversation_id)
 
     def node_addresses(self) -> list[str]:
         with translated("read the addresses"):

@@ -26,9 +26,10 @@ from engine.core.sds.types import (
     RemoveOutgoing,
     SaveClock,
     SaveRetrievalHint,
+    SaveStoreQueried,
     Write,
 )
-from engine.core.types import MessageId, ParticipantId
+from engine.core.types import MessageId, ParticipantId, UnixMs
 
 
 class ChannelStore:
@@ -37,6 +38,7 @@ class ChannelStore:
     def __init__(self) -> None:
         self.raw: dict[MessageId, bytes] = {}
         self._lamport_timestamp = 0
+        self._store_queried_ms: UnixMs | None = None
         self._log: dict[MessageId, LogEntry] = {}
         self._outgoing: dict[MessageId, OutgoingEntry] = {}
         self._incoming: dict[MessageId, IncomingEntry] = {}
@@ -70,12 +72,15 @@ class ChannelStore:
             incoming=tuple(self._incoming.values()),
             missing=tuple(self._missing.values()),
             holders=tuple(self._holders.values()),
+            store_queried_ms=self._store_queried_ms,
         )
 
-    def _apply_one(self, write: Write) -> None:  # noqa: C901 - one case per kind of write
+    def _apply_one(self, write: Write) -> None:  # noqa: C901, PLR0912 - one case per kind of write
         match write:
             case SaveClock(lamport_timestamp=lamport_timestamp):
                 self._lamport_timestamp = lamport_timestamp
+            case SaveStoreQueried(store_queried_ms=queried_ms):
+                self._store_queried_ms = queried_ms
             case AppendToLog(entry=logged, raw=raw):
                 position = logged.position
                 self._log[position.message_id] = logged

@@ -50,6 +50,7 @@ from engine.core.sds.types import (
     RemoveOutgoing,
     SaveClock,
     SaveRetrievalHint,
+    SaveStoreQueried,
     Write,
 )
 from engine.core.types import (
@@ -100,6 +101,7 @@ participants = st.sampled_from([ME, ALICE, BOB])
 
 channel_writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(SaveClock, lamport_timestamp=st.integers(0, 2**53 - 1)),
+    st.builds(SaveStoreQueried, store_queried_ms=st.integers(0, 9)),
     st.builds(logged, lamports, names, st.binary(max_size=3)),
     st.builds(SaveRetrievalHint, message_id=message_ids, retrieval_hint=st.binary(max_size=3)),
     st.builds(outgoing, names, attempts=st.integers(0, 3)),

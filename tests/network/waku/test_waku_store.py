@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.codec.waku import encode_waku_message
@@ -26,7 +26,14 @@ from engine.codec.waku_store import (
 from engine.core.errors import RemoteProtocolError, StorageError
 from engine.core.types import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
-from engine.core.waku_archive import ArchivedMessage, ArchivePage, ArchiveQuery, ArchiveStatistics
+from engine.core.waku_archive import (
+    ArchivedMessage,
+    ArchivePage,
+    ArchiveQuery,
+    ArchiveStatistics,
+    Ineligible,
+    ineligibility,
+)
 from engine.core.waku_store import (
     HistoryError,
     HistoryIndex,
@@ -387,6 +394,21 @@ def test_what_must_not_be_archived_is_refused(tmp_path: Path) -> None:
             assert counters["store.refused_clock"] == 2
 
     asyncio.run(scenario())
+
+
+@given(st.integers(-(2**63), 2**63 - 1) | st.integers(-30 * SECOND_NS, 30 * SECOND_NS))
+@example(20 * SECOND_NS)
+@example(-20 * SECOND_NS)
+@example(20 * SECOND_NS + 1)
+@example(-20 * SECOND_NS - 1)
+def test_twenty_seconds_off_is_kept_and_no_more(offset_ns: int) -> None:
+    verdict = ineligibility(waku_message(1, timestamp_ns=NOW_NS + offset_ns), now_ns=NOW_NS)
+    if NOW_NS + offset_ns == 0:
+        assert verdict is Ineligible.NO_TIMESTAMP
+    else:
+        assert (verdict is None) == (abs(offset_ns) <= 20 * SECOND_NS)
+    ephemeral = waku_message(1, timestamp_ns=NOW_NS + offset_ns, ephemeral=True)
+    assert ineligibility(ephemeral, now_ns=NOW_NS) is Ineligible.EPHEMERAL
 
 
 def test_a_clock_that_refuses_everything_is_noticed(

@@ -1,0 +1,106 @@
+"""An empty profile that fetches a long conversation: ``… history_fill N DIR ADDRESS LINK``.
+
+Everything but the window: engine, encrypted profile on disk, node, Store client.  The clock runs
+from joining the group until the last message was told to the window, and is durable.  Beside it a
+task measures how late the loop wakes it.  Prints one line of JSON.
+"""
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from random import SystemRandom
+from typing import Final
+
+from engine.core.types import UnixMs
+from engine.events import EngineEvent, MessageAdded, MessageKind
+from engine.network.node.embedded import EmbeddedNode
+from engine.network.node.settings import NodeSettings
+from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.runtime.engine import Engine, EngineParts, OpenedStore
+from engine.session.chance import Chance
+
+TICK_S: Final = 0.002
+SWITCH_INTERVAL_S: Final = 0.0005
+"""As in the application."""
+PATIENCE_S: Final = 600
+
+
+async def fill(count: int, place: Path, address: str, link: str) -> dict[str, object]:
+    store = SqliteProfileStore
+    engine = Engine(
+        EngineParts(
+            open_store=lambda: OpenedStore(
+                store=store.open(place / "causerie.db", bytes(32)), key_storage="key file"
+            ),
+            make_transport=lambda seed: EmbeddedNode(NodeSettings(network_key=seed.network_key)),
+            port_of=lambda _transport: None,
+            chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+            now_ms=lambda: UnixMs(time.time_ns() // 1_000_000),
+            peers=(address,),
+        )
+    )
+    texts = 0
+    done = asyncio.Event()
+
+    def hear(event: EngineEvent) -> None:
+        nonlocal texts
+        if isinstance(event, MessageAdded) and event.message.kind is MessageKind.TEXT:
+            texts += 1
+            if texts >= count:
+                done.set()
+
+    engine.subscribe(hear)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    await engine.start()
+    await engine.create_identity("Reader")
+    while not engine.stores():  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    before_mib = resident_mib()
+    late_ms: list[float] = []
+    resident: list[float] = []
+    watch = asyncio.create_task(measure(late_ms, resident))
+    began = time.perf_counter()
+    await engine.join_group(link)
+    async with asyncio.timeout(PATIENCE_S):
+        await done.wait()
+    took_s = time.perf_counter() - began
+    watch.cancel()
+    processor_s = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    await engine.stop()
+    late_ms.sort()
+    return {
+        "seconds": took_s,
+        "cpu_seconds": processor_s,
+        "late_p99_ms": late_ms[int(len(late_ms) * 0.99)],
+        "late_max_ms": late_ms[-1],
+        "before_mib": before_mib,
+        "after_mib": max(resident),
+        "half_way_mib": resident[len(resident) // 2],
+    }
+
+
+async def measure(late_ms: list[float], resident: list[float]) -> None:
+    now_s = asyncio.get_running_loop().time
+    looked_s = 0.0
+    while True:
+        due_s = now_s() + TICK_S
+        await asyncio.sleep(TICK_S)
+        late_ms.append(max(now_s() - due_s, 0.0) * 1_000)
+        if now_s() - looked_s > 0.25:
+            looked_s = now_s()
+            resident.append(resident_mib())
+
+
+def resident_mib() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+if __name__ == "__main__":
+    arguments = sys.argv
+    found = asyncio.run(fill(int(arguments[1]), Path(arguments[2]), arguments[3], arguments[4]))
+    print(json.dumps(found), flush=True)

@@ -1,0 +1,92 @@
+"""Looking messages up by hash at one Store: Store v3 only, at most 100 in a request.
+
+No cursor is used: whatever a cut page lacks is simply asked for again, without what came.  The set
+of what is missing belongs to all Stores of the query, so a Store is asked only for what those
+before it did not have.  2.0.0-beta4 knows no look-ups, and a hash tells no time to look at: it
+cannot answer.
+"""
+
+from engine.core.history.ledger import Ledger, Sight
+from engine.core.history.pages import Taken
+from engine.core.history.types import HistoryMessage, Page, StoreVersion
+from engine.core.history.window_pages import FALSE_ENTRIES
+from engine.core.types import WakuHash
+from engine.core.waku_store import StoreQueryRequest
+
+
+class HashPages:
+    def __init__(
+        self, missing: dict[WakuHash, None], ledger: Ledger, place: int, *, at_once: int
+    ) -> None:
+        """``missing`` is shared, and loses here what was found."""
+        self._missing = missing
+        self._ledger = ledger
+        self._place = place
+        self._at_once = at_once
+        self._to_ask = list(reversed(missing))
+        """What has not been asked for yet, the next one last."""
+        self._batch: tuple[WakuHash, ...] = ()
+        self._asked: frozenset[WakuHash] = frozenset()
+
+    def has_cursor(self) -> bool:
+        return False
+
+    def lose_cursor(self) -> bool:
+        return False
+
+    def nothing_left(self) -> bool:
+        while self._to_ask and self._to_ask[-1] not in self._missing:
+            self._to_ask.pop()
+        return not self._to_ask and not any(item in self._missing for item in self._batch)
+
+    def request(
+        self, version: StoreVersion, request_id: str, limit: int
+    ) -> StoreQueryRequest | None:
+        if version is not StoreVersion.V3:
+            return None
+        size = min(limit, self._at_once)
+        batch = [item for item in self._batch if item in self._missing]
+        self._to_ask.extend(reversed(batch[size:]))
+        del batch[size:]
+        while len(batch) < size and self._to_ask:
+            item = self._to_ask.pop()
+            if item in self._missing:
+                batch.append(item)
+        self._batch = tuple(batch)
+        self._asked = frozenset(batch)
+        return StoreQueryRequest(
+            request_id=request_id,
+            include_data=True,
+            message_hashes=self._batch,
+            pagination_forward=True,
+            pagination_limit=size,
+        )
+
+    def take(self, page: Page) -> Taken:
+        """Without a cursor, what did not come is not there; else it is asked for again."""
+        new: list[HistoryMessage] = []
+        messages = duplicates = 0
+        fault = next((reason for reason in page.refused if reason in FALSE_ENTRIES), None)
+        for item in page.messages:
+            if item.message_hash not in self._asked:
+                fault = "store_entry_unasked"
+                continue
+            sight = self._ledger.note(item.message_hash, self._place)
+            if sight is Sight.NEW:
+                new.append(item)
+            if sight is Sight.KNOWN:
+                duplicates += 1
+            else:
+                messages += 1
+            self._missing.pop(item.message_hash, None)
+        cut = page.cursor is not None
+        if not cut:
+            self._batch = ()
+        return Taken(
+            new=tuple(new),
+            messages=messages,
+            duplicates=duplicates,
+            fresh=bool(messages) or not cut,
+            done=fault is None and self.nothing_left(),
+            fault=fault,
+        )

@@ -1,0 +1,374 @@
+"""One query at several Stores: who is asked when, and one stream of messages made of theirs.
+
+Stores omit, reorder, repeat and stall, and none is trusted, so a window is paged through at several
+at once and their messages united by hash.  They come out oldest first: up to the *watermark*, the
+place in time that the Stores have reached together.  Whoever is ahead waits when enough messages
+do; whoever keeps the others waiting for too long is left behind, and what it still brings is handed
+out as it comes.  A Store that errs is left with its reason and the next in order takes its place,
+from the beginning.  A look-up by hash goes to one Store after the other until nothing is missing.
+
+Whether a message is genuine is not known here, so what a Store omitted is a note and no verdict.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from engine.core.history.buffer import EVERYTHING, Waiting
+from engine.core.history.config import HistoryConfig
+from engine.core.history.hash_pages import HashPages
+from engine.core.history.ledger import Ledger
+from engine.core.history.member import Member
+from engine.core.history.paging import Paging
+from engine.core.history.types import (
+    Advanced,
+    Answered,
+    Ask,
+    Cancel,
+    Candidate,
+    DeadlineReached,
+    End,
+    Failed,
+    FailureKind,
+    Fetched,
+    HistoryEvent,
+    HistoryMessage,
+    HistoryTransition,
+    HoldChanged,
+    Outcome,
+    Query,
+    QueryEnded,
+    QueryInput,
+    StoreNote,
+    Window,
+)
+from engine.core.history.window_pages import WindowPages
+from engine.core.sds.types import RandomUnit
+from engine.core.types import UnixMs, WakuHash
+
+
+@dataclass(slots=True)
+class _Step:
+    now_ms: UnixMs
+    asks: list[Ask]
+    abandoned: list[int]
+    events: list[HistoryEvent]
+
+
+class StoresQuery:
+    """Call ``begin`` once, then ``handle`` until ``ended``."""
+
+    def __init__(  # noqa: PLR0913 - all that a sans-I/O machine may not fetch itself is handed in
+        self,
+        query_id: int,
+        query: Query,
+        candidates: Sequence[Candidate],
+        *,
+        config: HistoryConfig,
+        random_unit: RandomUnit,
+        ask_ids: Iterator[int],
+    ) -> None:
+        """``candidates`` in the order in which they are preferred; each is asked once at most."""
+        self._query_id = query_id
+        self._window = query if isinstance(query, Window) else None
+        self._missing = {} if isinstance(query, Window) else dict.fromkeys(query.hashes)
+        self._candidates = tuple({item.store: item for item in candidates}.values())
+        self._config = config
+        self._random_unit = random_unit
+        self._ask_ids = ask_ids
+        self._ledger = Ledger()
+        self._members: list[Member] = []
+        self._waiting = Waiting(max_messages=config.buffer_messages, max_bytes=config.buffer_bytes)
+        self._sign = 1 if self._window is None or self._window.forward else -1
+        self._first_key, self._last_key = _keys(self._window)
+        self._watermark = self._first_key
+        self._still_since_ms: UnixMs | None = None
+        """Since when messages wait and nothing moves."""
+        self._full_since_ms: UnixMs | None = None
+        """Since when those ahead are, by and large, held up."""
+        self._holding = False
+        self._cancelled = False
+        self._fetched = 0
+        self._reached_key = self._first_key
+        self.ended: QueryEnded | None = None
+
+    @property
+    def query_id(self) -> int:
+        return self._query_id
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are buffered."""
+        return len(self._waiting)
+
+    # --- the entry points ---
+
+    def begin(self, now_ms: UnixMs) -> HistoryTransition:
+        return self._run(_Step(now_ms, [], [], []))
+
+    def handle(self, input_: QueryInput, *, now_ms: UnixMs) -> HistoryTransition:
+        step = _Step(now_ms, [], [], [])
+        if self.ended is not None:
+            return HistoryTransition()
+        match input_:
+            case Answered(ask_id=ask_id, outcome=outcome):
+                self._answered(ask_id, outcome, step)
+            case HoldChanged(holding=holding):
+                self._holding = holding
+            case Cancel():
+                self._cancel(step)
+            case DeadlineReached():
+                self._look_at_time(step)
+            case _:
+                assert_never(input_)
+        return self._run(step)
+
+    def next_deadline(self) -> UnixMs | None:
+        """When ``DeadlineReached`` is due next; None = not before another input."""
+        if self.ended is not None:
+            return None
+        due = [
+            deadline_ms
+            for member in self._running()
+            if not (self._holding and member.paging.outstanding is None)
+            and (deadline_ms := member.paging.next_deadline()) is not None
+        ]
+        if self._laggards():
+            due += [
+                UnixMs(since_ms + self._config.patience_ms)
+                for since_ms in (self._still_since_ms, self._full_since_ms)
+                if since_ms is not None
+            ]
+        return min(due, default=None)
+
+    # --- inputs ---
+
+    def _answered(self, ask_id: int, outcome: Outcome, step: _Step) -> None:
+        for member in self._members:
+            if member.paging.outstanding == ask_id:
+                self._take(member, outcome, step)
+
+    def _take(self, member: Member, outcome: Outcome, step: _Step) -> None:
+        for item in member.paging.answered(outcome, step.now_ms):
+            timestamp_ns = item.message.timestamp_ns
+            key = self._sign * timestamp_ns if timestamp_ns else member.key
+            self._waiting.add(key, item)
+
+    def _cancel(self, step: _Step) -> None:
+        self._cancelled = True
+        self._reach()
+        for member in self._running():
+            self._abandon(member, step)
+            member.paging.cancel()
+
+    def _abandon(self, member: Member, step: _Step) -> None:
+        if member.paging.outstanding is not None:
+            step.abandoned.append(member.paging.outstanding)
+
+    def _look_at_time(self, step: _Step) -> None:
+        for member in self._running():
+            if member.paging.overdue(step.now_ms):
+                self._abandon(member, step)
+                self._take(member, Failed(FailureKind.TIMEOUT), step)
+        if self._is_patience_over(self._still_since_ms, step.now_ms) or self._is_patience_over(
+            self._full_since_ms, step.now_ms
+        ):
+            for member in self._laggards():
+                member.behind = True
+            self._still_since_ms = self._full_since_ms = None
+
+    def _is_patience_over(self, since_ms: UnixMs | None, now_ms: UnixMs) -> bool:
+        """A time later than now is of a clock that was set back since: nobody is blamed for it."""
+        return since_ms is not None and now_ms - since_ms >= self._config.patience_ms
+
+    # --- what follows from any input ---
+
+    def _run(self, step: _Step) -> HistoryTransition:
+        again = True
+        while again:
+            self._start_more(step.now_ms)
+            self._hand_out(step)
+            self._tell_ended(step)
+            again = self._ask(step)
+        if not self._running():
+            self._finish(step)
+        self._look_after_the_slow(step.now_ms)
+        return HistoryTransition(
+            asks=tuple(step.asks), abandoned=tuple(step.abandoned), events=tuple(step.events)
+        )
+
+    def _running(self) -> list[Member]:
+        return [member for member in self._members if member.running]
+
+    def _start_more(self, now_ms: UnixMs) -> None:
+        allowed = min(len(self._candidates), self._config.max_stores)
+        while len(self._members) < allowed and not self._cancelled and self._wants_more():
+            place = len(self._members)
+            candidate = self._candidates[place]
+            window = self._window_pages(place)
+            pages = window or HashPages(
+                self._missing, self._ledger, place, at_once=self._config.hashes_per_ask
+            )
+            paging = Paging(
+                candidate,
+                pages,
+                config=self._config,
+                random_unit=self._random_unit,
+                now_ms=now_ms,
+            )
+            behind = self._first_key < self._watermark
+            self._members.append(Member(paging, window, place, behind))
+
+    def _window_pages(self, place: int) -> WindowPages | None:
+        if self._window is None:
+            return None
+        overlaps_ns = self._config.restart_overlaps_ns
+        return WindowPages(self._window, self._ledger, place, overlaps_ns=overlaps_ns)
+
+    def _wants_more(self) -> bool:
+        if self._window is None:
+            return bool(self._missing) and len(self._running()) < self._config.lookup_stores
+        good = sum(member.running or member.is_complete for member in self._members)
+        return good < self._config.window_stores
+
+    def _ask(self, step: _Step) -> bool:
+        """Whether a Store came to its end by being asked."""
+        if self._holding or self._cancelled:
+            return False
+        ended = False
+        for member in self._running():
+            if self._is_held_up(member) or not member.paging.may_ask(step.now_ms):
+                continue
+            ask = member.paging.ask(next(self._ask_ids), step.now_ms)
+            if ask is None:
+                ended = True
+            else:
+                step.asks.append(ask)
+        return ended
+
+    def _is_held_up(self, member: Member) -> bool:
+        return self._waiting.is_full and member.key > self._watermark
+
+    # --- the stream ---
+
+    def _hand_out(self, step: _Step) -> None:
+        before = self._watermark
+        self._watermark = max(before, self._common_key())
+        for member in self._running():
+            member.behind = member.behind and member.key < self._watermark
+        until = EVERYTHING if self._window is None else self._watermark
+        items = list(self._waiting.take_until(until))
+        if not self._running():
+            items.extend(self._waiting.take_until(EVERYTHING))
+        if self._watermark > before or not self._waiting:
+            self._still_since_ms = None
+        if not self._waiting.is_half_full:
+            self._full_since_ms = None
+        if items:
+            self._fetch(items, step)
+        before = self._reached_key
+        if not self._cancelled:
+            self._reach()
+        if self._window is not None and (items or self._reached_key != before):
+            step.events.append(
+                Advanced(
+                    query_id=self._query_id,
+                    reached_ns=self._sign * self._reached_key,
+                    fetched=self._fetched,
+                )
+            )
+
+    def _fetch(self, items: list[HistoryMessage], step: _Step) -> None:
+        if self._sign < 0:
+            items.reverse()
+        self._fetched += len(items)
+        step.events.append(Fetched(query_id=self._query_id, messages=tuple(items)))
+
+    def _common_key(self) -> int:
+        """How far the Stores have come together."""
+        keys = [member.key for member in self._running() if not member.behind]
+        if keys:
+            return min(keys)
+        return (
+            self._last_key
+            if any(member.is_complete for member in self._members)
+            else self._watermark
+        )
+
+    def _reach(self) -> None:
+        """How far all have come, those left behind too."""
+        running = [member.key for member in self._running()]
+        ended = [self._first_key if member.lied else member.key for member in self._members]
+        self._reached_key = min(running) if running else max(ended, default=self._first_key)
+
+    def _laggards(self) -> list[Member]:
+        """Those that everybody waits for, if there is somebody else to go by."""
+        abreast = [member for member in self._running() if not member.behind]
+        furthest = max((member.key for member in abreast), default=self._first_key)
+        if any(member.is_complete for member in self._members):
+            furthest = self._last_key + 1
+        slowest = min((member.key for member in abreast), default=furthest)
+        return [member for member in abreast if member.key == slowest < furthest]
+
+    def _look_after_the_slow(self, now_ms: UnixMs) -> None:
+        if self._holding:
+            self._still_since_ms = self._full_since_ms = None
+        elif self._waiting:
+            if self._still_since_ms is None or self._still_since_ms > now_ms:
+                self._still_since_ms = now_ms
+            is_full_anew = self._full_since_ms is None and self._waiting.is_full
+            if is_full_anew or (self._full_since_ms is not None and self._full_since_ms > now_ms):
+                self._full_since_ms = now_ms
+
+    # --- the end ---
+
+    def _tell_ended(self, step: _Step) -> None:
+        for member in self._members:
+            end = member.paging.end
+            if end is not None and not member.told:
+                member.told = True
+                step.events.append(member.ended_event(self._query_id, end))
+
+    def _finish(self, step: _Step) -> None:
+        end, reason = self._how()
+        everybody = len(self._members) == len(self._candidates) > 0
+        everybody = everybody and all(member.is_complete for member in self._members)
+        missing: tuple[WakuHash, ...] = tuple(self._missing)
+        self.ended = QueryEnded(
+            query_id=self._query_id,
+            end=end,
+            reason=reason,
+            fetched=self._fetched,
+            reached_ns=None if self._window is None else self._sign * self._reached_key,
+            notes=self._notes(),
+            lacking=missing if everybody else (),
+            unknown=() if everybody else missing,
+        )
+        step.events.append(self.ended)
+
+    def _how(self) -> tuple[End, str]:
+        if self._cancelled:
+            return End.CANCELLED, ""
+        if any(member.is_complete for member in self._members):
+            return End.COMPLETE, ""
+        best = max(self._members, key=lambda member: member.key, default=None)
+        if best is None or best.paging.end is None:
+            return End.FAULTED, "no_store"
+        return best.paging.end, best.paging.reason
+
+    def _notes(self) -> tuple[StoreNote, ...]:
+        trusted = sum(1 << member.place for member in self._members if member.trusted)
+        return tuple(
+            member.note(end, self._ledger, trusted=trusted)
+            for member in self._members
+            if (end := member.paging.end) is not None
+        )
+
+
+def _keys(window: Window | None) -> tuple[int, int]:
+    """The first and last place in time, growing in the direction of paging."""
+    if window is None:
+        return 0, 0
+    if window.forward:
+        return window.start_ns, window.end_ns
+    return -window.end_ns, -window.start_ns

@@ -1,0 +1,200 @@
+"""Paging through a window at one Store: the cursor, and the place in time that outlives it.
+
+13/WAKU2-STORE.  A page is ascending by the specification, which is not relied upon; it continues
+after an exclusive cursor that means something to this Store only.  When the Store does not know its
+cursor any more, or the version changes, paging goes on from the last place in time, somewhat before
+it: messages of one time may lie on both sides of a page's boundary, and whatever comes twice is
+known by its hash.  In the wild an end time is inclusive here and exclusive there, so a nanosecond
+more is asked for on both sides and what comes of it is left out.
+
+2.0.0-beta4 has no times of its own; Stores that read over them answer with all they have, so there
+a message of another time is no fault.
+"""
+
+from typing import Final
+
+from engine.core.history.ledger import Ledger, Sight
+from engine.core.history.pages import Taken
+from engine.core.history.types import Cursor, HistoryMessage, Page, StoreVersion, Window
+from engine.core.types import WakuHash
+from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
+
+FALSE_ENTRIES: Final = frozenset(
+    {"store_hash_mismatch", "store_entry_unasked", "store_entry_without_data"}
+)
+"""Entries that no honest Store answers with.  Others, malformed ones, it may have taken in."""
+
+
+class WindowPages:
+    """Times are compared as *keys*, which grow in the direction of paging."""
+
+    def __init__(
+        self, window: Window, ledger: Ledger, place: int, *, overlaps_ns: tuple[int, ...]
+    ) -> None:
+        self._window = window
+        self._ledger = ledger
+        self._place = place
+        self._overlaps_ns = overlaps_ns
+        self._sign = 1 if window.forward else -1
+        self._first_key = window.start_ns if window.forward else -window.end_ns
+        self._last_key = window.end_ns if window.forward else -window.start_ns
+        self.key = self._first_key
+        """The place in time that was reached; ``end_key`` once the Store said it has no more."""
+        self._outside_key: int | None = None
+        """Furthest place of messages of other times."""
+        self._start_key = self._first_key
+        """Where paging began, or began again."""
+        self._cursor: Cursor | None = None
+        self._cursors: set[Cursor] = set()
+        self._restarts = 0
+        """The step in ``overlaps_ns``, from 1."""
+        self._new_since_restart = False
+        self._seen_again: set[WakuHash] | None = None
+        """Known messages since paging began again: once they are what is to be expected."""
+        self._version: StoreVersion | None = None
+
+    @property
+    def end_key(self) -> int:
+        return self._last_key
+
+    def has_cursor(self) -> bool:
+        return self._cursor is not None
+
+    def nothing_left(self) -> bool:
+        return False
+
+    def request(
+        self, version: StoreVersion, request_id: str, limit: int
+    ) -> StoreQueryRequest | HistoryQuery:
+        window = self._window
+        if version is not self._version and self._version is not None:
+            self._begin_again()
+        self._version = version
+        start_ns, end_ns = window.start_ns, window.end_ns
+        if window.forward:
+            start_ns = max(start_ns, self._start_key)
+        else:
+            end_ns = min(end_ns, -self._start_key)
+        cursor = self._cursor
+        if version is StoreVersion.V3:
+            return StoreQueryRequest(
+                request_id=request_id,
+                include_data=True,
+                pubsub_topic=window.pubsub_topic,
+                content_topics=window.content_topics,
+                time_start_ns=start_ns - 1 if start_ns > 1 else None,
+                time_end_ns=end_ns + 1,
+                pagination_cursor=None if isinstance(cursor, HistoryIndex) else cursor,
+                pagination_forward=window.forward,
+                pagination_limit=limit,
+            )
+        return HistoryQuery(
+            request_id=request_id,
+            pubsub_topic=window.pubsub_topic,
+            content_topics=window.content_topics,
+            page_size=limit,
+            cursor=cursor if isinstance(cursor, HistoryIndex) else None,
+            forward=window.forward,
+            start_time_ns=start_ns - 1 if start_ns > 1 else None,
+            end_time_ns=end_ns + 1,
+        )
+
+    def lose_cursor(self) -> bool:
+        """Begin again at the last place, with less overlap if the last time brought nothing."""
+        if not self._restarts or not self._new_since_restart:
+            self._restarts += 1
+        if self._restarts > len(self._overlaps_ns):
+            return False
+        self._begin_again()
+        return True
+
+    def _begin_again(self) -> None:
+        overlap_ns = self._overlaps_ns[max(self._restarts - 1, 0)]
+        self._start_key = max(self.key - overlap_ns, self._first_key)
+        self._cursor = None
+        self._cursors.clear()
+        self._seen_again = set()
+        self._new_since_restart = False
+
+    # --- pages ---
+
+    def take(self, page: Page) -> Taken:
+        new: list[HistoryMessage] = []
+        messages = duplicates = outside = 0
+        fault = next((reason for reason in page.refused if reason in FALSE_ENTRIES), None)
+        fresh = bool(page.refused) and fault is None
+        for item in page.messages:
+            if item.message.content_topic not in self._window.content_topics or (
+                item.pubsub_topic != self._window.pubsub_topic
+            ):
+                fault = "store_entry_unasked"
+                continue
+            key = self._key_of(item)
+            if key is None:
+                outside += 1
+                fresh |= self._is_further_outside(item)
+                if self._is_far_outside(item) and self._version is StoreVersion.V3:
+                    fault = "store_entry_outside_window"
+                continue
+            sight = self._ledger.note(item.message_hash, self._place)
+            if sight is Sight.NEW:
+                new.append(item)
+            if sight is Sight.KNOWN:
+                duplicates += 1
+                fresh |= self._is_seen_again_first(item.message_hash)
+            else:
+                messages += 1
+                fresh = self._new_since_restart = True
+            self.key = max(self.key, key)
+        return Taken(
+            new=tuple(new),
+            messages=messages,
+            duplicates=duplicates,
+            outside=outside,
+            fresh=fresh,
+            done=fault is None and self._is_done(page.cursor),
+            fault=fault or self._move(page.cursor),
+        )
+
+    def _is_done(self, cursor: Cursor | None) -> bool:
+        if cursor is None:
+            self.key = self._last_key
+        return cursor is None
+
+    def _move(self, cursor: Cursor | None) -> str | None:
+        """Take over the cursor; the fault if it cannot be one."""
+        if cursor is None:
+            return None
+        if isinstance(cursor, HistoryIndex) is (self._version is StoreVersion.V3):
+            return "store_cursor_malformed"
+        if cursor in self._cursors:
+            return "store_cursor_stuck" if cursor == self._cursor else "store_cursor_repeated"
+        self._cursors.add(cursor)
+        self._cursor = cursor
+        return None
+
+    def _key_of(self, item: HistoryMessage) -> int | None:
+        """None for what is not of the window.  What has no time counts as of where we are."""
+        timestamp_ns = item.message.timestamp_ns
+        if not timestamp_ns:
+            return self.key
+        inside = self._window.start_ns <= timestamp_ns <= self._window.end_ns
+        return self._sign * timestamp_ns if inside else None
+
+    def _is_far_outside(self, item: HistoryMessage) -> bool:
+        timestamp_ns = item.message.timestamp_ns or 0
+        return not self._window.start_ns - 1 <= timestamp_ns <= self._window.end_ns + 1
+
+    def _is_further_outside(self, item: HistoryMessage) -> bool:
+        """Whether such messages still go anywhere."""
+        key = self._sign * (item.message.timestamp_ns or 0)
+        if self._outside_key is not None and key <= self._outside_key:
+            return False
+        self._outside_key = key
+        return True
+
+    def _is_seen_again_first(self, message_hash: WakuHash) -> bool:
+        if self._seen_again is None or message_hash in self._seen_again:
+            return False
+        self._seen_again.add(message_hash)
+        return True

@@ -1,0 +1,47 @@
+"""Reading a whole conversation in its order, a page at a time: for audits, never to show it.
+
+What the user hid is in it, for the log keeps it; what waits has no place yet and is not.
+"""
+
+import sqlite3
+from typing import Final
+
+from engine.core.ports import LoggedMessage
+from engine.core.types import MessageId, ParticipantId, Position, UnixMs
+
+MAX_PAGE: Final = 20_000
+
+_GROUP: Final = """
+SELECT l.lamport_timestamp, l.message_id, l.sender_id, coalesce(m.sent_ms, 0)
+FROM log_entry AS l LEFT JOIN message AS m
+  ON m.conversation_key = l.conversation_key AND m.message_id = l.message_id
+WHERE l.conversation_key = ? AND (l.lamport_timestamp, l.message_id) > (?, ?)
+ORDER BY l.lamport_timestamp, l.message_id LIMIT ?
+"""
+_PAIR: Final = """
+SELECT lamport_timestamp, message_id, sender_id, sent_ms FROM message
+WHERE conversation_key = ? AND waiting = 0 AND (lamport_timestamp, message_id) > (?, ?)
+ORDER BY lamport_timestamp, message_id LIMIT ?
+"""
+
+
+def read_logged(
+    connection: sqlite3.Connection,
+    conversation: int,
+    after: Position | None,
+    *,
+    is_pair: bool,
+    limit: int,
+) -> list[LoggedMessage]:
+    place = (-1, "") if after is None else (after.lamport_timestamp, after.message_id)
+    cursor = connection.execute(
+        _PAIR if is_pair else _GROUP, (conversation, *place, min(limit, MAX_PAGE))
+    )
+    return [
+        LoggedMessage(
+            position=Position(lamport_timestamp=lamport, message_id=MessageId(message_id)),
+            sender_id=ParticipantId(sender_id),
+            sent_ms=UnixMs(sent_ms),
+        )
+        for lamport, message_id, sender_id, sent_ms in cursor
+    ]

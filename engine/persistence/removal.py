@@ -1,0 +1,101 @@
+"""Forgetting a conversation: gone for whoever looks at once, its rows in small slices afterwards.
+
+A million rows lie in random order in some index, and every page of it is decrypted and encrypted
+again: minutes, in which nobody could save anything.  So the conversation loses its id, its keys and
+its place in the lists in one small transaction, and may begin anew under the same id.  What is left
+is noted on disk and deleted a slice at a time, also after a crash.  A short conversation is one
+slice and leaves nothing.  Runs inside the store's transaction.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Final
+
+SLICE_ROWS: Final = 250
+"""About 20 milliseconds when every row needs another page of a large index."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Growing:
+    """A table whose rows come with messages: what tells rows apart, and which to take first."""
+
+    table: str
+    key: str
+    first: str = ""
+
+    @property
+    def delete(self) -> str:
+        return (
+            f"DELETE FROM {self.table} WHERE ({self.key}) IN (SELECT {self.key} "  # noqa: S608
+            f"FROM {self.table} WHERE conversation_key = ? {self.first} LIMIT ?)"
+        )
+
+
+_IN_ORDER: Final = "ORDER BY lamport_timestamp, message_id"
+_GROWING: Final = (
+    # Neighbours go together where an index knows them, or every row would need a page of its own.
+    _Growing("message", "message_key", f"AND waiting = 0 AND hidden = 0 {_IN_ORDER}"),
+    _Growing("message", "message_key"),
+    _Growing("log_entry", "log_key", _IN_ORDER),
+    _Growing("holder", "holder_key"),
+    _Growing("delivery", "conversation_key, message_id"),
+    _Growing("ordinal_block", "conversation_key, first_lamport, first_message_id"),
+    _Growing("outgoing", "outgoing_key"),
+    _Growing("incoming", "incoming_key"),
+    _Growing("missing", "missing_key"),
+    _Growing("member", "member_key"),
+    _Growing("own_sequence", "conversation_key, instance_id"),
+    _Growing("pair_author", "conversation_key, instance_id"),
+    _Growing("pair_waiting", "waiting_key"),
+    _Growing(
+        "mvds_record",
+        "conversation_key, send_epoch, created_ms, peer_id, message_id",
+        "ORDER BY send_epoch, created_ms, peer_id, message_id",
+    ),
+    _Growing("mvds_message", "message_key"),
+    _Growing("mvds_held", "conversation_key, message_id"),
+    _Growing("mvds_pending_ack", "ack_key"),
+    _Growing("history_progress", "conversation_key, purpose"),
+    _Growing("store_covered", "conversation_key, store"),
+)
+GROWING_TABLES: Final = frozenset(growing.table for growing in _GROWING)
+SINGLE_TABLES: Final = ("contact", "channel", "timeline", "pair_clock", "history_reach")
+"""One row of a conversation at most; without its timeline it is in no list."""
+
+
+def remove_conversation(connection: sqlite3.Connection, key: int) -> None:
+    """From here on nobody finds it."""
+    for table in SINGLE_TABLES:
+        connection.execute(f"DELETE FROM {table} WHERE conversation_key = ?", (key,))  # noqa: S608
+    connection.execute(
+        "UPDATE conversation SET conversation_id = 'removed ' || conversation_key, name = '', "
+        "epoch_id = x'', epoch_key = x'', admin_public_key = x'', draft = '' "
+        "WHERE conversation_key = ?",
+        (key,),
+    )
+    connection.execute("INSERT INTO removed_conversation VALUES (?)", (key,))
+    _clear(connection, key)
+
+
+def clear_removed(connection: sqlite3.Connection) -> bool:
+    """Delete one slice; whether there is more."""
+    row: tuple[int] | None = connection.execute(
+        "SELECT conversation_key FROM removed_conversation LIMIT 1"
+    ).fetchone()
+    if row is None:
+        return False
+    _clear(connection, row[0])
+    more: tuple[int] = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM removed_conversation)"
+    ).fetchone()
+    return bool(more[0])
+
+
+def _clear(connection: sqlite3.Connection, key: int) -> None:
+    room = SLICE_ROWS
+    for growing in _GROWING:
+        room -= connection.execute(growing.delete, (key, room)).rowcount
+        if room <= 0:
+            return
+    connection.execute("DELETE FROM removed_conversation WHERE conversation_key = ?", (key,))
+    connection.execute("DELETE FROM conversation WHERE conversation_key = ?", (key,))

@@ -1,0 +1,94 @@
+"""The engine's commands that are passed on as they are: of history and its Stores, and of pages."""
+
+from collections.abc import Sequence
+
+from engine.api import HolderView, Page
+from engine.core.errors import LocalProtocolError
+from engine.core.types import ConversationId, MessageId, Position
+from engine.events import GapView, HeldView
+from engine.history_views import HistoryView, StoreTestView, StoreView
+from engine.runtime.conversations import Conversations
+from engine.runtime.history.history import History
+from engine.runtime.pages import Pages
+from engine.runtime.parts import NO_IDENTITY
+from engine.runtime.up import Up
+
+
+class HistoryCommands:
+    _history: History | None
+
+    async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
+        await self._past.fetch(conversation_id, days=days)
+
+    async def fetch_earlier(self, conversation_id: ConversationId) -> None:
+        await self._past.fetch_earlier(conversation_id)
+
+    async def cancel_history(self, conversation_id: ConversationId) -> None:
+        await self._past.cancel(conversation_id)
+
+    def history(self, conversation_id: ConversationId) -> HistoryView | None:
+        return self._past.view(conversation_id)
+
+    def stores(self) -> Sequence[StoreView]:
+        return () if self._history is None else self._history.stores()
+
+    async def add_store(self, multiaddr: str) -> None:
+        await self._past.add_store(multiaddr)
+
+    async def remove_store(self, multiaddr: str) -> None:
+        await self._past.remove_store(multiaddr)
+
+    async def move_store(self, multiaddr: str, *, place: int) -> None:
+        await self._past.move_store(multiaddr, place=place)
+
+    async def enable_store(self, multiaddr: str, *, enabled: bool) -> None:
+        await self._past.enable_store(multiaddr, enabled=enabled)
+
+    async def test_store(self, multiaddr: str) -> StoreTestView:
+        return await self._past.test_store(multiaddr)
+
+    @property
+    def _past(self) -> History:
+        if self._history is None:
+            raise LocalProtocolError(NO_IDENTITY)
+        return self._history
+
+
+class PageCommands:
+    _conversations: Conversations
+    _up: Up | None
+
+    async def latest_page(self, conversation_id: ConversationId, *, limit: int = 100) -> Page:
+        return await self._pages.latest(conversation_id, limit=limit)
+
+    async def page_before(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = 100
+    ) -> Page:
+        return await self._pages.before(conversation_id, position, limit=limit)
+
+    async def page_after(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = 100
+    ) -> Page:
+        return await self._pages.after(conversation_id, position, limit=limit)
+
+    async def page_around(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = 100
+    ) -> Page:
+        return await self._pages.around(conversation_id, position, limit=limit)
+
+    async def gap(self, conversation_id: ConversationId) -> GapView | None:
+        return self._conversations.runner(conversation_id).gap()
+
+    async def held(self, conversation_id: ConversationId) -> HeldView | None:
+        return self._conversations.runner(conversation_id).held()
+
+    async def holders(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[HolderView]:
+        return await self._pages.holders(conversation_id, message_id)
+
+    @property
+    def _pages(self) -> Pages:
+        if self._up is None:
+            raise LocalProtocolError(NO_IDENTITY)
+        return self._up.pages

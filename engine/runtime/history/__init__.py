@@ -1,0 +1,1 @@
+"""The asyncio side of history: which Stores there are, who asks them, and where answers go."""

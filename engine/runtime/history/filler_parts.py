@@ -1,0 +1,27 @@
+"""What the fillers of all conversations share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.core.counters import Counters
+from engine.core.history.config import HistoryConfig
+from engine.core.history.types import StoreEnded, StoreNote
+from engine.core.sds.types import RandomUnit
+from engine.core.types import UnixMs
+from engine.history_views import HistoryView
+from engine.network.stores.port import StoreNetwork
+from engine.runtime.history.turns import Turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillerParts:
+    network: StoreNetwork
+    turns: Turns
+    config: HistoryConfig
+    random_unit: RandomUnit
+    now_ms: Callable[[], UnixMs]
+    counters: Counters
+    tell: Callable[[HistoryView], None]
+    note: Callable[[Sequence[StoreNote]], None]
+    """What is to be remembered of Stores after a query."""
+    trouble: Callable[[StoreEnded], None]

@@ -1,0 +1,149 @@
+"""Where messages from Stores go: into a conversation's session, or to the inbox of strangers.
+
+Everything takes the way of live messages: opened, checked and known again there.  ``take_in``
+returns once all of it is durable, so that nobody asks for more than can be worked off.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final, Generic, Protocol
+
+from engine.core.history.types import HistoryMessage
+from engine.core.types import MessageId, UnixMs, WakuHash
+from engine.core.waku import WakuMessage
+from engine.runtime.conversation_runner import ConversationRunner
+from engine.runtime.inbox import S, Work
+from engine.session.types import SessionTransition
+
+NOTHING: Final = SessionTransition()
+LOOK_AGAIN_S: Final = 0.1
+
+
+class Sink(Protocol):
+    """Every method may raise StorageError, and LocalProtocolError once there is no conversation."""
+
+    async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
+        """Oldest first."""
+
+    async def take_older(
+        self, messages: Sequence[HistoryMessage], ids: Mapping[WakuHash, MessageId], /
+    ) -> None:
+        """What was looked up for others that depend on it, and is from before all we want to see.
+
+        It counts as lost where the others are old as well.
+        """
+
+    async def answered(self, through_ms: UnixMs, /) -> None: ...
+
+    async def lack(self, message_ids: Sequence[MessageId], /) -> None: ...
+
+    async def hasten(self) -> None:
+        """Much waits."""
+
+    @property
+    def waiting(self) -> int: ...
+
+    @property
+    def arrived(self) -> int: ...
+
+    @property
+    def oldest_ms(self) -> UnixMs | None: ...
+
+
+def _receive(item: HistoryMessage, session: S, now_ms: UnixMs) -> SessionTransition:
+    return session.receive(item.message, item.message_hash, now_ms=now_ms, stored=True)
+
+
+def _lack(ids: Sequence[MessageId], session: S, now_ms: UnixMs) -> SessionTransition:
+    return session.stores_lack(ids, now_ms=now_ms)
+
+
+def _receive_if_wanted(
+    item: HistoryMessage, message_id: MessageId, session: S, now_ms: UnixMs
+) -> SessionTransition:
+    return _receive(item, session, now_ms) if session.wants(message_id) else NOTHING
+
+
+class RunnerSink(Generic[S]):
+    def __init__(self, runner: ConversationRunner[S]) -> None:
+        self._runner = runner
+
+    async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
+        await self._runner.feed([partial(_receive, item) for item in messages])
+
+    async def take_older(
+        self, messages: Sequence[HistoryMessage], ids: Mapping[WakuHash, MessageId], /
+    ) -> None:
+        works: list[Work[S]] = []
+        for item in messages:
+            message_id = ids.get(item.message_hash)
+            if message_id is None:
+                works.append(partial(_receive, item))
+            else:
+                works.append(partial(_lack, (message_id,)))
+                works.append(partial(_receive_if_wanted, item, message_id))
+        await self._runner.feed(works)
+
+    async def answered(self, through_ms: UnixMs, /) -> None:
+        await self._runner.feed(
+            [lambda session, now_ms: session.stores_answered(through_ms=through_ms, now_ms=now_ms)]
+        )
+
+    async def lack(self, message_ids: Sequence[MessageId], /) -> None:
+        await self._runner.feed([partial(_lack, tuple(message_ids))])
+
+    async def hasten(self) -> None:
+        await self._runner.feed([lambda session, now_ms: session.hasten_stores(now_ms=now_ms)])
+
+    @property
+    def waiting(self) -> int:
+        return self._runner.waiting
+
+    @property
+    def arrived(self) -> int:
+        return self._runner.arrived
+
+    @property
+    def oldest_ms(self) -> UnixMs | None:
+        return self._runner.oldest_ms
+
+
+class Inbox(Protocol):
+    """Of strangers."""
+
+    @property
+    def is_full(self) -> bool: ...
+
+    def on_message(self, message: WakuMessage, waku_hash: WakuHash, /) -> None: ...
+
+
+class InboxSink:
+    """At the inbox's own pace."""
+
+    waiting = 0
+    arrived = 0
+    oldest_ms: UnixMs | None = None
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
+        for item in messages:
+            while self._inbox.is_full:  # noqa: ASYNC110 - it works off 50 a second, no more
+                await asyncio.sleep(LOOK_AGAIN_S)
+            self._inbox.on_message(item.message, item.message_hash)
+
+    async def take_older(
+        self, messages: Sequence[HistoryMessage], _ids: Mapping[WakuHash, MessageId], /
+    ) -> None:
+        await self.take_in(messages)
+
+    async def answered(self, through_ms: UnixMs, /) -> None:
+        """Nobody waits for that."""
+
+    async def lack(self, message_ids: Sequence[MessageId], /) -> None:
+        """Nothing is asked for by name."""
+
+    async def hasten(self) -> None:
+        """Nothing waits."""

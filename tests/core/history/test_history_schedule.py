@@ -1,0 +1,446 @@
+"""Which query is due: who waits comes first, look-ups in batches, progress, retries, the edge."""
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+
+from engine.core.counters import Counters
+from engine.core.history.config import HistoryConfig
+from engine.core.history.inputs import (
+    Lacking,
+    PressureChanged,
+    StoresChanged,
+    Topics,
+    Unwanted,
+    Want,
+    Wanted,
+)
+from engine.core.history.progress import (
+    DropProgress,
+    Progress,
+    Purpose,
+    SaveProgress,
+    ms_of,
+    rest_ns,
+    widened,
+)
+from engine.core.history.schedule import Schedule
+from engine.core.history.types import (
+    ByHash,
+    Candidate,
+    Covered,
+    End,
+    Failed,
+    FailureKind,
+    GaveUp,
+    HoldChanged,
+    Lacks,
+    QueryEnded,
+    QueryStarted,
+    StoreRef,
+    StoreVersion,
+    Window,
+)
+from engine.core.types import ConversationId, UnixMs
+from engine.core.waku_store import StoreQueryRequest
+from tests.core.history.history_model import (
+    NOW_MS,
+    NOW_NS,
+    ONE,
+    PUBSUB,
+    SECOND_NS,
+    TOPIC,
+    TWO,
+    Endless,
+    ModelStore,
+    World,
+    Wrapped,
+    hashes,
+    history,
+    stored,
+)
+
+ME = ConversationId("conversation")
+TOPICS = Topics(pubsub_topic=PUBSUB, content_topics=(TOPIC,))
+CONFIG = HistoryConfig()
+DAY_MS = 24 * 3_600_000
+LONG_AGO = UnixMs(NOW_MS - 365 * DAY_MS)
+MESSAGES = history(1_000, step_ns=60 * SECOND_NS)
+
+
+def world_of(
+    stores: dict[StoreRef, ModelStore],
+    *,
+    progress: Sequence[Progress] = (),
+    config: HistoryConfig = CONFIG,
+) -> World:
+    schedule = Schedule(
+        ME, TOPICS, config=config, random_unit=random.Random(0).random, progress=progress
+    )
+    world = World(schedule, stores)
+    world.tell(StoresChanged(tuple(Candidate(store=ref) for ref in stores)))
+    return world
+
+
+def started(world: World) -> list[tuple[Purpose, Window | ByHash]]:
+    return [(e.purpose, e.query) for e in world.events if isinstance(e, QueryStarted)]
+
+
+def purposes(world: World) -> list[Purpose]:
+    return [purpose for purpose, _ in started(world)]
+
+
+def saved(world: World) -> list[Progress]:
+    writes = [write for transition in world.transitions for write in transition.writes]
+    return [write.progress for write in writes if isinstance(write, SaveProgress)]
+
+
+def connect(since_ms: UnixMs = LONG_AGO) -> Wanted:
+    return Wanted(purpose=Purpose.CONNECT, since_ms=since_ms)
+
+
+def user(since_ms: UnixMs = LONG_AGO) -> Wanted:
+    return Wanted(purpose=Purpose.USER, since_ms=since_ms)
+
+
+def test_what_was_missed_is_asked_for_and_then_its_trailing_edge() -> None:
+    store = ModelStore(MESSAGES)
+    world = world_of({ONE: store})
+    world.tell(connect())
+    late = stored(5_000, NOW_NS - 19 * SECOND_NS)
+    while not any(isinstance(event, Covered) for event in world.events):
+        assert world.step()
+    store.insert(late)
+    world.run()
+    assert purposes(world) == [Purpose.CONNECT, Purpose.TRAILING]
+    assert late.message_hash in hashes(world.messages)
+    covered = [event for event in world.events if isinstance(event, Covered)]
+    assert [event.through_ms >= NOW_MS for event in covered] == [True, True]
+    assert covered[0].through_ms == NOW_MS
+    assert covered[1].through_ms - NOW_MS >= CONFIG.trailing_ms
+    edge = started(world)[1][1]
+    assert isinstance(edge, Window)
+    assert edge.start_ns == NOW_NS - CONFIG.overlap_ns
+
+
+def test_a_window_in_the_past_has_no_trailing_edge() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    until_ms = UnixMs(NOW_MS - DAY_MS)
+    world.tell(Wanted(purpose=Purpose.EARLIER, since_ms=LONG_AGO, until_ms=until_ms))
+    world.run()
+    assert purposes(world) == [Purpose.EARLIER]
+
+
+def test_nothing_is_asked_without_a_store_and_everything_when_there_is_one() -> None:
+    world = world_of({})
+    world.tell(connect())
+    world.tell(Lacking((Want(MESSAGES[0].message_hash),)))
+    assert (world.asked, world.machine.next_deadline()) == ([], None)
+    world.stores = {ONE: ModelStore(MESSAGES)}
+    world.tell(StoresChanged((Candidate(store=ONE),)))
+    world.run()
+    assert hashes(world.messages) == hashes(MESSAGES)
+
+
+def test_going_offline_interrupts_and_coming_back_goes_on_with_the_rest() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(connect())
+    for _ in range(4):
+        world.step()
+    world.tell(StoresChanged(()))
+    assert world.machine.next_deadline() is None
+    world.tell(StoresChanged((Candidate(store=ONE),)))
+    world.run()
+    first, second = (query for purpose, query in started(world) if purpose is Purpose.CONNECT)
+    assert isinstance(first, Window)
+    assert isinstance(second, Window)
+    assert second.start_ns == (MESSAGES[399].message.timestamp_ns or 0) - CONFIG.overlap_ns
+    assert hashes(world.messages) == hashes(MESSAGES)
+
+
+def test_somebody_who_waits_interrupts_what_runs_by_itself() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(connect())
+    world.step()
+    world.tell(user(UnixMs(NOW_MS - DAY_MS)))
+    world.run()
+    assert purposes(world)[:3] == [Purpose.CONNECT, Purpose.USER, Purpose.CONNECT]
+    assert hashes(world.messages) == hashes(MESSAGES)
+    ends = [event.end for event in world.events if isinstance(event, QueryEnded)]
+    assert ends[:3] == [End.CANCELLED, End.COMPLETE, End.COMPLETE]
+
+
+def test_what_runs_by_itself_does_not_interrupt_somebody_who_waits() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(user())
+    world.step()
+    world.tell(connect())
+    assert purposes(world) == [Purpose.USER]
+    world.run()
+    assert purposes(world)[:2] == [Purpose.USER, Purpose.CONNECT]
+
+
+def test_somebody_cancels() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(user())
+    world.step()
+    transition = world.tell(Unwanted(Purpose.USER))
+    assert transition.writes == (DropProgress(ME, Purpose.USER),)
+    world.run()
+    assert hashes(world.messages) == hashes(MESSAGES[:100])
+    assert purposes(world) == [Purpose.USER]
+
+
+# --- progress -----------------------------------------------------------------------------------
+
+
+def test_progress_is_saved_with_the_messages_and_dropped_at_the_end() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(connect())
+    world.run()
+    reached = [progress.reached_ns for progress in saved(world)]
+    assert reached == sorted(reached)
+    assert len(reached) == 10, "once when it was wanted, then with each page but the last"
+    drops = [w for t in world.transitions for w in t.writes if isinstance(w, DropProgress)]
+    assert drops == [DropProgress(ME, Purpose.CONNECT)]
+
+
+def test_after_a_crash_the_rest_is_asked_for_with_an_overlap() -> None:
+    before = world_of({ONE: ModelStore(MESSAGES)})
+    before.tell(connect())
+    for _ in range(5):
+        before.step()
+    store = ModelStore(MESSAGES)
+    after = world_of({ONE: store}, progress=saved(before)[-1:])
+    after.run()
+    assert hashes(before.messages) | hashes(after.messages) == hashes(MESSAGES)
+    assert len(hashes(after.messages)) == 502, "what lacked, and two in the overlap"
+    covered = next(event for event in after.events if isinstance(event, Covered))
+    assert covered.start_ms == ms_of(saved(before)[0].start_ns)
+
+
+def test_a_later_wish_of_the_same_purpose_keeps_what_was_reached() -> None:
+    old = Progress(
+        conversation_id=ME,
+        purpose=Purpose.CONNECT,
+        start_ns=100,
+        end_ns=500,
+        through_ns=400,
+        reached_ns=300,
+    )
+    later = Progress(
+        conversation_id=ME,
+        purpose=Purpose.CONNECT,
+        start_ns=200,
+        end_ns=900,
+        through_ns=800,
+        reached_ns=200,
+    )
+    both = widened(old, later)
+    assert (both.start_ns, both.end_ns, both.through_ns, both.reached_ns) == (100, 900, 800, 300)
+    assert widened(later, old).reached_ns == 100
+    assert rest_ns(both, overlap_ns=50) == (250, 900)
+    assert rest_ns(both, overlap_ns=1_000) == (100, 900)
+
+
+def test_a_wish_that_begins_earlier_begins_again() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(user(UnixMs(NOW_MS - DAY_MS // 4)))
+    world.step()
+    world.tell(user())
+    world.run()
+    assert hashes(world.messages) == hashes(MESSAGES)
+
+
+def test_a_wish_that_grew_while_it_ran_goes_on_to_its_new_end() -> None:
+    store = ModelStore(MESSAGES)
+    world = world_of({ONE: store})
+    world.tell(connect())
+    world.step()
+    world.now_ms = UnixMs(NOW_MS + DAY_MS)
+    later = stored(7_000, (NOW_MS + DAY_MS // 2) * 10**6)
+    store.insert(later)
+    world.tell(connect(UnixMs(NOW_MS - 1_000)))
+    while not any(isinstance(event, Covered) for event in world.events):
+        assert world.step()
+    assert later.message_hash in hashes(world.messages)
+    covered = next(event for event in world.events if isinstance(event, Covered))
+    assert covered.through_ms == NOW_MS + DAY_MS
+
+
+def test_a_history_of_more_pages_than_a_query_may_have_is_continued_at_once() -> None:
+    config = HistoryConfig(max_pages=3)
+    world = world_of({ONE: ModelStore(MESSAGES)}, config=config)
+    world.tell(connect())
+    world.run()
+    assert hashes(world.messages) == hashes(MESSAGES)
+    assert purposes(world).count(Purpose.CONNECT) == 4
+
+
+def test_a_store_that_never_ends_alone_is_given_up() -> None:
+    last_ns = MESSAGES[-1].message.timestamp_ns
+    endless = Endless(MESSAGES, invents=lambda n: stored(50_000 + n, last_ns))
+    config = HistoryConfig(max_pages=20)
+    world = world_of({ONE: endless}, config=config)
+    world.tell(connect())
+    world.run()
+    assert [e.end for e in world.events if isinstance(e, GaveUp)] == [End.TOO_MANY_PAGES]
+    assert len(endless.requests) <= 20 * (2 + config.max_retries)
+    assert hashes(world.messages) >= hashes(MESSAGES)
+
+
+def test_a_window_that_gets_nowhere_is_tried_again_later_and_less_often_then_given_up() -> None:
+    store = Wrapped(MESSAGES, lambda _n, _r, _o: Failed(FailureKind.BROKEN, "broken"))
+    world = world_of({ONE: store})
+    world.tell(connect())
+    world.run()
+    tries = [at_ms for at_ms, _ in world.asked]
+    assert len(tries) == 1 + CONFIG.max_retries
+    waits = [b - a for a, b in pairwise(tries)]
+    for number, wait_ms in enumerate(waits):
+        full_ms = CONFIG.retry_ms << number
+        assert full_ms / 2 <= wait_ms - 5 <= full_ms
+    assert [(e.end, e.reason) for e in world.events if isinstance(e, GaveUp)] == [
+        (End.FAULTED, "broken")
+    ]
+    world.stores = {TWO: ModelStore(MESSAGES)}
+    world.tell(StoresChanged((Candidate(store=TWO),)))
+    world.run()
+    assert hashes(world.messages) == hashes(MESSAGES)
+
+
+# --- look-ups -----------------------------------------------------------------------------------
+
+
+def test_dependencies_are_looked_up_in_batches_beside_a_window() -> None:
+    store = ModelStore(MESSAGES)
+    world = world_of({ONE: store})
+    world.tell(connect(UnixMs(NOW_MS - DAY_MS // 4)))
+    world.tell(Lacking(tuple(Want(m.message_hash) for m in MESSAGES[:250])))
+    world.run()
+    assert hashes(MESSAGES[:250]) <= hashes(world.messages)
+    sizes = [len(query.hashes) for _, query in started(world) if isinstance(query, ByHash)]
+    assert sizes == [100, 100, 50]
+
+
+def test_what_no_store_has_is_said_once_all_were_asked() -> None:
+    absent = stored(99_999, NOW_NS).message_hash
+    world = world_of({ONE: ModelStore(MESSAGES), TWO: ModelStore(MESSAGES)})
+    world.tell(Lacking((Want(absent), Want(MESSAGES[3].message_hash))))
+    world.run()
+    assert [event.hashes for event in world.events if isinstance(event, Lacks)] == [(absent,)]
+
+
+def test_the_same_message_is_not_looked_up_twice_at_once() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    want = Want(MESSAGES[3].message_hash)
+    for _ in range(3):
+        world.tell(Lacking((want, want)))
+    world.run()
+    assert len(world.asked) == 1
+    world.tell(Lacking((want,)))
+    world.run()
+    assert len(world.asked) == 2, "later it may be asked for again"
+
+
+def test_too_many_dependencies_are_counted_and_not_kept() -> None:
+    counters = Counters()
+    schedule = Schedule(
+        ME,
+        TOPICS,
+        config=HistoryConfig(max_wants=10),
+        random_unit=random.Random(0).random,
+        counters=counters,
+    )
+    wants = tuple(Want(m.message_hash) for m in MESSAGES[:15])
+    schedule.handle(Lacking(wants), now_ms=NOW_MS)
+    assert counters["history.too_many_wants"] == 5
+
+
+def test_where_no_store_looks_up_the_time_around_the_waiting_message_is_asked_for() -> None:
+    old = ModelStore(MESSAGES, versions=(StoreVersion.V2,))
+    world = world_of({ONE: old})
+    waits_ms = ms_of(MESSAGES[500].message.timestamp_ns or 0)
+    near = [Want(MESSAGES[n].message_hash, waits_ms) for n in (490, 495)]
+    world.tell(Lacking((*near, Want(MESSAGES[3].message_hash))))
+    world.run()
+    windows = [query for _, query in started(world) if isinstance(query, Window)]
+    assert len(windows) == 1, "what overlaps is asked for together"
+    assert {want.message_hash for want in near} <= hashes(world.messages)
+    assert not any(isinstance(event, Lacks) for event in world.events)
+
+
+def test_windows_around_waiting_messages_are_bounded() -> None:
+    old = ModelStore(MESSAGES, versions=(StoreVersion.V2,))
+    world = world_of({ONE: old})
+    times = [UnixMs(NOW_MS - n * DAY_MS) for n in range(60)]
+    world.tell(
+        Lacking(tuple(Want(m.message_hash, t) for m, t in zip(MESSAGES, times, strict=False)))
+    )
+    world.run()
+    windows = [query for _, query in started(world) if isinstance(query, Window)]
+    assert len(windows) == CONFIG.max_around_windows
+
+
+# --- back-pressure ------------------------------------------------------------------------------
+
+
+def test_many_waiting_messages_hold_the_window_until_their_dependencies_were_looked_up() -> None:
+    store = ModelStore(MESSAGES)
+    world = world_of({ONE: store})
+    world.tell(connect())
+    world.step()
+    world.tell(PressureChanged(CONFIG.pressure_messages))
+    world.tell(Lacking(tuple(Want(m.message_hash) for m in MESSAGES[800:950])))
+    before = len(store.requests)
+    world.run()
+    kinds = [
+        bool(isinstance(request, StoreQueryRequest) and request.message_hashes)
+        for request in store.requests[before:]
+    ]
+    assert kinds[:4] == [False, True, True, False], "the window's open ask, two look-ups, the rest"
+    assert hashes(world.messages) == hashes(MESSAGES)
+
+
+def test_pressure_without_anything_to_look_up_holds_nothing() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(PressureChanged(10_000))
+    world.tell(connect())
+    world.run()
+    assert hashes(world.messages) == hashes(MESSAGES)
+
+
+def test_the_receiver_holds_the_window() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(connect())
+    world.tell(HoldChanged(True))
+    world.run()
+    assert len(world.messages) == 100
+    world.tell(HoldChanged(False))
+    world.run()
+    assert len(world.messages) >= 1_000
+
+
+# --- clocks -------------------------------------------------------------------------------------
+
+
+def test_a_clock_that_is_set_back_puts_nothing_off() -> None:
+    store = Wrapped(
+        MESSAGES, lambda n, _r, o: Failed(FailureKind.BROKEN, "broken") if n == 1 else o
+    )
+    world = world_of({ONE: store})
+    world.tell(connect())
+    world.step()
+    world.now_ms = UnixMs(NOW_MS - DAY_MS)
+    world.tell(connect())
+    world.step()
+    assert len(world.asked) >= 2
+
+
+def test_what_was_asked_for_since_a_time_overlaps_with_it() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES)})
+    world.tell(connect(UnixMs(NOW_MS - 1_000)))
+    query = started(world)[0][1]
+    assert isinstance(query, Window)
+    assert query.start_ns == NOW_NS - SECOND_NS - CONFIG.overlap_ns
+    assert query.end_ns == NOW_NS + 20 * SECOND_NS

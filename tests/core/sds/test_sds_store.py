@@ -1,0 +1,268 @@
+"""When Stores are asked: for what lacks, on js-waku's interval; for everything, on connecting."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.types import (
+    AskStore,
+    DeadlineReached,
+    GapChanged,
+    HistoryEntry,
+    RetrieveRequested,
+    StoreAnswered,
+    StoreChanged,
+    StoreLacks,
+)
+from engine.core.types import MessageId, UnixMs
+from engine.sim.channel_participant import ChannelParticipant
+from tests.core.sds.sds_bench import BOB, NOW, SMALL, after, content, log_of, member, said
+
+DAY_MS = 86_400_000
+MINUTE_MS = 60_000
+X = content(BOB, "x", lamport=NOW)
+HINTED = HistoryEntry(X.message.message_id, b"h" * 32, BOB)
+WAITS = content(BOB, "waits", lamport=NOW + 1, history=[HINTED])
+
+
+def _asked(alice: ChannelParticipant) -> list[AskStore]:
+    asked, alice.asked_stores = alice.asked_stores, []
+    return asked
+
+
+def _with_store(config: SdsConfig = SMALL) -> ChannelParticipant:
+    """A Store is there and has just answered."""
+    alice = member(config=config)
+    alice.handle(StoreChanged(reachable=True), now_ms=NOW)
+    alice.handle(StoreAnswered(through_ms=NOW), now_ms=NOW)
+    _asked(alice)
+    return alice
+
+
+def _times_asked(alice: ChannelParticipant, end_ms: int) -> list[int]:
+    """At which times dependencies are asked for, in ms after NOW."""
+    times: list[int] = []
+    while (deadline_ms := alice.next_deadline()) is not None and deadline_ms <= NOW + end_ms:
+        alice.handle(DeadlineReached(), now_ms=deadline_ms)
+        times += [deadline_ms - NOW for ask in _asked(alice) if ask.missing]
+    return times
+
+
+def test_what_lacks_is_asked_for_by_its_hint_after_ten_seconds() -> None:
+    alice = _with_store()
+    alice.handle(WAITS, now_ms=NOW)
+    alice.handle(DeadlineReached(), now_ms=after(9_999))
+    assert not _asked(alice)
+    alice.handle(DeadlineReached(), now_ms=after(10_000))
+    assert _asked(alice) == [AskStore(missing=(HINTED,))]
+
+
+def test_the_wait_for_what_no_store_has_doubles_up_to_its_bound() -> None:
+    alice = _with_store()
+    alice.handle(WAITS, now_ms=NOW)
+    times = _times_asked(alice, 90 * MINUTE_MS)
+    waits = [(b - a) // 1000 for a, b in zip([0, *times], times, strict=False)]
+    assert waits[:7] == [10, 10, 20, 40, 80, 160, 320]
+    assert set(waits[7:]) == {600}
+
+
+def test_a_channel_like_js_wakus_asks_every_ten_seconds() -> None:
+    alice = _with_store(replace(SdsConfig.js_defaults()))
+    alice.handle(WAITS, now_ms=NOW)
+    assert _times_asked(alice, 60_000) == [10_000, 20_000, 30_000, 40_000, 50_000, 60_000]
+
+
+def test_it_is_asked_for_no_more_once_it_is_here() -> None:
+    alice = _with_store()
+    alice.handle(WAITS, now_ms=NOW)
+    alice.handle(X, now_ms=after(5_000))
+    assert len(log_of(alice)) == 2
+    assert _times_asked(alice, 10 * MINUTE_MS) == []
+
+
+def test_without_a_hint_a_store_cannot_be_asked_until_somebody_tells_one() -> None:
+    alice = _with_store()
+    unhinted = HistoryEntry(HINTED.message_id)
+    alice.handle(content(BOB, "waits", lamport=NOW + 1, history=[unhinted]), now_ms=NOW)
+    assert _times_asked(alice, 30_000) == []
+    more = content(BOB, "more", lamport=NOW + 2, history=[HINTED])
+    alice.handle(more, now_ms=after(30_000))
+    assert _times_asked(alice, 40_000) == [40_000]
+
+
+def test_a_second_dependency_does_not_wait_for_the_first_ones_turn() -> None:
+    alice = _with_store()
+    alice.handle(WAITS, now_ms=NOW)
+    assert _times_asked(alice, 75_000) == [10_000, 20_000, 40_000]
+    other = HistoryEntry(MessageId("y"), b"y" * 32)
+    alice.handle(content(BOB, "z", lamport=NOW + 9, history=[other]), now_ms=after(75_000))
+    alice.handle(DeadlineReached(), now_ms=after(85_000))
+    assert [ask.missing for ask in _asked(alice)] == [(HINTED, other)]
+
+
+def test_many_dependencies_are_one_question() -> None:
+    alice = _with_store()
+    history = [HistoryEntry(MessageId(f"m{n}"), bytes([n]) * 32) for n in range(200)]
+    alice.handle(content(BOB, "waits", lamport=NOW + 1, history=history), now_ms=NOW)
+    alice.handle(DeadlineReached(), now_ms=after(10_000))
+    (ask,) = _asked(alice)
+    assert set(ask.missing) == set(history)
+
+
+def test_nothing_is_asked_while_no_store_or_no_network_is_there() -> None:
+    alice = member()
+    alice.handle(WAITS, now_ms=NOW)
+    assert _times_asked(alice, MINUTE_MS) == []
+    alice.set_online(False, now_ms=after(MINUTE_MS))
+    alice.handle(StoreChanged(reachable=True), now_ms=after(MINUTE_MS))
+    alice.handle(DeadlineReached(), now_ms=after(2 * MINUTE_MS))
+    assert not _asked(alice)
+
+
+def test_when_a_store_comes_what_lacks_is_asked_for_at_once() -> None:
+    alice = member()
+    alice.handle(WAITS, now_ms=NOW)
+    alice.handle(DeadlineReached(), now_ms=after(MINUTE_MS))
+    alice.handle(StoreChanged(reachable=True), now_ms=after(MINUTE_MS))
+    alice.handle(DeadlineReached(), now_ms=after(MINUTE_MS))
+    assert [ask.missing for ask in _asked(alice) if ask.missing] == [(HINTED,)]
+
+
+def test_the_users_wish_asks_at_once_whatever_the_wait() -> None:
+    alice = _with_store()
+    alice.handle(WAITS, now_ms=NOW)
+    assert _times_asked(alice, 75_000)[-1] == 40_000
+    alice.handle(RetrieveRequested(), now_ms=after(76_000))
+    alice.handle(DeadlineReached(), now_ms=after(76_000))
+    assert [ask.missing for ask in _asked(alice)] == [(HINTED,)]
+
+
+@pytest.mark.parametrize("back_ms", [DAY_MS, 400 * DAY_MS])
+def test_a_clock_that_is_set_back_does_not_put_it_off(back_ms: int) -> None:
+    alice = _with_store()
+    alice.handle(WAITS, now_ms=NOW)
+    assert _times_asked(alice, 75_000)
+    alice.handle(DeadlineReached(), now_ms=after(-back_ms))
+    assert [ask.missing for ask in _asked(alice)] == [(HINTED,)]
+
+
+# --- what no Store has --------------------------------------------------------------------------
+
+
+def _lacks(alice: ChannelParticipant, *ids: MessageId, now_ms: UnixMs = NOW) -> None:
+    alice.handle(StoreLacks(message_ids=ids), now_ms=now_ms)
+
+
+def test_what_no_store_has_of_long_ago_is_lost_at_once_so_that_what_followed_is_shown() -> None:
+    alice = _with_store()
+    old = content(BOB, "old", lamport=NOW - DAY_MS - 1, history=[HINTED])
+    alice.handle(old, now_ms=NOW)
+    assert log_of(alice) == []
+    _lacks(alice, HINTED.message_id)
+    assert log_of(alice) == [old.message.message_id]
+    assert alice.seen.lost == {HINTED.message_id}
+    assert said(alice, GapChanged) == [GapChanged(missing=(), waiting=0)]
+    assert _times_asked(alice, 60_000) == []
+
+
+def test_if_it_turns_up_after_all_it_takes_its_place() -> None:
+    alice = _with_store()
+    first = content(BOB, "first", lamport=NOW - 2 * DAY_MS)
+    entry = HistoryEntry(first.message.message_id, b"h" * 32, BOB)
+    old = content(BOB, "old", lamport=NOW - DAY_MS - 1, history=[entry])
+    alice.handle(old, now_ms=NOW)
+    _lacks(alice, entry.message_id)
+    alice.restart(now_ms=NOW)
+    alice.handle(first, now_ms=NOW)
+    assert log_of(alice) == [first.message.message_id, old.message.message_id]
+
+
+def test_what_was_named_lately_may_still_be_with_its_members() -> None:
+    alice = _with_store()
+    alice.handle(content(BOB, "new", lamport=NOW - DAY_MS, history=[HINTED]), now_ms=NOW)
+    _lacks(alice, HINTED.message_id)
+    assert log_of(alice) == []
+    assert not alice.seen.lost
+
+
+def test_what_nobody_waits_for_or_looks_for_is_not_lost() -> None:
+    alice = _with_store()
+    mine = alice.store.log_ids()
+    _lacks(alice, HINTED.message_id, MessageId("never heard of"))
+    assert (log_of(alice), alice.seen.lost, alice.events) == (mine, set(), [])
+
+
+# --- on connect ---------------------------------------------------------------------------------
+
+
+def _since(alice: ChannelParticipant) -> list[int]:
+    """From when everything was asked for, in ms before NOW."""
+    return [NOW - ask.since_ms for ask in _asked(alice) if ask.since_ms is not None]
+
+
+def test_the_first_time_thirty_days_are_asked_for() -> None:
+    alice = member()
+    alice.handle(StoreChanged(reachable=True), now_ms=NOW)
+    assert _since(alice) == [30 * DAY_MS]
+
+
+def test_a_success_is_durable_and_the_next_query_starts_there() -> None:
+    alice = _with_store()
+    alice.restart(now_ms=after(MINUTE_MS))
+    alice.handle(StoreChanged(reachable=True), now_ms=after(MINUTE_MS))
+    assert _since(alice) == [0]
+
+
+def test_a_query_that_did_not_succeed_is_asked_again_in_full() -> None:
+    alice = member()
+    for _ in range(2):
+        alice.handle(StoreChanged(reachable=True), now_ms=NOW)
+        assert _since(alice) == [30 * DAY_MS]
+        alice.handle(StoreChanged(reachable=False), now_ms=NOW)
+
+
+def test_what_was_said_while_offline_is_asked_for_on_coming_back() -> None:
+    alice = _with_store()
+    alice.set_online(False, now_ms=after(1_000))
+    alice.set_online(True, now_ms=after(2_000))
+    assert _since(alice) == [0]
+
+
+def test_a_store_that_blinks_is_not_asked_again_within_five_minutes() -> None:
+    alice = _with_store()
+    for reachable in (False, True):
+        alice.handle(StoreChanged(reachable=reachable), now_ms=after(5 * MINUTE_MS))
+    assert _since(alice) == []
+    for reachable in (False, True):
+        alice.handle(StoreChanged(reachable=reachable), now_ms=after(5 * MINUTE_MS + 1))
+    assert _since(alice) == [0]
+
+
+def test_it_reaches_no_further_back_than_thirty_days() -> None:
+    alice = _with_store()
+    now_ms = after(45 * DAY_MS)
+    alice.restart(now_ms=now_ms)
+    alice.handle(StoreChanged(reachable=True), now_ms=now_ms)
+    assert _since(alice) == [-15 * DAY_MS]
+
+
+def test_a_success_that_lies_in_the_future_tells_nothing_and_is_put_right() -> None:
+    alice = _with_store()
+    alice.restart(now_ms=after(-DAY_MS))
+    alice.handle(StoreChanged(reachable=True), now_ms=after(-DAY_MS))
+    assert _since(alice) == [31 * DAY_MS]
+    alice.handle(StoreAnswered(through_ms=after(-DAY_MS)), now_ms=after(-DAY_MS))
+    assert alice.store.state().store_queried_ms == after(-DAY_MS)
+
+
+def test_it_can_be_switched_off() -> None:
+    alice = member(config=replace(SMALL, query_on_connect=False))
+    alice.handle(StoreChanged(reachable=True), now_ms=NOW)
+    assert not _asked(alice)
+
+
+def test_a_clock_before_its_epoch_asks_from_the_beginning() -> None:
+    alice = member()
+    alice.handle(StoreChanged(reachable=True), now_ms=UnixMs(5))
+    assert [ask.since_ms for ask in _asked(alice)] == [0]

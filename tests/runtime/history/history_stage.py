@@ -1,0 +1,208 @@
+"""Real engines, real disks, real Store nodes over loopback: everything but the window."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import SystemRandom
+
+from engine.core.history.config import HistoryConfig
+from engine.core.types import ConversationId, DeliveryState, UnixMs
+from engine.events import EngineEvent, MessageAdded, MessageKind
+from engine.history_views import HistoryChanged, HistoryView
+from engine.network.node.embedded import EmbeddedNode
+from engine.network.node.services import ServiceSettings, all_services
+from engine.network.node.settings import NodeSettings
+from engine.network.transport import Transport
+from engine.network.waku.store_archive import Archive
+from engine.network.waku.store_server import StoreSettings
+from engine.persistence.archive_thread import ThreadedArchive
+from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.runtime.engine import Engine, EngineParts, OpenedStore, TransportSeed
+from engine.session.chance import Chance
+
+KEY = bytes(range(32))
+PATIENCE_S = 90
+QUICK = HistoryConfig(trailing_ms=500, retry_ms=200, back_off_ms=50)
+
+
+class StoreNode:
+    """A node with all services, and a disk of its own."""
+
+    def __init__(self, place: Path, name: str) -> None:
+        self._place = place / f"{name}.archive.db"
+        self.archive: ThreadedArchive | None = None
+        self.node: EmbeddedNode | None = None
+
+    async def start(
+        self,
+        wrap: Callable[[Archive], Archive] = lambda archive: archive,
+        services: ServiceSettings | None = None,
+        port: int | None = None,
+        websocket_port: int | None = None,
+    ) -> str:
+        self.archive = await ThreadedArchive.open(self._place)
+        settings = NodeSettings(
+            network_key=os.urandom(32),
+            services=services or all_services(),
+            port=port,
+            websocket_port=websocket_port,
+        )
+        self.node = EmbeddedNode(settings, archive=wrap(self.archive))
+        await self.node.start()
+        return self.address
+
+    @property
+    def address(self) -> str:
+        assert self.node is not None
+        return self.node.addresses()[0]
+
+    async def messages(self) -> int:
+        assert self.archive is not None
+        return (await self.archive.statistics()).messages
+
+    async def stop(self) -> None:
+        if self.node is not None:
+            await self.node.stop()
+        if self.archive is not None:
+            await self.archive.close()
+
+
+class Person:
+    """One engine, what it told, and how to wait for it."""
+
+    def __init__(
+        self,
+        name: str,
+        place: Path,
+        *,
+        peers: tuple[str, ...] = (),
+        config: HistoryConfig = QUICK,
+        keeps: bool = False,
+    ) -> None:
+        self.name = name
+        self.told: list[EngineEvent] = []
+        self._place = place
+        self._keeps = keeps
+        self._peers = peers
+        self._config = config
+        self._changed = asyncio.Event()
+        self.engine = self._make()
+
+    def _make(self) -> Engine:
+        engine = Engine(
+            EngineParts(
+                open_store=self._open,
+                make_transport=self._transport,
+                port_of=lambda _transport: None,
+                chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                now_ms=self.now_ms,
+                peers=self._peers,
+                history=self._config,
+            )
+        )
+        engine.subscribe(self._hear)
+        return engine
+
+    def now_ms(self) -> UnixMs:
+        return UnixMs(time.time_ns() // 1_000_000)
+
+    def _open(self) -> OpenedStore:
+        store = SqliteProfileStore.open(self._place / f"{self.name}.db", KEY)
+        return OpenedStore(store=store, key_storage="key file")
+
+    def _transport(self, seed: TransportSeed) -> Transport:
+        settings = NodeSettings(network_key=seed.network_key)
+        if not self._keeps:
+            return EmbeddedNode(settings)
+        keeping = ServiceSettings(store=StoreSettings(), archives_own_topics_only=True)
+        return EmbeddedNode(replace(settings, services=keeping), open_archive=self._open_archive)
+
+    async def _open_archive(self) -> ThreadedArchive:
+        return await ThreadedArchive.open(self._place / f"{self.name}.archive.db")
+
+    def _hear(self, event: EngineEvent) -> None:
+        self.told.append(event)
+        self._changed.set()
+
+    async def start(self) -> "Person":
+        await self.engine.start()
+        if self.engine.identity() is None:
+            await self.engine.create_identity(self.name)
+        return self
+
+    async def stop(self) -> None:
+        await self.engine.stop()
+
+    async def start_again(self, *peers: str) -> "Person":
+        self._peers = (*self._peers, *peers)
+        self.told.clear()
+        self.engine = self._make()
+        return await self.start()
+
+    # --- waiting --------------------------------------------------------------------------------
+
+    async def until(self, wanted: Callable[[], bool]) -> None:
+        """Looked at after every event."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not wanted():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def until_online(self) -> None:
+        await self.until(lambda: self.engine.connection().peers > 0)
+
+    def texts(self, conversation_id: ConversationId) -> list[str]:
+        """As they were told, in the order of telling."""
+        return [
+            event.message.text
+            for event in self.told
+            if isinstance(event, MessageAdded)
+            and event.message.conversation_id == conversation_id
+            and event.message.kind is MessageKind.TEXT
+        ]
+
+    async def until_out(self, conversation_id: ConversationId) -> None:
+        """All that was said here has reached a node; what met none is sent again by and by."""
+        async with asyncio.timeout(PATIENCE_S):
+            while any(  # noqa: ASYNC110 - a row that nobody looked at tells nothing
+                row.delivery is not None and row.delivery.state is DeliveryState.SAVED
+                for row in (await self.engine.latest_page(conversation_id, limit=1_000)).messages
+            ):
+                await asyncio.sleep(0.05)
+
+    async def until_told(self, conversation_id: ConversationId, count: int) -> None:
+        await self.until(lambda: len(self.texts(conversation_id)) >= count)
+
+    def histories(self) -> list[HistoryView]:
+        return [event.history for event in self.told if isinstance(event, HistoryChanged)]
+
+    async def log(self, conversation_id: ConversationId) -> list[tuple[int, str, str]]:
+        """The whole timeline, as the window would page through it."""
+        page = await self.engine.latest_page(conversation_id, limit=1_000)
+        rows = list(page.messages)
+        while page.has_older:
+            page = await self.engine.page_before(conversation_id, rows[0].position, limit=1_000)
+            rows = [*page.messages, *rows]
+        return [(r.position.lamport_timestamp, r.message_id, r.text) for r in rows]
+
+    async def say(self, conversation_id: ConversationId, count: int, word: str = "m") -> list[str]:
+        texts = [f"{word} {number}" for number in range(count)]
+        for text in texts:
+            await self.engine.send_text(conversation_id, text)
+        return texts
+
+
+async def until(wanted: Callable[[], bool]) -> None:
+    """For what tells nobody."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not wanted():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def until_stored(node: StoreNode, count: int) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while await node.messages() < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

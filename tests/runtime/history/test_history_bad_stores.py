@@ -1,0 +1,159 @@
+"""Stores that omit, disorder, repeat, never end, lie or are not there: the others go on."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from engine.core.waku_archive import (
+    ArchivedMessage,
+    ArchivePage,
+    ArchiveQuery,
+    ArchiveStatistics,
+)
+from engine.history_views import StoreHealth, StoreOrigin
+from engine.network.waku.store_archive import Archive
+from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+
+MANY = 300
+NOBODY = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
+
+
+class Honest:
+    """Passes everything on."""
+
+    def __init__(self, inner: Archive) -> None:
+        self._inner = inner
+
+    async def append(self, messages: Sequence[ArchivedMessage], /) -> int:
+        return await self._inner.append(messages)
+
+    async def query(self, query: ArchiveQuery, /) -> ArchivePage:
+        return await self._inner.query(query)
+
+    async def retain(self) -> int:
+        return await self._inner.retain()
+
+    async def statistics(self) -> ArchiveStatistics:
+        return await self._inner.statistics()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class Drops(Honest):
+    """Nearly a third of what it has, always the same ones."""
+
+    async def query(self, query: ArchiveQuery, /) -> ArchivePage:
+        page = await super().query(query)
+        kept = tuple(row for row in page.rows if row.message_hash[0] % 10 > 2)
+        return replace(page, rows=kept or page.rows[-1:])
+
+
+class Shuffles(Honest):
+    """Each page in another order, with some twice; the last stays, for it is the cursor."""
+
+    async def query(self, query: ArchiveQuery, /) -> ArchivePage:
+        page = await super().query(query)
+        if len(page.rows) < 3:
+            return page
+        rows = [*page.rows[:-1], *page.rows[: len(page.rows) // 4]]
+        Random(len(rows)).shuffle(rows)
+        return replace(page, rows=(*rows[:99], page.rows[-1]))
+
+
+class NeverEnds(Honest):
+    """There is always more, and it is always the same."""
+
+    async def query(self, query: ArchiveQuery, /) -> ArchivePage:
+        page = await super().query(replace(query, cursor=None))
+        return replace(page, more=bool(page.rows))
+
+
+class Forges(Honest):
+    """Hashes are those of other messages."""
+
+    async def query(self, query: ArchiveQuery, /) -> ArchivePage:
+        page = await super().query(query)
+        hashes = [row.message_hash for row in page.rows]
+        turned = zip(page.rows, hashes[1:] + hashes[:1], strict=True)
+        return replace(page, rows=tuple(replace(row, message_hash=h) for row, h in turned))
+
+
+def test_one_drops_one_shuffles_one_never_ends_and_nothing_is_missing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        nodes = [StoreNode(tmp_path, name) for name in ("drops", "shuffles", "endless")]
+        for node, wrap in zip(nodes, (Drops, Shuffles, NeverEnds), strict=True):
+            await node.start(wrap)
+        addresses = tuple(node.address for node in nodes)
+        ann = await Person("Ann", tmp_path, peers=addresses).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until(lambda: ann.engine.connection().peers == len(nodes))
+        said = await ann.say(group, MANY)
+        await ann.until_out(group)
+        link = await ann.engine.make_invite_link(group)
+        for node in nodes:
+            await until_stored(node, MANY)
+        logged = [row for row in await ann.log(group) if row[2] in set(said)]
+        await ann.stop()
+        bob = await Person("Bob", tmp_path, peers=addresses).start()
+        for address in addresses:
+            await bob.engine.add_store(address)
+        await bob.engine.join_group(link)
+        await bob.until_told(group, MANY)
+        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
+        await bob.until(lambda: any(view.is_over for view in bob.histories()))
+        assert sorted(bob.texts(group)) == sorted(said), "each once"
+        assert await bob.engine.gap(group) is None
+        health = [view.health for view in bob.engine.stores()]
+        assert health[0] is StoreHealth.DOUBTFUL
+        assert health[2] is StoreHealth.FAILED
+        await bob.stop()
+        for node in nodes:
+            await node.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_store_that_is_not_there_and_one_that_forges_are_marked_and_the_third_goes_on(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        forging, honest = StoreNode(tmp_path, "forging"), StoreNode(tmp_path, "honest")
+        await forging.start(Forges)
+        await honest.start()
+        ann = await Person("Ann", tmp_path, peers=(forging.address, honest.address)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until(lambda: ann.engine.connection().peers == 2)
+        said = await ann.say(group, 50)
+        await ann.until_out(group)
+        link = await ann.engine.make_invite_link(group)
+        await until_stored(honest, 50)
+        await until_stored(forging, 50)
+        await ann.stop()
+        bob = await Person("Bob", tmp_path).start()
+        for address in (NOBODY, forging.address, honest.address):
+            await bob.engine.add_store(address)
+        await bob.engine.join_group(link)
+        await bob.until_told(group, 50)
+        assert bob.texts(group) == said
+        await bob.until(lambda: bob.engine.stores()[0].health is StoreHealth.FAILED)
+        nobody, liar, good = bob.engine.stores()
+        assert {view.origin for view in (nobody, liar, good)} == {StoreOrigin.USER}
+        assert nobody.problem == "it cannot be reached"
+        assert liar.health is StoreHealth.FAILED
+        assert "hash" in liar.problem
+        assert (good.health, good.problem) == (StoreHealth.GOOD, "")
+        tested = await bob.engine.test_store(honest.address)
+        assert (tested.problem, tested.versions, tested.cluster) == (
+            "",
+            ("3.0.0", "2.0.0-beta4"),
+            42,
+        )
+        assert tested.oldest_ms is not None
+        await bob.stop()
+        await forging.stop()
+        await honest.stop()
+
+    asyncio.run(scenario())

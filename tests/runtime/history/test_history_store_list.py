@@ -1,0 +1,126 @@
+"""The list of Stores outlives a restart; one that speaks only 2.0.0-beta4 is enough; going back."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from engine.core.counters import Counters
+from engine.core.errors import ConfigError
+from engine.history_views import HistoryReason, HistoryState, StoreHealth, StoreOrigin
+from engine.network.libp2p.ports import Host
+from engine.network.waku import store_server
+from engine.network.waku.service_server import serve_requests
+from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+
+MANY = 250
+"""More than two pages."""
+PEER = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
+FIRST, SECOND, THIRD = (f"/ip4/127.0.0.1/tcp/{port}/p2p/{PEER}" for port in (1, 2, 3))
+
+
+def _listed(person: Person) -> list[tuple[str, bool]]:
+    stores = person.engine.stores()
+    assert {view.origin for view in stores} <= {StoreOrigin.USER}
+    return [(view.multiaddr, view.enabled) for view in stores]
+
+
+def test_the_list_and_its_order_outlive_a_restart(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ann = await Person("Ann", tmp_path).start()
+        for address in (FIRST, SECOND, THIRD):
+            await ann.engine.add_store(address)
+        await ann.engine.move_store(THIRD, place=0)
+        await ann.engine.enable_store(FIRST, enabled=False)
+        await ann.engine.remove_store(SECOND)
+        for address, problem in [
+            (FIRST, "in the list already"),
+            ("/ip4/127.0.0.1/tcp/9", "/p2p/"),
+            ("http://example.org", "address"),
+        ]:
+            with pytest.raises(ConfigError, match=problem):
+                await ann.engine.add_store(address)
+        with pytest.raises(ConfigError, match="no such Store"):
+            await ann.engine.remove_store(SECOND)
+        assert _listed(ann) == [(THIRD, True), (FIRST, False)]
+        await ann.stop()
+        await ann.start_again()
+        assert _listed(ann) == [(THIRD, True), (FIRST, False)]
+        await ann.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_store_of_the_older_version_alone_fills_everything_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def serve_older(
+        host: Host,
+        query: store_server.QueryArchive,
+        settings: store_server.StoreSettings,
+        counters: Counters,
+    ) -> None:
+        server = store_server.LegacyStoreServer(query, settings, counters)
+        serve_requests(host, server, counters)
+
+    monkeypatch.setattr(store_server, "serve_store", serve_older)
+
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        address = await node.start()
+        ann = await Person("Ann", tmp_path, peers=(address,)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until_online()
+        said = await ann.say(group, MANY)
+        await ann.until_out(group)
+        link = await ann.engine.make_invite_link(group)
+        await until_stored(node, MANY)
+        logged = [row for row in await ann.log(group) if row[2] in set(said)]
+        await ann.stop()
+        bob = await Person("Bob", tmp_path).start()
+        await bob.engine.add_store(address)
+        await bob.engine.join_group(link)
+        await bob.until_told(group, MANY)
+        assert bob.texts(group) == said
+        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
+        await bob.until(lambda: any(v.state is HistoryState.DONE for v in bob.histories()))
+        (store,) = bob.engine.stores()
+        assert (store.health, store.version) == (StoreHealth.GOOD, "2.0.0-beta4")
+        tested = await bob.engine.test_store(address)
+        assert (tested.problem, tested.versions) == ("", ("2.0.0-beta4",))
+        await bob.stop()
+        await bob.start_again()
+        (kept,) = bob.engine.stores()
+        assert kept.messages >= MANY, "what it brought is remembered"
+        await bob.stop()
+        await node.stop()
+
+    asyncio.run(scenario())
+
+
+def test_scrolling_past_the_beginning_asks_for_a_stretch_further_back_each_time(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        ann = await Person("Ann", tmp_path, peers=(await node.start(),)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until_online()
+        since: list[int] = []
+        for _ in range(3):
+            ann.told.clear()
+            await ann.engine.fetch_earlier(group)  # Whatever else is being fetched.
+            await ann.until(
+                lambda: any(
+                    view.reason is HistoryReason.EARLIER and view.state is HistoryState.DONE
+                    for view in ann.histories()
+                )
+            )
+            views = [view for view in ann.histories() if view.reason is HistoryReason.EARLIER]
+            since.append(views[-1].since_ms or 0)
+        assert since == sorted(since, reverse=True)
+        assert since[0] - since[1] == since[1] - since[2] > 0
+        await ann.stop()
+        await node.stop()
+
+    asyncio.run(scenario())

@@ -1,0 +1,108 @@
+"""A backfill that is killed goes on; a pair gets what was said in the night; a wish is durable."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from engine.core.contacts import ContactState
+from engine.events import ConversationAdded, ConversationChanged
+from engine.history_views import HistoryReason, HistoryState
+from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+
+MANY = 600
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_killed_in_the_middle_it_goes_on_with_nothing_twice_and_nothing_missed(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        address = await node.start()
+        ann = await Person("Ann", tmp_path, peers=(address,)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until_online()
+        said = await ann.say(group, MANY)
+        link = await ann.engine.make_invite_link(group)
+        await until_stored(node, MANY)
+        logged = [row for row in await ann.log(group) if row[2] in set(said)]
+        await ann.stop()
+        command = [sys.executable, "-m", "tests.runtime.history.filling_process"]
+        victim = await asyncio.create_subprocess_exec(
+            *command, str(tmp_path), address, link, cwd=ROOT, stdout=subprocess.PIPE
+        )
+        assert victim.stdout is not None
+        async with asyncio.timeout(60):
+            assert await victim.stdout.readline()
+        victim.send_signal(signal.SIGKILL)
+        await victim.wait()
+        bob = await Person("Bob", tmp_path, peers=(address,)).start()
+        before = len([row for row in await bob.log(group) if row[2] in set(said)])
+        assert 0 < before < MANY, "killed in the middle"
+        await bob.until_told(group, MANY - before)
+        assert len(bob.texts(group)) == MANY - before, "what was durable is not told again"
+        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
+        assert await bob.engine.gap(group) is None
+        await bob.stop()
+        await node.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_pair_gets_what_was_said_in_the_night_from_a_store_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        address = await node.start()
+        ann = await Person("Ann", tmp_path, peers=(address,)).start()
+        bob = await Person("Bob", tmp_path, peers=(address,)).start()
+        await ann.until_online()
+        await bob.until_online()
+        pair = await ann.engine.add_contact(await bob.engine.make_contact_link())
+        await bob.until(lambda: any(isinstance(event, ConversationAdded) for event in bob.told))
+        await bob.engine.accept_contact(pair)
+
+        def is_accepted() -> bool:
+            changed = [e.conversation for e in ann.told if isinstance(e, ConversationChanged)]
+            contact = changed[-1].contact if changed else None
+            return contact is not None and contact.state is ContactState.ACCEPTED
+
+        await ann.until(is_accepted)
+        await bob.stop()
+        stored = await node.messages()
+        said = await ann.say(pair, 5, "night")
+        await until_stored(node, stored + len(said))
+        await ann.stop()
+        await bob.start_again()
+        await bob.until_told(pair, len(said))
+        assert bob.texts(pair) == said
+        await bob.stop()
+        await node.stop()
+
+    asyncio.run(scenario())
+
+
+def test_what_was_wanted_is_fetched_after_a_restart(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ann = await Person("Ann", tmp_path).start()
+        group = await ann.engine.create_group("Alone")
+        await ann.engine.fetch_history(group, days=365)
+        view = ann.engine.history(group)
+        assert view is not None
+        assert (view.reason, view.state) == (HistoryReason.USER, HistoryState.WAITING)
+        await ann.stop()
+        node = StoreNode(tmp_path, "store")
+        await ann.start_again(await node.start())
+        await ann.until(
+            lambda: any(
+                view.reason is HistoryReason.USER and view.state is HistoryState.DONE
+                for view in ann.histories()
+            )
+        )
+        await ann.engine.fetch_history(group, days=None)
+        await ann.engine.cancel_history(group)
+        await ann.stop()
+        await node.stop()
+
+    asyncio.run(scenario())

@@ -1,0 +1,255 @@
+"""History in the window: wished in the menu, followed in the bar, and its end said in words."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu, QProgressBar
+
+from engine.core.errors import StorageError
+from engine.core.types import ConversationId, UnixMs
+from engine.events import NoticeCleared, NoticeLevel, NoticeRaised
+from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView
+from tests.ui.driving import Key, Stage, play, stage, turn, until
+from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
+from ui.history_words import CHOICES
+from ui.window.history_bar import HistoryBar
+
+pytestmark = pytest.mark.usefixtures("qapp")
+DAY_MS = 86_400_000
+
+
+def running(conversation_id: ConversationId) -> HistoryView:
+    return HistoryView(
+        conversation_id=conversation_id,
+        reason=HistoryReason.USER,
+        state=HistoryState.RUNNING,
+        since_ms=UnixMs(START_MS - 30 * DAY_MS),
+        fetched=12_340,
+        arrived=312,
+        per_second=1_419.6,
+        fraction=0.4,
+        stores=2,
+    )
+
+
+def choices_of(menu: QMenu) -> dict[str, QAction]:
+    entry = next(action for action in menu.actions() if action.text() == "Fetch history")
+    submenu = entry.menu()
+    assert isinstance(submenu, QMenu)
+    return {action.text(): action for action in submenu.actions()}
+
+
+def bar_of(it: Stage) -> HistoryBar:
+    bar = it.window.pane.history.bar
+    assert isinstance(bar, HistoryBar)
+    return bar
+
+
+def test_the_menu_asks_for_as_much_as_one_wants() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, person = engine.add_group("Tide Gauge"), engine.add_person("Luc")
+        async with stage(engine) as it:
+            for conversation in (group, person):
+                it.window.open_conversation(conversation)
+                choices = choices_of(it.window.pane.header.more.menu())
+                assert list(choices) == [words for words, _ in CHOICES]
+                engine.calls.clear()
+                for action in choices.values():
+                    action.trigger()
+                await until(lambda: len(engine.called("fetch_history")) == len(CHOICES))
+                wanted = [(conversation, days) for _, days in CHOICES]
+                assert engine.called("fetch_history") == wanted
+
+    play(scenario)
+
+
+def test_the_bar_says_count_and_rate_and_can_be_stopped() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            assert it.window.pane.history.bar is None
+            engine.tell(HistoryChanged(history=running(group)))
+            bar = bar_of(it)
+            assert bar.isVisible()
+            assert bar.title.text().startswith("Fetching history, back to ")
+            thin = "\u202f"
+            said = f"12{thin}340 looked at · 312 new · 1{thin}420 a second · 2 Stores"
+            assert bar.details.text() == said
+            assert bar.percent.text() == "40 %"
+            assert said in bar.accessibleName()
+            line = bar.findChild(QProgressBar)
+            assert isinstance(line, QProgressBar)
+            assert line.value() == 0.4 * line.maximum()
+            assert QAccessible.queryAccessibleInterface(line).role() == QAccessible.Role.ProgressBar
+            unknown = replace(running(group), fraction=None, per_second=0.2)
+            engine.tell(HistoryChanged(history=unknown))
+            assert bar.percent.text() == ""
+            assert "a second" not in bar.details.text()
+            bar.cancel.setFocus()
+            it.press(Key.Key_Return, on=bar.cancel)
+            await until(lambda: engine.called("cancel_history") == [group])
+            engine.tell(
+                HistoryChanged(history=replace(running(group), state=HistoryState.CANCELLED))
+            )
+            assert bar.title.text() == "Stopped. 312 new messages stay here"
+            assert not bar.cancel.isVisible()
+            assert bar.close_button.hasFocus()
+            it.press(Key.Key_Space, on=bar.close_button)
+            assert not bar.isVisible()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("arrived", "said"),
+    [
+        (0, "History fetched: nothing new"),
+        (1, "History fetched: 1 new message"),
+        (5_000, "History fetched: 5\u202f000 new messages"),
+    ],
+)
+def test_its_end_is_said_in_words_and_stays_until_one_closes_it(arrived: int, said: str) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            engine.tell(HistoryChanged(history=running(group)))
+            done = replace(running(group), state=HistoryState.DONE, arrived=arrived)
+            engine.tell(HistoryChanged(history=done))
+            assert bar_of(it).title.text() == said
+            assert bar_of(it).isVisible()
+            QTest.mouseClick(bar_of(it).close_button, Qt.MouseButton.LeftButton)
+            assert not bar_of(it).isVisible()
+
+    play(scenario)
+
+
+def test_a_failure_names_the_reason_and_leads_to_the_stores() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            failed = replace(
+                running(group), state=HistoryState.FAILED, problem="no Store could be reached"
+            )
+            engine.tell(HistoryChanged(history=failed))
+            bar = bar_of(it)
+            assert "No Store could be reached." in bar.details.text()
+            assert "312 new messages came." in bar.details.text()
+            assert QApplication.activeModalWidget() is None
+            bar.stores.click()
+            await until(lambda: it.window.flows.sheet is not None)
+            sheet = it.window.flows.sheet
+            assert sheet is not None
+            assert sheet.windowTitle() == "Stores"
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("reason", [HistoryReason.CONNECT, HistoryReason.DEPENDENCY])
+def test_what_goes_on_by_itself_is_one_quiet_line_without_a_bar(reason: HistoryReason) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            line = it.window.pane.header._line
+            before = line.whole_text()
+            engine.tell(HistoryChanged(history=replace(running(group), reason=reason)))
+            assert it.window.pane.history.bar is None
+            assert line.whole_text().endswith(", 312 new")
+            failed = replace(running(group), reason=reason, state=HistoryState.FAILED, problem="x")
+            engine.tell(HistoryChanged(history=failed))
+            assert it.window.pane.history.bar is None
+            assert line.whole_text() == before
+            assert it.window.notices.notices() == ()
+
+    play(scenario)
+
+
+def test_only_the_open_conversation_shows_its_history_and_finds_it_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            engine.tell(HistoryChanged(history=running(other)))
+            assert it.window.pane.history.bar is None
+            engine.history_view = running(other)
+            it.window.open_conversation(other)
+            assert bar_of(it).isVisible()
+            engine.history_view = None
+            it.window.open_conversation(group)
+            assert not bar_of(it).isVisible()
+
+    play(scenario)
+
+
+def test_earlier_messages_are_asked_for_above_the_first_one() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        row = engine.row(group, member("Maya"), "the first here")
+        engine.rows[group][row.message_id] = row
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            await until(lambda: bool(it.window.pane.timeline.scene.placed))
+            timeline = it.window.pane.timeline
+            timeline.setFocus()
+            for _ in range(3):
+                it.press(Key.Key_Up, on=timeline)
+            it.press(Key.Key_Return, on=timeline)
+            it.press(Key.Key_Return, on=timeline)
+            await until(lambda: engine.called("fetch_earlier") == [group])
+            await turn()
+            assert engine.called("fetch_earlier") == [group]
+            engine.fail("fetch_earlier", StorageError("The disk is full."))
+            it.press(Key.Key_Return, on=timeline)
+            await until(lambda: bool(it.window.notices.notices()))
+            assert "The disk is full." in it.window.notices.notices()[0].text
+
+    play(scenario)
+
+
+def test_a_wrong_clock_is_a_notice_as_others_are() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            words = "This device's clock is 42 s behind. Stores drop such messages."
+            engine.tell(NoticeRaised(key="clock/network", level=NoticeLevel.WARNING, text=words))
+            (row,) = it.window.notices.rows
+            assert row.words.text() == words
+            assert row.accessibleName() == f"warning: {words}"
+            engine.tell(NoticeCleared(key="clock/network"))
+            assert it.window.notices.rows == []
+
+    play(scenario)
+
+
+def test_thousands_that_come_at_once_do_not_draw_the_header_thousands_of_times() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            header = it.window.pane.header
+            drawn: list[None] = []
+            show = header.show_conversation
+            header.show_conversation = lambda *a: (drawn.append(None), show(*a))  # type: ignore[method-assign, assignment, func-returns-value]
+            for number in range(1_000):
+                engine.receive(group, "Maya", f"number {number}", notify=False)
+            assert len(drawn) <= 20
+            await until(lambda: not it.window.pane._header_stale)
+            view = it.window.model.conversation(group)
+            assert view is not None
+            assert it.window.pane.conversation == view
+
+    play(scenario)

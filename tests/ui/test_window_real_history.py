@@ -1,0 +1,79 @@
+"""History really fills the window: a Store node on a socket, engines on disk, and the real page."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from chat_app.window_network import store_problem
+from engine.history_views import HistoryState, StoreHealth
+from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+from tests.ui.driving import play, until
+from ui.app import build_window
+from ui.dialogs.stores import Stores
+from ui.settings import UiSettings
+from ui.timeline.rows import message_of
+from ui.window.surroundings import Surroundings
+
+pytestmark = pytest.mark.usefixtures("qapp")
+SAID = 60
+
+
+def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        address = await node.start()
+        ann = await Person("Ann", tmp_path, peers=(address,)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until_online()
+        said = await ann.say(group, SAID)
+        link = await ann.engine.make_invite_link(group)
+        await until_stored(node, SAID)
+        await ann.stop()
+
+        bob = await Person("Bob", tmp_path).start()
+        window = build_window(bob.engine, UiSettings(), Surroundings(store_problem=store_problem))
+        window.resize(1000, 700)
+        window.show()
+        await window.start()
+        assert await bob.engine.join_group(link) == group
+        await until(lambda: window.model.conversation(group) is not None)
+        window.open_conversation(group)
+
+        window.flows.stores()
+        await until(lambda: window.flows.sheet is not None)
+        page = window.flows.sheet
+        assert isinstance(page, Stores)
+        QTest.keyClicks(page.field, address)
+        assert page.field_problem.text() == ""
+        page.test_field.click()
+        await until(lambda: page.field_result.text().startswith("Test: works."))
+        assert "Store 3.0.0" in page.field_result.text()
+        QTest.keyClick(page.field, Qt.Key.Key_Return)
+        await until(lambda: len(page.rows()) == 1)
+
+        timeline = window.pane.timeline
+        await until(lambda: timeline.scene.loaded.total > SAID)
+        shown = [m.text for row in timeline.scene.loaded.rows if (m := message_of(row)) is not None]
+        assert [text for text in shown if text in set(said)] == said
+        await until(lambda: page.rows()[0].store.health is StoreHealth.GOOD)
+        await until(lambda: "answered to the end" in page.rows()[0].statistics.text())
+        page.reject()
+
+        window.pane.header.history_requested.emit(7)
+        await until(lambda: window.pane.history.bar is not None)
+        bar = window.pane.history.bar
+        assert bar is not None
+        await until(lambda: bar.history is not None and bar.history.is_over)
+        assert bar.history is not None
+        assert bar.history.state is HistoryState.DONE
+        assert bar.title.text() == "History fetched: nothing new"
+
+        window.close()
+        await window.shutdown()
+        window.deleteLater()
+        await bob.stop()
+        await node.stop()
+
+    play(scenario)

@@ -1,0 +1,244 @@
+"""Markers stand directly above what is known to come after them, and nowhere else."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtGui import QAccessible
+
+from engine.core.types import ConversationId, MessageId, Position, UnixMs
+from engine.events import GapView, MessageKind, MessageView
+from engine.history_views import HistoryReason, HistoryState, HistoryView, LostView
+from tests.ui.timeline.timeline_stage import (
+    CONVERSATION,
+    IDS,
+    MemoryPages,
+    at,
+    chatter,
+    conversation,
+    gap,
+    message,
+    run,
+    settled,
+    shown_view,
+)
+from ui.timeline.cards import CardBox
+from ui.timeline.parts import Part
+from ui.timeline.rows import (
+    EarlierRow,
+    GapRow,
+    LostRow,
+    MessageRow,
+    Row,
+    derive_rows,
+    earlier_row,
+    message_of,
+    order,
+)
+from ui.timeline.view import TimelineView
+
+
+def lost(
+    lamport_timestamp: int, before: MessageView | None, *, who: str = "Jonas", name: str = "Jonas"
+) -> LostView:
+    return LostView(
+        message_id=MessageId(f"{lamport_timestamp:08x}cafe"),
+        sender_id=IDS[who],
+        sender_name=name,
+        before=None if before is None else before.position,
+        since_ms=at(13, 0, 19),
+    )
+
+
+def rows_of(
+    messages: list[MessageView],
+    marker: GapView,
+    *,
+    beginning: bool = True,
+    end: bool = True,
+) -> list[Row]:
+    rows = derive_rows(
+        sorted(messages, key=order),
+        gap=marker,
+        first_unread=None,
+        starts_at_beginning=beginning,
+        reaches_end=end,
+    )
+    return [row for row in rows if isinstance(row, MessageRow | GapRow | LostRow)]
+
+
+def below(rows: list[Row], kind: type[Row]) -> str | None:
+    """The text of the message directly below a marker."""
+    index = next(i for i, row in enumerate(rows) if isinstance(row, kind))
+    following = [m for row in rows[index:] if (m := message_of(row)) is not None]
+    return following[0].text if following else None
+
+
+def test_what_is_missing_stands_above_what_refers_to_it() -> None:
+    messages = [message(n, text=str(n)) for n in (10, 20, 30, 40)]
+    marker = replace(gap(), before=messages[2].position)
+    assert below(rows_of(messages, marker), GapRow) == "30"
+
+
+def test_a_marker_stands_above_a_message_that_waits() -> None:
+    messages = [message(10, text="a"), message(5, text="w", waiting=True), message(20, text="b")]
+    marker = replace(gap(waiting=1), before=messages[1].position)
+    rows = rows_of(messages, marker)
+    assert [type(row) for row in rows] == [MessageRow, MessageRow, GapRow, MessageRow]
+    assert below(rows, GapRow) == "w"
+
+
+@pytest.mark.parametrize(
+    ("before", "beginning", "end", "shown"),
+    [
+        (5, False, True, False),  # on an older page
+        (10, False, True, True),  # right at the first that is loaded
+        (5, True, True, True),  # its message was deleted, and nothing is older
+        (99, True, False, False),  # on a newer page
+        (99, True, True, True),
+    ],
+)
+def test_a_place_outside_of_what_is_loaded_is_not_pretended(
+    before: int, *, beginning: bool, end: bool, shown: bool
+) -> None:
+    messages = [message(n) for n in (10, 20, 30)]
+    place = Position(lamport_timestamp=before, message_id=MessageId(f"m{before:07d}"))
+    rows = rows_of(messages, replace(gap(), before=place), beginning=beginning, end=end)
+    assert any(isinstance(row, GapRow) for row in rows) is shown
+
+
+def test_lost_ones_stand_where_each_belongs_and_no_gap_is_invented_for_them() -> None:
+    messages = [message(n, text=str(n)) for n in (10, 20, 30)]
+    gone = (lost(1, messages[1]), lost(2, messages[2]), lost(3, messages[1]))
+    marker = replace(gap(0), since_ms=UnixMs(0), lost=gone, lost_total=5)
+    rows = rows_of(messages, marker)
+    assert [type(row) for row in rows] == [MessageRow, LostRow, MessageRow, LostRow, MessageRow]
+    first, second = (row for row in rows if isinstance(row, LostRow))
+    assert {each.message_id for each in first.lost} == {gone[0].message_id, gone[2].message_id}
+    assert (first.untold, second.untold) == (2, 0)
+    found = replace(marker, lost=(gone[1],), lost_total=1)
+    assert sum(isinstance(row, LostRow) for row in rows_of(messages, found)) == 1
+
+
+def test_what_nobody_can_place_stands_at_the_beginning_out_of_the_way() -> None:
+    messages = [message(10), message(20)]
+    marker = replace(gap(0), lost=(lost(1, None),), lost_total=1)
+    assert isinstance(rows_of(messages, marker)[0], LostRow)
+    assert not any(isinstance(r, LostRow) for r in rows_of(messages, marker, beginning=False))
+
+
+@given(
+    st.lists(
+        st.builds(message, st.integers(0, 200), waiting=st.booleans()),
+        unique_by=lambda m: m.message_id,
+        max_size=30,
+    ),
+    st.integers(-1, 201),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_marker_never_has_what_comes_after_it_above(
+    messages: list[MessageView], before: int, beginning: bool, end: bool
+) -> None:
+    place = Position(lamport_timestamp=before, message_id=MessageId(f"m{before:07d}"))
+    marker = replace(gap(), before=place, lost=(lost(1, None),), lost_total=1)
+    rows = rows_of(messages, marker, beginning=beginning, end=end)
+    markers = [i for i, row in enumerate(rows) if isinstance(row, GapRow)]
+    assert len(markers) <= 1
+    for index in markers:
+        above = [m for row in rows[:index] if (m := message_of(row)) is not None]
+        placed = [m for m in above if not m.waiting]
+        assert all(m.position < place for m in placed) or any(
+            m.position == place for m in messages if m.waiting
+        )
+    assert len([r for r in rows if isinstance(r, MessageRow)]) == len(messages)
+
+
+@pytest.mark.parametrize("kind", [MessageKind.CREATED, MessageKind.ASKED])
+def test_nothing_is_earlier_than_the_first_of_all(kind: MessageKind) -> None:
+    assert earlier_row([message(1, kind=kind)], None, offered=True) == []
+    assert earlier_row([message(1)], None, offered=True) == [EarlierRow(history=None)]
+    assert earlier_row([message(1)], None, offered=False) == []
+    assert earlier_row([], None, offered=True) == []
+
+
+# --- on the real widget ---------------------------------------------------------------------------
+
+HISTORY = HistoryView(
+    conversation_id=ConversationId(CONVERSATION),
+    reason=HistoryReason.EARLIER,
+    state=HistoryState.RUNNING,
+    since_ms=at(9, 0, 1),
+)
+
+
+def parts_of(view: TimelineView, kind: type[Row]) -> list[Part]:
+    row = next(row for row in view.scene.loaded.rows if isinstance(row, kind))
+    box = view.scene.box(row)
+    assert isinstance(box, CardBox)
+    return [part for part, _ in box.parts]
+
+
+def said(view: TimelineView) -> list[str]:
+    list_ = QAccessible.queryAccessibleInterface(view)
+    return [list_.child(i).text(QAccessible.Text.Name) for i in range(list_.childCount())]
+
+
+@pytest.mark.usefixtures("qapp")
+def test_lost_ones_say_what_is_known_of_them() -> None:
+    source = MemoryPages(chatter(3))
+    gone = (lost(0xABCDEF12, source.messages[1]), lost(2, source.messages[1], name=""))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            view.set_gap(replace(gap(0), since_ms=UnixMs(0), lost=gone, lost_total=2))
+            (words,) = [words for words in said(view) if "lost" in words]
+            assert words.startswith("2 messages lost since Yesterday, 13:00. From Jonas")
+            assert "no Store has them any more" in words
+            row = next(r for r in view.scene.loaded.rows if isinstance(r, LostRow))
+            closed = view.scene.box(row)
+            view.scene.explain(f"lost {row.place}")
+            opened = view.scene.box(row)
+            assert isinstance(opened, CardBox)
+            assert opened.height > closed.height
+            assert "Jonas, id abcdef12…" in opened.cause
+            assert "said before" in opened.cause
+            assert parts_of(view, LostRow) == [Part.GAP_DETAILS]
+            view.set_gap(None)
+            assert not any("lost" in words for words in said(view))
+
+    run(scenario)
+
+
+@pytest.mark.usefixtures("qapp")
+def test_the_row_above_the_beginning_says_what_goes_on_and_what_came_of_it() -> None:
+    source = MemoryPages(chatter(3))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            asked: list[None] = []
+            view.earlierRequested.connect(lambda: asked.append(None))
+            view.open(conversation())
+            await settled(view)
+            assert not any(isinstance(row, EarlierRow) for row in view.scene.loaded.rows)
+            view.offer_earlier(None)
+            assert parts_of(view, EarlierRow) == [Part.EARLIER]
+            assert said(view)[0] == "Fetch earlier messages"
+            view.offer_earlier(HISTORY)
+            assert parts_of(view, EarlierRow) == []
+            assert said(view)[0].startswith("Fetching earlier messages")
+            failed = replace(HISTORY, state=HistoryState.FAILED, problem="no Store answered")
+            view.offer_earlier(failed)
+            assert parts_of(view, EarlierRow) == [Part.STORES, Part.EARLIER]
+            assert "could not be fetched. No Store answered." in said(view)[0]
+            view.offer_earlier(replace(HISTORY, state=HistoryState.DONE))
+            assert said(view)[0].startswith("Nothing more was found, back to 1 November 2026.")
+            everything = replace(HISTORY, state=HistoryState.DONE, since_ms=None, arrived=3)
+            view.offer_earlier(everything)
+            assert parts_of(view, EarlierRow) == []
+            assert asked == []
+
+    run(scenario)

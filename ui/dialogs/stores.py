@@ -1,0 +1,363 @@
+"""The page of the Stores: who is asked for what one missed, in which order, and how they do.
+
+What is wrong with a Store stands here, beside it, and nowhere else.  An address is judged while one
+types.  Every command is the engine's; the list shown is always what the engine told last.
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from shiboken6 import isValid
+
+from engine.api import ChatEngine
+from engine.core.errors import ChatError
+from engine.history_views import StoreOrigin, StoresChanged, StoreTestView, StoreView
+from ui.controls import Area, Button, Text
+from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.dialogs.store_row import StoreRow
+from ui.history_words import sentence, test_words
+from ui.switch import Spinner
+from ui.tasks import Tasks
+from ui.theme import current_theme
+from ui.words import breaking
+
+_WIDTH = 660
+_LEAST_WIDTH = 300
+_LEAST_HEIGHT = 130
+_MARGIN = 60
+"""Of the screen's height: for a title bar and a little more."""
+_WORDS = (
+    "Stores keep sealed messages for those who are away. They cannot read them, and what they"
+    " answer is checked here. Those that are on are asked in this order."
+)
+_NONE_YET = (
+    "There is no Store in the list yet. Without one, what was said while you were away comes from"
+    " the other members once they are there. Your group's founder or whoever runs a node can give"
+    " you an address."
+)
+_FOUND_ASKED = "Connected peers that keep messages. They are asked while no Store of yours is on."
+_FOUND_RESTS = (
+    "Connected peers that keep messages. They are not asked, because a Store of yours is on."
+)
+_ALLOWED = (
+    "/ip4, /ip6, /dns4 or /dns6 with the host, then /tcp/ with the port, /ws or /wss for WebSocket,"
+    " and at the end /p2p/ with the peer id."
+)
+_THERE = "This Store is in the list already."
+
+
+class Stores(Sheet):
+    def __init__(
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        *,
+        problem_of: Callable[[str], str],
+        now: Callable[[], datetime],
+    ) -> None:
+        super().__init__("Stores", _WORDS, parent=parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._problem_of = problem_of
+        self._now = now
+        self._stores: tuple[StoreView, ...] = ()
+        self._rows: dict[tuple[StoreOrigin, str], StoreRow] = {}
+        self.empty = Text(_NONE_YET, face="label", colour="ink2", wrap=True)
+        self.found_words = Text(_FOUND_ASKED, face="caption", colour="ink3", wrap=True)
+        self._found_title = Text("Found", face="small", colour="ink2", strong=True)
+        self.problem = problem_line()
+        self.field = QLineEdit()
+        self.field_problem = problem_line()
+        self.add = Button("Add", kind="primary")
+        self.test_field = Button("Test")
+        self._spinner = Spinner()
+        self.field_result = Text(face="small", colour="ink2", wrap=True)
+        self._lay_out()
+        self.test_all = self.add_button("Test all", left=True)
+        self._close = self.add_button("Close")
+        self._close.clicked.connect(self.reject)
+        self.field.textChanged.connect(self._judge)
+        self.field.returnPressed.connect(self._add)
+        self.add.clicked.connect(self._add)
+        self.test_field.clicked.connect(self._test_field)
+        self.test_all.clicked.connect(self._test_all)
+        self.show_stores(engine.stores())
+        self._judge()
+
+    # --- building ---------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        self.list = Area("surface")
+        self._list = QVBoxLayout(self.list)
+        self._list.setContentsMargins(2, 2, 2, 2)
+        self._list.setSpacing(6)
+        self._list.addWidget(self.empty)
+        self._list.addSpacing(6)
+        self._list.addWidget(self._found_title)
+        self._list.addWidget(self.found_words)
+        self._list.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setWidget(self.list)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.body.addWidget(self.area)
+        self.body.addWidget(self.problem)
+        self.body.addSpacing(4)
+        self._lay_out_adding()
+
+    def _lay_out_adding(self) -> None:
+        self.body.addWidget(field_label("Add a Store by its address", self.field))
+        self.field.setProperty("kind", "field")
+        self.field.setPlaceholderText("/dns4/store.example.org/tcp/60000/p2p/16Uiu2…")
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self.field, 1)
+        line.addWidget(self.test_field)
+        line.addWidget(self.add)
+        self.body.addLayout(line)
+        self.body.addWidget(self.field_problem)
+        testing = QHBoxLayout()
+        testing.addWidget(self._spinner, 0, Qt.AlignmentFlag.AlignTop)
+        testing.addWidget(self.field_result, 1)
+        self.body.addLayout(testing)
+        self.body.addWidget(Text(_ALLOWED, face="caption", colour="ink3", wrap=True))
+        self._spinner.hide()
+        self.field_result.hide()
+
+    def _fit(self) -> None:
+        """Wider than other sheets, but never wider than the window."""
+        width = current_theme().metrics.scaled(_WIDTH)
+        parent = self.parentWidget()
+        if parent is not None:
+            width = min(width, max(_LEAST_WIDTH, parent.window().width() - 24))
+        self.setFixedWidth(min(width, self.screen().availableGeometry().width() - 24))
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    def show_event(self, event: StoresChanged) -> None:
+        self.show_stores(event.stores)
+
+    def rows(self) -> list[StoreRow]:
+        """As they stand, those of the user first."""
+        return [self._rows[store.origin, store.multiaddr] for store in self._stores]
+
+    def show_stores(self, stores: Sequence[StoreView]) -> None:
+        own = [store for store in stores if store.origin is StoreOrigin.USER]
+        found = [store for store in stores if store.origin is StoreOrigin.FOUND]
+        self._stores = (*own, *found)
+        wanted = {(store.origin, store.multiaddr) for store in self._stores}
+        for key in [key for key in self._rows if key not in wanted]:
+            self._forget(key)
+        self.empty.setVisible(not own)
+        for number, store in enumerate(own, 1):
+            self._place(store, number, len(own), number)
+        for part in (self._found_title, self.found_words):
+            part.setVisible(bool(found))
+        rests = any(store.enabled for store in own)
+        self.found_words.setText(_FOUND_RESTS if rests else _FOUND_ASKED)
+        above_found = self._list.indexOf(self.found_words)
+        for number, store in enumerate(found, 1):
+            self._place(store, number, len(found), above_found + number)
+        self.test_all.setVisible(len(self._stores) > 1)
+        self._order_tabs()
+        self._judge()
+        self._fit_list()
+
+    def _place(self, store: StoreView, number: int, of: int, index: int) -> None:
+        key = (store.origin, store.multiaddr)
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = self._new_row(store)
+        if self._list.indexOf(row) != index:
+            self._list.removeWidget(row)
+            self._list.insertWidget(index, row)
+        row.show_store(store, number, of, self._now())
+        row.show()
+
+    def _new_row(self, store: StoreView) -> StoreRow:
+        row = StoreRow(store)
+        row.test_wished.connect(self._test)
+        row.keep_wished.connect(self._keep)
+        row.remove_wished.connect(self._remove)
+        row.use_wished.connect(self._use)
+        row.move_wished.connect(self._move)
+        return row
+
+    def _forget(self, key: tuple[StoreOrigin, str]) -> None:
+        row = self._rows.pop(key)
+        focused = self.focusWidget()
+        had_focus = focused is row or row.isAncestorOf(focused)
+        index = self._list.indexOf(row)
+        self._list.removeWidget(row)
+        row.hide()
+        row.deleteLater()
+        if had_focus:
+            after = self._list.itemAt(index)
+            neighbour = None if after is None else after.widget()
+            (neighbour if isinstance(neighbour, StoreRow) else self.field).setFocus()
+
+    def _order_tabs(self) -> None:
+        """Row by row, as one sees them, then the field."""
+        chain: list[QWidget] = []
+        for row in self.rows():
+            chain += [row, row.test, row.keep, row.use, row.more]
+        chain += [self.field, self.test_field, self.add, self.test_all, self._close]
+        for before, after in pairwise(chain):
+            QWidget.setTabOrder(before, after)
+
+    # --- wishes -----------------------------------------------------------------------------------
+
+    def _command(self, work: Callable[[], Coroutine[object, object, None]], purpose: str) -> None:
+        async def alone() -> None:
+            try:
+                await work()
+            except ChatError as error:
+                if not isValid(self):  # Closed meanwhile: it is said where everything is.
+                    raise
+                say_problem(self.problem, sentence(str(error)))
+                self.show_stores(self._engine.stores())
+                self._fit_list()
+                return
+            if isValid(self):
+                say_problem(self.problem, "")
+                self._fit_list()
+
+        self._tasks.spawn(alone, purpose=purpose, retry=False)
+
+    def _use(self, multiaddr: str, on: bool) -> None:
+        self._command(lambda: self._engine.enable_store(multiaddr, enabled=on), "switch the Store")
+
+    def _remove(self, multiaddr: str) -> None:
+        self._command(lambda: self._engine.remove_store(multiaddr), "remove the Store")
+
+    def _keep(self, multiaddr: str) -> None:
+        self._command(lambda: self._engine.add_store(multiaddr), "add the Store")
+
+    def _move(self, multiaddr: str, by: int) -> None:
+        own = [store.multiaddr for store in self._stores if store.origin is StoreOrigin.USER]
+        place = own.index(multiaddr) + by
+        self._command(lambda: self._engine.move_store(multiaddr, place=place), "move the Store")
+
+    def _test(self, multiaddr: str) -> None:
+        for row in [row for row in self.rows() if row.store.multiaddr == multiaddr]:
+            row.show_testing()
+
+        def done(test: StoreTestView | None, problem: str) -> None:
+            for row in [row for row in self.rows() if row.store.multiaddr == multiaddr]:
+                row.show_test(test, problem)
+            self._fit_list()
+
+        self._run_test(multiaddr, done)
+        self._fit_list()
+
+    def _test_all(self) -> None:
+        for multiaddr in dict.fromkeys(store.multiaddr for store in self._stores):
+            self._test(multiaddr)
+
+    def _run_test(self, multiaddr: str, done: Callable[[StoreTestView | None, str], None]) -> None:
+        async def work() -> None:
+            try:
+                test = await self._engine.test_store(multiaddr)
+            except ChatError as error:
+                done(None, sentence(str(error)))
+            else:
+                done(test, "")
+
+        task = self._tasks.spawn(work, purpose="test the Store", retry=False)
+        self.finished.connect(task.cancel)
+
+    # --- adding -----------------------------------------------------------------------------------
+
+    def address(self) -> str:
+        return self.field.text().strip()
+
+    def _judge(self) -> None:
+        address = self.address()
+        problem = self._problem_of(address) if address else ""
+        own = (store.multiaddr for store in self._stores if store.origin is StoreOrigin.USER)
+        if not problem and address in own:
+            problem = _THERE
+        say_problem(self.field_problem, problem)
+        usable = bool(address) and not problem
+        self.add.setEnabled(usable)
+        self.test_field.setEnabled(usable and not self._spinner.isVisibleTo(self))
+        if self.sender() is self.field:
+            self.field_result.hide()
+
+    def _add(self) -> None:
+        if not self.add.isEnabled():
+            return
+        address = self.address()
+        self.add.setEnabled(False)
+
+        async def work() -> None:
+            try:
+                await self._engine.add_store(address)
+            except ChatError as error:
+                if not isValid(self):
+                    raise
+                self._judge()
+                say_problem(self.field_problem, sentence(str(error)))
+                return
+            if isValid(self):
+                self.field.clear()
+                self.field_result.hide()
+
+        self._tasks.spawn(work, purpose="add the Store", retry=False)
+
+    def _test_field(self) -> None:
+        address = self.address()
+        self._spinner.show()
+        self.field_result.setText("Testing…")
+        self.field_result.recolour("ink2")
+        self.field_result.show()
+        self.test_field.setEnabled(False)
+
+        def done(test: StoreTestView | None, problem: str) -> None:
+            self._spinner.hide()
+            bad = test is None or bool(test.problem)
+            self.field_result.setText(breaking(problem if test is None else test_words(test)))
+            self.field_result.recolour("danger" if bad else "ink2")
+            self.field_result.setVisible(address == self.address())
+            self._judge()
+
+        self._run_test(address, done)
+
+    # --- room -------------------------------------------------------------------------------------
+
+    def setVisible(self, visible: bool) -> None:
+        if visible:  # As high as it stays, before a window manager finds a place for it.
+            self._fit_list()
+        super().setVisible(visible)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.field.setFocus()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        QTimer.singleShot(0, self, self._fit_list)
+
+    def _fit_list(self) -> None:
+        """As high as what it holds, and no higher than the screen leaves."""
+        margins = self._whole.contentsMargins()
+        width = self.width() - margins.left() - margins.right() - self._bar_width()
+        self._list.activate()
+        wanted = max(self._list.totalHeightForWidth(width), self._list.sizeHint().height() // 4)
+        self._whole.activate()
+        others = self._whole.totalHeightForWidth(self.width()) - self.area.height()
+        room = self.screen().availableGeometry().height() - _MARGIN
+        height = max(min(wanted, room - others), min(wanted, _LEAST_HEIGHT))
+        if height != self.area.height():
+            self.area.setFixedHeight(height)
+
+    def _bar_width(self) -> int:
+        """Of the list's own scroll bar, which may be needed."""
+        return self.area.verticalScrollBar().sizeHint().width()

@@ -1,0 +1,64 @@
+"""Where in the loaded stretch a marker stands: directly above what is known to come after it.
+
+Pure Python, like ``rows``.  Missing and lost messages have no row, so their marker stands at the
+place of the first message that refers to them.  A place outside of the stretch is none: the marker
+is shown once one scrolls there, and never at an edge that is only the end of what is loaded.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.core.types import Position
+from engine.events import GapView, MessageView
+from engine.history_views import LostView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Loaded messages in order, those that wait last."""
+
+    messages: Sequence[MessageView]
+    reaches_beginning: bool
+    reaches_end: bool
+
+    def _first_waiting(self) -> int:
+        return bisect_left(self.messages, True, key=lambda message: message.waiting)
+
+    def gap_index(self, gap: GapView | None) -> int | None:
+        """Of the message below the marker; one beyond the last: at the end; None: elsewhere."""
+        if gap is None or not (gap.missing or gap.waiting):
+            return None
+        if gap.before is None:
+            waiting = self._first_waiting()
+            return waiting if self.reaches_end or waiting < len(self.messages) else None
+        return self._index(gap.before)
+
+    def lost_indices(self, gap: GapView | None) -> dict[int, tuple[LostView, ...]]:
+        """Those that are lost, by the message below their marker."""
+        found: dict[int, list[LostView]] = {}
+        for lost in () if gap is None else gap.lost:
+            index = self._index(lost.before) if lost.before is not None else self._beginning()
+            if index is not None:
+                found.setdefault(index, []).append(lost)
+        return {index: tuple(sorted(each, key=_known)) for index, each in found.items()}
+
+    def _beginning(self) -> int | None:
+        """Nobody says where it belongs: out of the way."""
+        return 0 if self.reaches_beginning else None
+
+    def _index(self, before: Position) -> int | None:
+        waiting = self._first_waiting()
+        for index in range(waiting, len(self.messages)):
+            if self.messages[index].position == before:
+                return index
+        index = bisect_left(self.messages, before, hi=waiting, key=lambda each: each.position)
+        if index == waiting:
+            return index if self.reaches_end else None
+        if index == 0 and not self.reaches_beginning and self.messages[0].position != before:
+            return None
+        return index
+
+
+def _known(lost: LostView) -> tuple[int, str]:
+    return lost.since_ms, lost.message_id

@@ -1,0 +1,147 @@
+"""The bar under the header while history is fetched that somebody asked for, and how that ended.
+
+It says how much was looked at, how much of it was new and how fast, and can be stopped.  Its end is
+said in words and stays until one closes it; a failure leads to the Stores.  What is fetched by
+itself has no bar.
+"""
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QSizePolicy, QVBoxLayout, QWidget
+
+from engine.history_views import HistoryState, HistoryView
+from ui.controls import Area, Button, IconButton, Text, plain_tip
+from ui.history_words import (
+    history_details,
+    history_title,
+    is_wished,
+    percent_words,
+    sentence,
+)
+from ui.theme import current_theme, theme_changed
+
+_STEPS = 1000
+_THICK = 6
+_UNKNOWN_PARTS = 3
+
+
+class ProgressLine(QProgressBar):
+    """A thin line; where nobody knows how long it gets, three dashes that stand still."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTextVisible(False)
+        self.setAccessibleName("History fetched")
+        self.setRange(0, _STEPS)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._known = False
+        theme_changed.connect(self.updateGeometry)
+
+    def show_fraction(self, fraction: float | None) -> None:
+        self._known = fraction is not None
+        self.setValue(0 if fraction is None else int(min(max(fraction, 0.0), 1.0) * _STEPS))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(80, current_theme().metrics.scaled(_THICK))
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        track = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        radius = track.height() / 2
+        painter.setPen(QPen(theme.line2, 1))
+        painter.setBrush(theme.surface)
+        painter.drawRoundedRect(track, radius, radius)
+        painter.setBrush(theme.accent)
+        painter.setPen(Qt.PenStyle.NoPen)
+        if self._known:
+            share = self.value() / _STEPS
+            if share > 0:
+                filled = QRectF(track)
+                filled.setWidth(max(track.height(), track.width() * share))
+                painter.drawRoundedRect(filled, radius, radius)
+            return
+        part = track.width() / (2 * _UNKNOWN_PARTS)
+        for number in range(_UNKNOWN_PARTS):
+            left = track.left() + (2 * number + 0.5) * part
+            piece = QRectF(left, track.top(), part, track.height())
+            painter.drawRoundedRect(piece, radius, radius)
+
+
+class HistoryBar(Area):
+    cancel_requested = Signal()
+    stores_requested = Signal()
+
+    def __init__(self) -> None:
+        super().__init__("panel", edges=("bottom",))
+        self.setAccessibleName("History")
+        self._history: HistoryView | None = None
+        self.title = Text(face="small", strong=True, wrap=True)
+        self.percent = Text(face="small", colour="ink2")
+        self.line = ProgressLine()
+        self.details = Text(face="caption", colour="ink2", wrap=True)
+        self.cancel = Button("Cancel", size="small")
+        self.stores = Button("Stores…", size="small")
+        self.close_button = IconButton("close", "Close", side=28)
+        self._lay_out()
+        self.cancel.clicked.connect(self.cancel_requested)
+        self.stores.clicked.connect(self.stores_requested)
+        self.close_button.clicked.connect(self.hide)
+        theme_changed.connect(self._dress)
+        self._dress()
+        self.hide()
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.addWidget(self.title, 1)
+        head.addWidget(self.percent)
+        words = QVBoxLayout()
+        words.setSpacing(4)
+        words.addLayout(head)
+        words.addWidget(self.line)
+        words.addWidget(self.details)
+        self._row = QHBoxLayout(self)
+        self._row.addLayout(words, 1)
+        for button in (self.stores, self.cancel, self.close_button):
+            self._row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+
+    @property
+    def history(self) -> HistoryView | None:
+        return self._history
+
+    def show_history(self, history: HistoryView | None) -> None:
+        """What goes on, or has just ended, in the open conversation."""
+        self._history = history
+        if history is None or not is_wished(history):
+            self.hide()
+            return
+        failed = history.state is HistoryState.FAILED
+        had_focus = self.cancel.hasFocus()
+        self.title.setText(history_title(history))
+        self.title.recolour("danger" if failed else "ink")
+        self.percent.setText("" if history.is_over else percent_words(history))
+        self.line.setVisible(not history.is_over)
+        self.line.show_fraction(history.fraction)
+        self.details.setText(history_details(history))
+        self.details.setToolTip(plain_tip(sentence(history.problem)))
+        self.cancel.setVisible(not history.is_over)
+        stuck = history.state is HistoryState.WAITING and bool(history.problem)
+        self.stores.setVisible(failed or stuck)
+        self.close_button.setVisible(history.is_over)
+        self.setAccessibleName(f"{self.title.text()}. {self.details.text()}")
+        self.show()
+        if had_focus and history.is_over:
+            (self.stores if failed else self.close_button).setFocus()
+
+    def _dress(self) -> None:
+        gap = current_theme().metrics.gap
+        self._row.setContentsMargins(gap(20), gap(8), gap(12), gap(8))
+        self._row.setSpacing(gap(8))
+
+    def buttons(self) -> tuple[QWidget, ...]:
+        return self.stores, self.cancel, self.close_button
