@@ -1,0 +1,89 @@
+"""``causerie export-log``: recorded deliveries as Parquet or JSON lines, one file for each table.
+
+A log may be written to meanwhile.  One that cannot be read is named with the reason and left out, a
+row that does not keep to the contract is counted and left out; the exit status tells of both.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from chat_app.delivery_recording import delivery_directory
+from chat_app.paths import profile_paths
+from chat_app.table_export import Row, export_tables
+from engine.core.errors import ConfigError
+from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, Table
+from engine.delivery.sqlite_log import DeliveryLogError, LogReader, find_logs
+
+BATCH: Final = 10_000
+EXIT_INCOMPLETE: Final = 1
+_HOW: Final = "they are recorded with causerie --record-delivery"
+_AT: Final = DELIVERY_EVENT.names.index("at_ms")
+
+
+class LogExport:
+    """All logs at a place, within a span of time."""
+
+    def __init__(self, place: Path, since_ms: int | None, until_ms: int | None) -> None:
+        """Raises ConfigError if there is none."""
+        self._since_ms = 0 if since_ms is None else since_ms
+        self._until_ms = 2**63 if until_ms is None else until_ms
+        self.refused: list[str] = []
+        self.bad_rows = 0
+        self.logs = [path for path in find_logs(place) if self._is_readable(path)]
+        if not self.logs:  # before anything is made in whose way the next try would be
+            nothing = f"{place}: there are no recorded deliveries; {_HOW}"
+            raise ConfigError("; ".join(dict.fromkeys(self.refused)) or nothing)
+
+    def _is_readable(self, path: Path) -> bool:
+        try:
+            LogReader(path).close()
+        except DeliveryLogError as error:
+            self.refused.append(str(error))
+            return False
+        return True
+
+    def batches(self, table: Table) -> Iterator[list[Row]]:
+        """``since`` and ``until`` bound the events; the other tables are whole."""
+        batch: list[Row] = []
+        for path in self.logs:
+            try:
+                for row in self._rows(path, table):
+                    batch.append(row)
+                    if len(batch) == BATCH:
+                        yield batch
+                        batch = []
+            except DeliveryLogError as error:
+                self.refused.append(str(error))
+        if batch:
+            yield batch
+
+    def _rows(self, path: Path, table: Table) -> Iterator[Row]:
+        with LogReader(path) as log:
+            for row, problem in log.checked(table):
+                if problem is not None:
+                    self.bad_rows += 1
+                elif table is not DELIVERY_EVENT or self._is_within(row[_AT]):
+                    yield row
+
+    def _is_within(self, at_ms: object) -> bool:
+        return isinstance(at_ms, int) and self._since_ms <= at_ms < self._until_ms
+
+
+def export_log(asked: argparse.Namespace) -> int:
+    """Returns the exit status: 1 if something could not be exported.  Raises ConfigError."""
+    place: Path = asked.logs or delivery_directory(profile_paths(asked.profile, asked.profile_dir))
+    if asked.logs is None and not place.exists():
+        raise ConfigError(f"{place.parent}: no deliveries were recorded there; {_HOW}")
+    export = LogExport(place, asked.since, asked.until)
+    tables = {table: export.batches(table) for table in LOG_TABLES}
+    counts = export_tables(asked.out, asked.format, tables)
+    said = ", ".join(f"{count} of {name}" for name, count in counts.items())
+    sys.stdout.write(f"{asked.out}: {len(export.logs)} logs; {said}\n")
+    for reason in dict.fromkeys(export.refused):
+        sys.stderr.write(f"causerie: {reason}\n")
+    if export.bad_rows:
+        sys.stderr.write(f"causerie: {export.bad_rows} rows do not keep to the contract\n")
+    return EXIT_INCOMPLETE if export.refused or export.bad_rows else 0

@@ -1,0 +1,59 @@
+"""A conversation's order in few bytes, to say at which place a message came to stand.
+
+Ascending by (Lamport timestamp, message id), as everywhere.  Until it is known what was there
+before recording began no place can be told, nor once there is more than is kept in memory.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import Final
+
+from engine.core.types import MessageId, Position
+
+MAX_KEPT: Final = 1_000_000
+
+
+class Order:
+    __slots__ = ("_ids", "_is_known", "_lamports", "_max_kept")
+
+    def __init__(self, *, is_known: bool, max_kept: int = MAX_KEPT) -> None:
+        """``is_known``: nothing was there before."""
+        self._lamports = array("q")
+        self._ids: list[MessageId] = []
+        self._is_known = is_known
+        self._max_kept = max_kept
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def begin(self, before: Iterable[Position]) -> None:
+        """What was there before, in any order."""
+        here = zip(self._lamports, self._ids, strict=True)
+        both = sorted({*here, *((p.lamport_timestamp, p.message_id) for p in before)})
+        self._lamports = array("q", (lamport for lamport, _ in both))
+        self._ids = [message_id for _, message_id in both]
+        self._is_known = True
+        self._bound()
+
+    def add(self, lamport: int, message_id: MessageId) -> tuple[bool, int | None]:
+        """Whether it is new, and how many lie before it if that is known."""
+        lamports, ids = self._lamports, self._ids
+        if not lamports or lamport > lamports[-1]:
+            at = len(ids)
+        else:
+            first, last = bisect_left(lamports, lamport), bisect_right(lamports, lamport)
+            at = bisect_left(ids, message_id, first, last)
+            if at < last and ids[at] == message_id:
+                return False, None
+        lamports.insert(at, lamport)
+        ids.insert(at, message_id)
+        place = at if self._is_known else None
+        self._bound()
+        return True, place
+
+    def _bound(self) -> None:
+        if len(self._ids) > self._max_kept:
+            keep = self._max_kept // 2
+            self._lamports, self._ids = self._lamports[-keep:], self._ids[-keep:]
+            self._is_known = False

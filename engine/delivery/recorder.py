@@ -1,0 +1,255 @@
+"""Records what happens to messages, on a thread of its own, without ever keeping the loop waiting.
+
+The loop hands over what it has in hand anyway, a reference and a time, and goes on; making rows of
+it and writing them happens here, a moment later and many at a time, so that a message on its way to
+the window comes first.  The queue is bounded: what finds no room is dropped, and so is what the
+disk refuses; both are counted, and a ``gap`` row in the log says how much is missing there.
+
+Who records, and what each call means, is told by ``engine.runtime.recording``.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from engine.core.errors import StorageError
+from engine.core.ports import LoggedMessage, MemberRecord, StoreWrite
+from engine.core.types import ParticipantId, UnixMs
+from engine.delivery.book import Book, Copy, Which
+from engine.delivery.contract import Kind, Via
+from engine.delivery.log_writer import Limits, LogWriter, Owner, usable_rows
+from engine.delivery.pseudonym import Pseudonyms
+from engine.delivery.rows import Rows
+from engine.delivery.steps import Step
+
+MAX_PENDING: Final = 20_000
+"""Calls that wait to be written."""
+MAX_TOGETHER: Final = 2_000
+LINGER_MS: Final = 100
+"""Written so much later, together with what comes meanwhile."""
+CLOSE_WITHIN_MS: Final = 10_000
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderSettings:
+    """``network`` is a short name that is the same for all who can meet: ``waku/42``."""
+
+    directory: Path
+    key: bytes
+    app_version: str
+    network: str
+    limits: Limits = field(default_factory=Limits)
+    max_pending: int = MAX_PENDING
+    linger_ms: int = LINGER_MS
+
+
+class Recorder:
+    """All methods but ``flush`` and ``close`` return at once.  Calls count from ``begin`` on."""
+
+    def __init__(
+        self,
+        settings: RecorderSettings,
+        *,
+        now_ms: Callable[[], UnixMs],
+        random_bytes: Callable[[int], bytes],
+    ) -> None:
+        """Raises ConfigError for a key that is none."""
+        self._settings = settings
+        self._pseudonyms = Pseudonyms(settings.key)
+        self._now_ms = now_ms
+        self._random_bytes = random_bytes
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._hurry = threading.Event()
+        self._book: Book | None = None
+        self._writer: LogWriter | None = None
+        self._via, self._push_via = Via.RELAY, Via.RELAY
+        self._dropped = 0
+        self._lost = 0
+        self._told = 0
+        self._flushed: list[threading.Event] = []
+        self._is_failing = False
+
+    @property
+    def dropped(self) -> int:
+        """Calls that found no room, and rows that could not be written."""
+        return self._dropped + self._lost
+
+    @property
+    def directory(self) -> Path:
+        return self._settings.directory
+
+    # --- called by the loop -------------------------------------------------------------------
+
+    def begin(self, own_id: ParticipantId) -> None:
+        """Once, as soon as it is known whose log it is."""
+        if self._thread is not None:
+            return
+        settings = self._settings
+        owner = Owner(
+            participant=self._pseudonyms.participant(own_id),
+            key_id=self._pseudonyms.key_id,
+            app_version=settings.app_version,
+            network=settings.network,
+        )
+        self._book = Book(self._pseudonyms, own_id)
+        self._writer = LogWriter(
+            settings.directory,
+            owner,
+            limits=settings.limits,
+            now_ms=self._now_ms,
+            random_bytes=self._random_bytes,
+        )
+        self._note(Kind.STARTED)
+        self._thread = threading.Thread(
+            target=self._run, args=(self._book, self._writer), name="recorder", daemon=True
+        )
+        self._thread.start()
+
+    def took(self, which: Which, steps: Sequence[Step], writes: Sequence[StoreWrite]) -> None:
+        """A session took these steps, and what it wanted written is durable."""
+        if self._book is not None:
+            call = partial(self._book.took, which, steps, writes, via=self._via)
+            self._put(partial(call, mono_ns=time.monotonic_ns()))
+
+    def published(self, which: Which, copy: Copy) -> None:
+        """A copy was handed to the network."""
+        if self._book is not None:
+            call = partial(self._book.published, which, copy, via=self._push_via)
+            self._put(partial(call, at_ms=self._now_ms(), mono_ns=time.monotonic_ns()))
+
+    def network(self, *, online: bool | None, edge: bool) -> None:
+        """How copies travel from now on; ``online`` is None if that did not change."""
+        self._via = Via.FILTER if edge else Via.RELAY
+        self._push_via = Via.LIGHTPUSH if edge else Via.RELAY
+        if online is not None:
+            self._note(Kind.ONLINE if online else Kind.OFFLINE)
+
+    def before(self, which: Which, logged: Sequence[LoggedMessage]) -> None:
+        """What was in a conversation when recording began."""
+        if self._book is not None:
+            self._put(partial(self._book.begin, which, logged))
+
+    def before_ends(self) -> None:
+        """All conversations that there were have been told; what comes now is new."""
+        if self._book is not None:
+            self._put(self._book.all_begun)
+
+    def snapshot(
+        self, which: Which, logged: Sequence[LoggedMessage], members: Sequence[MemberRecord]
+    ) -> None:
+        """How a conversation stands now."""
+        if self._book is not None:
+            self._put(partial(self._book.members, which, members))
+            call = partial(self._book.snapshot, which, logged)
+            self._put(partial(call, at_ms=self._now_ms(), mono_ns=time.monotonic_ns()))
+
+    def _note(self, kind: Kind) -> None:
+        if self._book is not None:
+            call = partial(self._book.note, kind, mono_ns=time.monotonic_ns())
+            self._put(partial(call, at_ms=self._now_ms()))
+
+    def _put(self, call: Callable[[], None]) -> None:
+        if self._queue.qsize() >= self._settings.max_pending:
+            self._dropped += 1
+        else:
+            self._queue.put(call)
+
+    # --- waiting for it -----------------------------------------------------------------------
+
+    def flush(self, *, timeout_ms: int = CLOSE_WITHIN_MS) -> bool:
+        """Wait until all that was handed over is written, or was refused; False: not in time."""
+        thread = self._thread
+        if thread is None or not thread.is_alive():
+            return True
+        done = threading.Event()
+        self._queue.put(partial(self._flushed.append, done))
+        self._hurry.set()
+        return done.wait(timeout_ms / 1000)
+
+    def close(self, *, timeout_ms: int = CLOSE_WITHIN_MS) -> bool:
+        """Write what is left and end; False if that takes too long.  Idempotent."""
+        thread = self._thread
+        if thread is None:
+            return True
+        self._note(Kind.STOPPED)
+        self._queue.put(None)
+        self._hurry.set()
+        thread.join(timeout_ms / 1000)
+        return not thread.is_alive()
+
+    # --- on the thread ------------------------------------------------------------------------
+
+    def _run(self, book: Book, writer: LogWriter) -> None:
+        try:
+            while self._take():
+                self._write(book, writer)
+            self._write(book, writer)
+        finally:
+            writer.close()
+            self._tell_flushed()
+
+    def _take(self) -> bool:
+        """Wait for something, and make rows of what is there; False at the end."""
+        call = self._queue.get()
+        if call is not None:
+            self._hurry.wait(self._settings.linger_ms / 1000)
+            self._hurry.clear()
+        together = 0
+        while call is not None:
+            self._make_rows(call)
+            together += 1
+            if together == MAX_TOGETHER:
+                return True
+            try:
+                call = self._queue.get_nowait()
+            except Empty:
+                return True
+        return False
+
+    def _make_rows(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - a mistake here must not end the recording
+            self._lost += 1
+            logger.warning("not recorded", extra={"error": type(error).__name__})
+
+    def _write(self, book: Book, writer: LogWriter) -> None:
+        missing = self.dropped - self._told
+        if missing:
+            book.note_first(Kind.GAP, at_ms=self._now_ms(), amount=missing)
+        rows = book.take_rows()
+        try:
+            if rows and self._append(rows, writer):
+                book.note(Kind.STARTED, at_ms=self._now_ms(), mono_ns=time.monotonic_ns())
+            self._told += missing
+            self._is_failing = False
+        except StorageError as error:
+            self._lost += len(rows.events) - bool(missing)
+            if not self._is_failing:  # Once, not ten times a second.
+                logger.warning("deliveries are not recorded", extra={"reason": str(error)})
+            self._is_failing = True
+        self._tell_flushed()
+
+    def _append(self, rows: Rows, writer: LogWriter) -> bool:
+        try:
+            return writer.append(rows)
+        except StorageError:
+            usable = usable_rows(rows)
+            if usable == rows:
+                raise
+            self._lost += len(rows.events) - len(usable.events)
+            return writer.append(usable)
+
+    def _tell_flushed(self) -> None:
+        flushed, self._flushed = self._flushed, []
+        for done in flushed:
+            done.set()

@@ -1,0 +1,292 @@
+"""A delivery log as a file: SQLite of its own, one for each profile and stretch of time.
+
+``<participant>-<number>.delivery.db``, in WAL mode, so that it can be read while the application
+writes, and after the process was killed holds all that was committed.  It is not encrypted, and
+needs not be: there is nothing in it but pseudonyms, message ids, hashes and numbers.  The table
+``log`` says whose it is and under which schema version it was written.
+
+Here it is read.  A file may come from anywhere: what is no log, damaged, locked or of another
+version is a ``DeliveryLogError`` with the file and one of a few reasons; what stands in the rows is
+whatever it is, see ``engine.delivery.check``.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from engine.core.errors import StorageError
+from engine.delivery.check import problem_of
+from engine.delivery.contract import (
+    DELIVERY_EVENT,
+    LOG_TABLES,
+    SCHEMA_VERSION,
+    Column,
+    Table,
+    Type,
+)
+from engine.delivery.ddl import HEADER_COLUMNS, create_statements
+
+SUFFIX: Final = ".delivery.db"
+APPLICATION_ID: Final = 0x43444C31
+"""In the file's header: "CDL1"."""
+BUSY_MS: Final = 2_000
+BATCH_ROWS: Final = 20_000
+_HEADER: Final = tuple(column.name for column in HEADER_COLUMNS)
+_LISTS: Final = {Type.TEXTS, Type.INT64S}
+_MAX_CELL_BYTES: Final = 64 * 1024
+"""Nothing in the contract is longer; who made the file may think otherwise."""
+
+
+_ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+"""What the driver raises for a file that is not as it should be."""
+_NO_PLACE_FOR_WAL: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+
+
+def _code(error: Exception) -> int:
+    """SQLite's primary result code, 0 if it is none of its errors."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+class DeliveryLogError(StorageError):
+    """A log that cannot be read.
+
+    ``reason``: ``absent``, ``not_a_log``, ``corrupt``, ``locked``, ``version`` or ``unreadable``.
+    """
+
+    def __init__(self, path: Path, reason: str, text: str) -> None:
+        super().__init__(f"{path}: {text}")
+        self.path = path
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogHeader:
+    """What is the same in all rows of a log."""
+
+    schema_version: int
+    log_id: str
+    participant: str
+    key_id: str
+    app_version: str
+    network: str
+    created_ms: int = 0
+    previous_log_id: str | None = None
+
+    def value(self, column: str) -> int | str:
+        found: int | str = getattr(self, column)
+        return found
+
+
+def create_tables(connection: sqlite3.Connection, header: LogHeader) -> None:
+    """Within the caller's transaction."""
+    for statement in create_statements():
+        connection.execute(statement)
+    values = [*map(header.value, _HEADER), header.created_ms, header.previous_log_id]
+    marks = ", ".join("?" * len(values))
+    connection.execute(f"INSERT INTO log VALUES ({marks})", values)  # noqa: S608 - marks only
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def find_logs(place: Path) -> list[Path]:
+    """A log itself, or all logs in a directory and below it, sorted."""
+    if place.is_dir():
+        return sorted(place.rglob(f"*{SUFFIX}"))
+    return [place]
+
+
+class LogReader:
+    """Reads one file; changes nothing.  Use it as a context manager, in one thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises DeliveryLogError."""
+        self.path = path
+        self._connection = self._connect()
+        try:
+            self.header = self._checked_header()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # --- reading ------------------------------------------------------------------------------
+
+    def last_seq(self) -> int:
+        """Of the newest event, 0 if there is none: what a later reading goes on after."""
+        ((newest,),) = self._all("SELECT coalesce(max(seq), 0) FROM delivery_event")
+        return newest if isinstance(newest, int) else 0
+
+    def batches(
+        self,
+        table: Table = DELIVERY_EVENT,
+        columns: Sequence[str] | None = None,
+        *,
+        after_seq: int = 0,
+        through_seq: int | None = None,
+        batch_rows: int = BATCH_ROWS,
+    ) -> Iterator[list[tuple[object, ...]]]:
+        """Rows as tuples in the order of ``columns`` (None = the table's), many at a time.
+
+        As they stand in the file: nothing is checked, lists are JSON text.  ``after_seq`` and
+        ``through_seq`` bound events, which come in the order of ``seq``.  Raises DeliveryLogError,
+        also half-way.
+        """
+        wanted = [table.column(name) for name in (table.names if columns is None else columns)]
+        sql = f"SELECT {', '.join(map(self._expression, wanted))} FROM {table.name}"  # noqa: S608 - names of the contract
+        bounds: list[int] = []
+        if table is DELIVERY_EVENT:
+            sql += " WHERE seq > ? AND seq <= ? ORDER BY seq"
+            bounds = [after_seq, 2**63 - 1 if through_seq is None else through_seq]
+        constants = [self.header.value(column.name) for column in wanted if column.per_log]
+        try:
+            with closing(self._connection.execute(sql, [*constants, *bounds])) as cursor:
+                while batch := cursor.fetchmany(batch_rows):
+                    yield batch
+        except _ERRORS as error:
+            raise self._refused(error) from error
+
+    def checked(
+        self, table: Table = DELIVERY_EVENT, *, after_seq: int = 0
+    ) -> Iterator[tuple[tuple[object, ...], str | None]]:
+        """Rows with lists decoded, each with what is wrong with it, None if nothing is."""
+        lists = [number for number, column in enumerate(table.columns) if column.type in _LISTS]
+        for batch in self.batches(table, after_seq=after_seq):
+            for raw in batch:
+                row = _decoded(raw, lists) if lists else raw
+                yield row, problem_of(table, row)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    @staticmethod
+    def _expression(column: Column) -> str:
+        return "?" if column.per_log else column.name
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            size = self.path.stat().st_size
+        except OSError as error:
+            raise DeliveryLogError(self.path, "absent", "there is no such file") from error
+        if not size:
+            raise DeliveryLogError(self.path, "not_a_log", "the file is empty")
+        uri = self.path.absolute().as_uri() + "?mode=ro"
+        try:
+            return self._open(uri)
+        except _ERRORS as error:
+            if _code(error) not in _NO_PLACE_FOR_WAL or _size(self._wal):
+                raise self._refused(error) from error
+        # A write-ahead log needs a writable directory beside it; where there is none, and nothing
+        # waits in it, the file is all that there is: for example on a medium that is read-only.
+        try:
+            return self._open(uri + "&immutable=1")
+        except _ERRORS as error:
+            raise self._refused(error) from error
+
+    @property
+    def _wal(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-wal")
+
+    def _open(self, uri: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_MS / 1000, isolation_level=None)
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL_BYTES)
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _checked_header(self) -> LogHeader:
+        ((application,),) = self._all("PRAGMA application_id")
+        if application != APPLICATION_ID:
+            raise DeliveryLogError(self.path, "not_a_log", "this is no delivery log")
+        ((version,),) = self._all("PRAGMA user_version")
+        if version != SCHEMA_VERSION:
+            raise DeliveryLogError(
+                self.path,
+                "version",
+                f"written under version {version} of the contract, this program knows"
+                f" {SCHEMA_VERSION}",
+            )
+        there = set(self._all("SELECT name FROM sqlite_master WHERE type = 'table'"))
+        wanted = {("log",), *((table.name,) for table in LOG_TABLES)}
+        if not wanted <= there:
+            raise DeliveryLogError(self.path, "corrupt", "tables are missing")
+        rows = self._all(f"SELECT {', '.join(_HEADER)}, created_ms, previous_log_id FROM log")  # noqa: S608 - names of the contract
+        if len(rows) != 1:
+            raise DeliveryLogError(self.path, "corrupt", "it does not say whose it is")
+        return self._header_of(rows[0])
+
+    def _header_of(self, row: tuple[object, ...]) -> LogHeader:
+        *values, created_ms, previous = row
+        bare = Table(name="log", text="", key=(), columns=HEADER_COLUMNS)
+        problem = problem_of(bare, values)
+        version, log_id, participant, key_id, app_version, network = values
+        if problem or version != SCHEMA_VERSION:
+            raise DeliveryLogError(self.path, "corrupt", f"its header is wrong: {problem}")
+        return LogHeader(
+            schema_version=SCHEMA_VERSION,
+            log_id=str(log_id),
+            participant=str(participant),
+            key_id=str(key_id),
+            app_version=str(app_version),
+            network=str(network),
+            created_ms=created_ms if isinstance(created_ms, int) else 0,
+            previous_log_id=str(previous) if previous is not None else None,
+        )
+
+    def _all(self, sql: str) -> list[tuple[object, ...]]:
+        try:
+            return self._connection.execute(sql).fetchmany(1_000)
+        except _ERRORS as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: Exception) -> DeliveryLogError:
+        """SQLite's own words name no content of the file."""
+        code = _code(error)
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            return DeliveryLogError(self.path, "locked", "another program has locked it")
+        if code == sqlite3.SQLITE_NOTADB:
+            return DeliveryLogError(self.path, "not_a_log", "this is no SQLite file")
+        if code in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}:
+            return DeliveryLogError(self.path, "unreadable", "it cannot be opened for reading")
+        return DeliveryLogError(self.path, "corrupt", "it is damaged")
+
+
+def _decoded(raw: tuple[object, ...], lists: Sequence[int]) -> tuple[object, ...]:
+    row = list(raw)
+    for number in lists:
+        text = row[number]
+        if isinstance(text, str):
+            try:
+                row[number] = json.loads(text)
+            except (ValueError, RecursionError):
+                row[number] = b""  # Of no list's type, so it is refused.
+    return tuple(row)

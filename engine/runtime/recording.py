@@ -1,0 +1,101 @@
+"""Tells a recorder of deliveries how whole conversations stand.
+
+When recording begins, now and then, and at the end: what was there before and what their final
+order is cannot be made out of events alone, which runners tell (``engine.runtime.recorded``).
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.core.errors import ChatError
+from engine.core.ports import LoggedMessage
+from engine.delivery.recorder import Recorder
+from engine.network.transport import TransportRole, TransportStatus
+from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
+from engine.runtime.recorded import which_is
+from engine.runtime.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from engine.core.types import Position
+
+SNAPSHOT_EVERY_MS = 300_000
+PAGE = 5_000
+
+logger = logging.getLogger(__name__)
+
+
+class Recording:
+    """How all conversations of a profile stand."""
+
+    def __init__(self, recorder: Recorder, conversations: Conversations) -> None:
+        self._recorder = recorder
+        self._conversations = conversations
+        self._online: bool | None = None
+        self._last: Sequence[GroupRunner | PairRunner] = ()
+
+    def status_changed(self, status: TransportStatus, *, online: bool) -> None:
+        changed, self._online = online != self._online, online
+        self._recorder.network(
+            online=online if changed else None, edge=status.role is TransportRole.EDGE
+        )
+
+    async def run(self, around: Surroundings) -> None:
+        """Tell what was there before, and from then on how things stand, until cancelled."""
+        try:
+            for runner in self._runners():
+                logged = await self._logged(runner, around)
+                self._recorder.before(which_is(runner.record), logged)
+        except ChatError as error:
+            logger.warning("what was before is not recorded", extra={"error": type(error).__name__})
+        else:
+            self._recorder.before_ends()
+        while True:
+            await asyncio.sleep(SNAPSHOT_EVERY_MS / 1000)
+            await self.snapshot(around)
+
+    def stopping(self) -> None:
+        """The conversations are about to be taken down."""
+        self._last = self._runners()
+
+    async def stop(self, around: Surroundings | None) -> None:
+        """Tell how each stands at the end, and write down what is left."""
+        if around is not None:
+            await self._snapshot(self._last, around)
+        if not await asyncio.to_thread(self._recorder.close):
+            logger.warning("the end is not recorded")
+
+    async def snapshot(self, around: Surroundings) -> None:
+        """Tell how each conversation stands; one that is removed meanwhile is left out."""
+        await self._snapshot(self._runners(), around)
+
+    async def _snapshot(
+        self, runners: Sequence[GroupRunner | PairRunner], around: Surroundings
+    ) -> None:
+        for runner in runners:
+            try:
+                logged = await self._logged(runner, around)
+            except ChatError as error:
+                logger.warning("no snapshot", extra={"error": type(error).__name__})
+                continue
+            members = tuple(runner.members.values())
+            self._recorder.snapshot(which_is(runner.record), logged, members)
+
+    def _runners(self) -> Sequence[GroupRunner | PairRunner]:
+        return (*self._conversations.groups(), *self._conversations.pairs())
+
+    @staticmethod
+    async def _logged(
+        runner: GroupRunner | PairRunner, around: Surroundings
+    ) -> list[LoggedMessage]:
+        logged: list[LoggedMessage] = []
+        after: Position | None = None
+        while True:
+            page = await around.storage.run(
+                around.store.logged, runner.conversation_id, after, limit=PAGE
+            )
+            logged += page
+            if len(page) < PAGE:
+                return logged
+            after = page[-1].position

@@ -1,0 +1,118 @@
+"""The recorder never waits and never hides: what is dropped or refused is a row of its own."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from engine.core.types import ConversationId, ParticipantId, UnixMs
+from engine.delivery.book import Book, Which
+from engine.delivery.contract import DELIVERY_EVENT, Protocol
+from engine.delivery.recorder import Recorder, RecorderSettings
+from engine.delivery.sqlite_log import LogReader, find_logs
+from engine.delivery.steps import Refused
+
+WHICH = Which(ConversationId("c"), Protocol.SDS)
+ME = ParticipantId("a" * 32)
+
+
+def _recorder(place: Path, *, max_pending: int = 100) -> Recorder:
+    return Recorder(
+        RecorderSettings(
+            directory=place,
+            key=bytes(32),
+            app_version="1",
+            network="test",
+            max_pending=max_pending,
+            linger_ms=1,
+        ),
+        now_ms=lambda: UnixMs(5_000),
+        random_bytes=os.urandom,
+    )
+
+
+def _rows(place: Path) -> list[tuple[object, ...]]:
+    (path,) = find_logs(place)
+    with LogReader(path) as log:
+        return [
+            row
+            for batch in log.batches(DELIVERY_EVENT, ["seq", "kind", "amount", "detail"])
+            for row in batch
+        ]
+
+
+def _tell(recorder: Recorder, reason: str) -> None:
+    recorder.took(WHICH, (Refused(UnixMs(1), reason),), ())
+
+
+def test_a_full_queue_drops_counts_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy, go_on, real = threading.Event(), threading.Event(), Book.all_begun
+
+    def wait(book: Book) -> None:
+        busy.set()
+        assert go_on.wait(30)
+        real(book)
+
+    monkeypatch.setattr(Book, "all_begun", wait)
+    recorder = _recorder(tmp_path, max_pending=10)
+    recorder.begin(ME)
+    recorder.before_ends()
+    assert busy.wait(30)
+    for number in range(15):
+        _tell(recorder, f"r{number}")
+    assert recorder.dropped == 5
+    go_on.set()
+    assert recorder.flush()
+    assert recorder.close()
+    rows = _rows(tmp_path)
+    assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
+    assert [row[2] for row in rows if row[1] == "gap"] == [5]
+    assert [row[3] for row in rows if row[1] == "rejected"] == [f"r{n}" for n in range(10)]
+
+
+def test_what_the_disk_refuses_is_counted_and_told_when_it_takes_rows_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = tmp_path / "not a directory yet"
+    place.write_bytes(b"")
+    recorder = _recorder(place)
+    recorder.begin(ME)
+    for number in range(3):
+        _tell(recorder, f"lost{number}")
+        assert recorder.flush()
+    lost = recorder.dropped
+    assert lost == 4, "three, and that recording began"
+    assert len([one for one in caplog.records if one.levelname == "WARNING"]) == 1
+    place.unlink()
+    _tell(recorder, "kept")
+    assert recorder.close()
+    rows = _rows(place)
+    assert [row[1] for row in rows] == ["gap", "rejected", "stopped"]
+    assert rows[0][2] == lost
+
+
+def test_a_mistake_in_a_row_costs_that_row_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_book: Book) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Book, "all_begun", fail)
+    recorder = _recorder(tmp_path)
+    recorder.begin(ME)
+    recorder.before_ends()
+    _tell(recorder, "kept")
+    assert recorder.close()
+    assert [row[1] for row in _rows(tmp_path)] == ["gap", "started", "rejected", "stopped"]
+
+
+def test_before_it_knows_whose_it_is_nothing_is_written(tmp_path: Path) -> None:
+    recorder = _recorder(tmp_path)
+    _tell(recorder, "nobody's")
+    recorder.network(online=True, edge=True)
+    assert recorder.flush()
+    assert recorder.close()
+    assert find_logs(tmp_path) == []
