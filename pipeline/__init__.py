@@ -1,0 +1,1 @@
+"""What many participants' delivery logs tell together, on Spark.  Never imported by the desktop."""

@@ -1,0 +1,74 @@
+"""The command line: a thin registry of ``pipeline.commands``, which know what they do.
+
+Opens the Spark session that a command asks for, and turns what it raises into one line and an exit
+code.  It refuses to know tables.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from engine.core.errors import ChatError
+from pipeline.commands import audit, complain, ingest, report, simulate, stream
+from pipeline.java import JavaMissing
+from pipeline.manifest import LakeError
+from pipeline.session import SessionSettings, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WRONG_USE: Final = 2
+INTERRUPTED: Final = 130
+
+
+class Command(Protocol):
+    """A module of ``pipeline.commands``."""
+
+    NAME: str
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace, spark: "SparkSession") -> int: ...
+
+
+COMMANDS: Final[tuple[Command, ...]] = (ingest, audit, report, stream, simulate)
+
+
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(
+        prog="causerie-pipeline",
+        description="Did every participant end up with the same conversation?  Audits and reports "
+        "delivery over many participants' logs, and sweeps simulations.",
+        epilog="Exit codes: 0 fine, 1 logs differ, 2 wrong use or nothing to read, 3 done, but "
+        "some input was put into quarantine.",
+    )
+    commands = whole.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        one = commands.add_parser(command.NAME, help=command.HELP, description=command.HELP)
+        command.add_arguments(one)
+        one.add_argument("--out", required=True, metavar="DIR", help="where tables and pages go")
+        where = one.add_mutually_exclusive_group()
+        where.add_argument("--master", help="of Spark; default: all processors of this machine")
+        where.add_argument("--remote", metavar="URL", help="of Spark Connect, sc://host:port")
+        one.add_argument("--driver-memory", metavar="SIZE", help="for example 4g")
+        one.set_defaults(command=command)
+    return whole
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    arguments = parser().parse_args(words)
+    command: Command = arguments.command
+    settings = SessionSettings(
+        master=arguments.master,
+        remote=arguments.remote,
+        driver_memory=arguments.driver_memory,
+    )
+    try:
+        with session(settings) as spark:
+            return command.run(arguments, spark)
+    except (ChatError, JavaMissing, LakeError, OSError) as error:
+        complain(str(error))
+        return WRONG_USE
+    except KeyboardInterrupt:
+        return INTERRUPTED

@@ -1,0 +1,16 @@
+"""The commands of ``causerie-pipeline``, a module for each, and how they speak.
+
+Results go to standard output, complaints to standard error.  Exit codes: 0 fine, 1 logs differ, 2
+wrong use or nothing that could be read, 3 done, but some input was put into quarantine.
+"""
+
+import sys
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    sys.stderr.write(f"causerie-pipeline: {text}\n")

@@ -1,0 +1,47 @@
+"""``ingest``: read what is new into bronze and silver tables; without new input nothing changes."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.commands import complain, say
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.prepare import Prepared
+
+NAME: Final = "ingest"
+HELP: Final = "read logs and exports into tables below --out"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "inputs", nargs="+", type=Path, help="delivery logs, exports, directories of them"
+    )
+
+
+def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
+    """0, 2 if nothing could be read, 3 if some input was put into quarantine."""
+    prepared = read(spark, arguments.inputs, Path(arguments.out))
+    if prepared is None:
+        return 2
+    return 3 if prepared.quarantined else 0
+
+
+def read(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> "Prepared | None":
+    """Ingest, and say what came of it; None if there is nothing to work with."""
+    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
+    from pipeline.prepare import prepare  # noqa: PLC0415 - loads Spark
+
+    lake = Lake(out)
+    prepared = prepare(spark, inputs, lake)
+    if not lake.silver_state():
+        complain("there is nothing to read in what was named")
+        return None
+    rows = ", ".join(f"{count} {table}" for table, count in prepared.rows.items() if count)
+    say(f"read {prepared.files} files: {rows}" if prepared.is_new else "nothing new")
+    for file, reason, refused in prepared.refused:
+        complain(f"{file}: {reason} ({refused})")
+    return prepared

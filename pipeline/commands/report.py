@@ -1,0 +1,120 @@
+"""``report``: audit and figures as one page, Parquet and CSV; or two inputs against each other."""
+
+import argparse
+import csv
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pipeline.commands import complain, say
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.lake import Lake
+    from pipeline.metrics.compute import Silver
+
+NAME: Final = "report"
+HELP: Final = "figures and verdicts as one HTML page, Parquet and CSV"
+AUDIT_KEY: Final = 0x5DEECE66D
+"""Of the second digest: it need not be secret from those who made the report."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="*", type=Path, help="delivery logs, exports, directories")
+    parser.add_argument(
+        "--compare", nargs=2, type=Path, metavar=("A", "B"), help="two inputs against each other"
+    )
+
+
+def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
+    """0, or 1 if logs differ, or 3 if some input was put into quarantine."""
+    out = Path(arguments.out)
+    if arguments.compare:
+        a, b = arguments.compare
+        return _compare(spark, a, b, out)
+    if not arguments.inputs:
+        complain("report: name the logs, or --compare A B")
+        return 2
+    return _report(spark, arguments.inputs, out)
+
+
+def _report(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> int:
+    from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
+    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
+    from pipeline.prepare import prepare  # noqa: PLC0415 - loads Spark
+    from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
+        TABLES,
+        content_of,
+        write_page,
+        write_tables,
+    )
+
+    lake = Lake(out)
+    prepared = prepare(spark, inputs, lake)
+    if not lake.silver_state():
+        complain("report: there is nothing to read in what was named")
+        return 2
+    judged = audit(
+        *(lake.silver(spark, name) for name in ("entry", "message", "member")), key=AUDIT_KEY
+    )
+    verdicts, witnesses = judged.verdicts.persist(), judged.witnesses
+    tables = write_tables(spark, _silver(spark, lake), out / TABLES)
+    content = content_of(
+        tables,
+        verdicts,
+        witnesses,
+        lake.silver(spark, "quarantine"),
+        now_ms=time.time_ns() // 1_000_000,
+    )
+    write_page(content, out / "report.html")
+    verdicts.unpersist()
+    say(f"{content.headline}: {out / 'report.html'}")
+    if content.diverging:
+        return 1
+    return 3 if prepared.quarantined else 0
+
+
+def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
+    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
+    from pipeline.prepare import prepare  # noqa: PLC0415 - loads Spark
+    from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
+        TABLES,
+        comparison_page,
+        comparison_rows,
+        sample_of,
+        write_tables,
+    )
+    from pipeline.report.compare import compare  # noqa: PLC0415 - loads numpy
+    from pipeline.report.live import write_whole  # noqa: PLC0415 - loads Spark
+
+    samples = []
+    for name, place in (("a", a), ("b", b)):
+        lake = Lake(out / name)
+        prepare(spark, [place], lake)
+        if not lake.silver_state():
+            complain(f"report: there is nothing to read in {place}")
+            return 2
+        tables = write_tables(spark, _silver(spark, lake), out / name / TABLES)
+        samples.append(sample_of(str(place), tables["histogram"]))
+    found = compare(*samples)
+    write_whole(out / "compare.html", comparison_page(samples[0].name, samples[1].name, found))
+    with (out / "compare.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(comparison_rows(found))
+    for one in found:
+        if one.is_clear:
+            say(f"{one.figure}: {one.a:g} and {one.b:g}, {one.low:g} to {one.high:g} {one.unit}")
+    say(f"{sum(one.is_clear for one in found)} of {len(found)} differ: {out / 'compare.html'}")
+    return 0
+
+
+def _silver(spark: "SparkSession", lake: "Lake") -> "Silver":
+    from pipeline.metrics.compute import Silver  # noqa: PLC0415 - loads Spark
+
+    return Silver(
+        event=lake.silver(spark, "event"),
+        message=lake.silver(spark, "message"),
+        member=lake.silver(spark, "member"),
+        log=lake.silver(spark, "log"),
+    )

@@ -1,0 +1,111 @@
+"""``simulate``: a sweep of the simulator over a grid of parameters, or the shipped study."""
+
+import argparse
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from engine.core.errors import ConfigError
+from pipeline.commands import complain, say
+from pipeline.simulate.case import Case
+from pipeline.simulate.plots import draw, write_csv, write_figures
+from pipeline.simulate.study import study
+from pipeline.simulate.sweep import sweep, tasks_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAME: Final = "simulate"
+HELP: Final = "sweep SDS and MVDS over parameters with the simulator"
+_MOST_RUNS: Final = 100_000
+_KINDS: Final = {"str": str, "int": int, "float": float}
+_FIELDS: Final = {field.name: field for field in fields(Case) if field.name != "seed"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--study", action="store_true", help="the shipped study, with its plots")
+    parser.add_argument(
+        "--large", action="store_true", help="with --study: groups of 256, 512 and 1 000 as well"
+    )
+    parser.add_argument("--seeds", type=int, default=3, help="seeds 1 to this (default 3)")
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=A,B,…",
+        help=f"a parameter and its values, may be given again: {', '.join(_FIELDS)}",
+    )
+    parser.add_argument(
+        "--record", type=Path, help="write the participants' delivery logs below this directory"
+    )
+
+
+def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
+    """Raises ConfigError for parameters that there are not."""
+    cases = (
+        study(arguments.seeds, large=arguments.large)
+        if arguments.study
+        else grid(arguments.vary, arguments.seeds)
+    )
+    out = Path(arguments.out)
+    began = time.monotonic()
+    tasks = tasks_for(cases, _cores(spark))
+    say(f"{len(cases)} runs in {tasks} tasks")
+    found = sweep(spark, cases, tasks=tasks, logs=arguments.record)
+    found.write.mode("overwrite").parquet(str(out / "runs"))
+    rows = [row.asDict() for row in spark.read.parquet(str(out / "runs")).toLocalIterator()]
+    order = {case.run: number for number, case in enumerate(cases)}
+    rows.sort(key=lambda row: order[row["run"]])
+    write_csv(rows, out / "runs.csv")
+    if arguments.study:
+        drawn = draw(rows, out)
+        write_figures(drawn, rows, out / "figures.md")
+    lost = sum(not row["converged"] for row in rows)
+    if lost:
+        complain(f"{lost} of {len(rows)} runs ended before everybody had everything")
+    say(f"{len(rows)} runs in {time.monotonic() - began:.0f} s: {out / 'runs.csv'}")
+    return 0
+
+
+def grid(varied: Sequence[str], seeds: int) -> list[Case]:
+    """Every combination with every seed.  Raises ConfigError."""
+    if seeds < 1:
+        raise ConfigError("simulate: --seeds is 1 or more")
+    values: dict[str, list[object]] = {}
+    for text in varied:
+        name, _, listed = text.partition("=")
+        values[name.strip()] = [_value(name.strip(), one.strip()) for one in listed.split(",")]
+    names = list(values)
+    combined = itertools.product(*values.values())
+    cases = [
+        replace(Case(), **dict(zip(names, one, strict=True)), seed=seed)  # type: ignore[arg-type]
+        for one in combined
+        for seed in range(1, seeds + 1)
+    ]
+    if len(cases) > _MOST_RUNS:
+        raise ConfigError(f"simulate: {len(cases)} runs are more than {_MOST_RUNS}")
+    return cases
+
+
+def _value(name: str, text: str) -> object:
+    field = _FIELDS.get(name)
+    if field is None:
+        raise ConfigError(f"simulate: no parameter {name!r}; there are {', '.join(_FIELDS)}")
+    kind = str(getattr(field.type, "__name__", field.type))
+    try:
+        if kind == "bool":
+            return {"true": True, "false": False}[text]
+        return _KINDS[kind](text)
+    except (ValueError, KeyError) as error:
+        raise ConfigError(f"simulate: {name}={text!r} is not of the kind {kind}") from error
+
+
+def _cores(spark: "SparkSession") -> int:
+    """As Spark was told; over Spark Connect it is asked for what a server tells everybody."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - Spark Connect knows no context, and says so in several ways
+        return int(spark.conf.get("spark.sql.leafNodeDefaultParallelism", "8") or "8")

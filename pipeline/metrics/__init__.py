@@ -1,0 +1,1 @@
+"""How fast, how completely and at what cost messages reached people, from the silver tables."""

@@ -1,0 +1,122 @@
+"""The live page: who is behind in which channel, rewritten as a whole after each batch.
+
+It has no script and fetches nothing; the browser loads it again every few seconds.  A participant
+is behind by the messages that somebody's log says were sent in a channel and its own does not say
+were delivered.  Messages of those whose logs are not there are not counted here; the audit does.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from engine.delivery.contract import Kind
+
+MOST_ROWS: Final = 200
+_STYLE: Final = """
+:root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--text:#1d2026;--weak:#5c6370;
+--line:#dfe2e8;--bad:#b3261e;--good:#176b43}
+@media(prefers-color-scheme:dark){:root{--page:#14161a;--card:#1c1f25;--text:#e6e8ec;
+--weak:#a0a7b4;--line:#333842;--bad:#ff8a80;--good:#63d29b}}
+body{margin:0;background:var(--page);color:var(--text);font:15px/1.5 system-ui,sans-serif}
+main{max-width:1080px;margin:0 auto;padding:26px 22px}h1{font-size:24px;margin:0 0 4px}
+h1.good{color:var(--good)}h1.bad{color:var(--bad)}p{color:var(--weak);margin:2px 0 16px}
+div{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:10px}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+th,td{padding:6px 12px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th{color:var(--weak);font-weight:600}.l{text-align:left}.n{color:var(--bad);font-weight:600}
+code{font:13px ui-monospace,monospace}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRow:
+    channel: str
+    participant: str
+    counts: Mapping[str, int]
+    behind: int
+    newest_ms: int
+
+
+def live_rows(sums: Iterable[Mapping[str, object]]) -> tuple[list[LiveRow], int, int]:
+    """Those that are furthest behind first; all events; rows that could not be used."""
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    newest: dict[tuple[str, str], int] = {}
+    sent: dict[str, int] = {}
+    total = refused = 0
+    for row in sums:
+        events = _int(row["events"])
+        total += events
+        if row["problem"] is not None:
+            refused += events
+        elif row["channel"] is not None:
+            key = (str(row["channel"]), str(row["participant"]))
+            counts.setdefault(key, {})[str(row["kind"])] = events
+            newest[key] = max(newest.get(key, 0), _int(row["newest_ms"]))
+            if row["kind"] == Kind.SENT.value:
+                sent[key[0]] = sent.get(key[0], 0) + events
+    rows = [
+        LiveRow(
+            channel=channel,
+            participant=participant,
+            counts=found,
+            behind=max(sent.get(channel, 0) - found.get(Kind.DELIVERED.value, 0), 0),
+            newest_ms=newest[channel, participant],
+        )
+        for (channel, participant), found in counts.items()
+    ]
+    rows.sort(key=lambda row: (-row.behind, row.channel, row.participant))
+    return rows, total, refused
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def live_page(
+    sums: Iterable[Mapping[str, object]], kinds: Sequence[Kind], *, now_ms: int, every_s: int
+) -> str:
+    rows, total, refused = live_rows(sums)
+    behind = sum(row.behind > 0 for row in rows)
+    heading = "Everybody has everything" if rows else "Nothing was recorded yet"
+    if behind:
+        heading = f"{behind} of {len(rows)} logs are behind"
+    tone = "bad" if behind else ("good" if rows else "")
+    heads = ["<th class=l>channel<th class=l>participant<th>behind by"]
+    heads += [f"<th>{escape(kind.value.replace('_', ' '))}" for kind in kinds]
+    lines = [
+        f"<tr><td class=l><code>{escape(row.channel)}</code>"
+        f"<td class=l><code>{escape(row.participant)}</code>"
+        f"<td{' class=n' if row.behind else ''}>{row.behind:,}"
+        + "".join(f"<td>{row.counts.get(kind.value, 0):,}" for kind in kinds)
+        + f"<td>{_time(row.newest_ms)}"
+        for row in rows[:MOST_ROWS]
+    ]
+    more = f", {len(rows) - MOST_ROWS} more logs" if len(rows) > MOST_ROWS else ""
+    unusable = f", {refused:,} rows that could not be used" if refused else ""
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        f"<meta http-equiv=refresh content={every_s}><title>{escape(heading)}</title>"
+        f"<style>{_STYLE}</style><main><h1 class='{tone}'>{escape(heading)}</h1>"
+        f"<p>{total:,} events{unusable}{more}, as of {_time(now_ms)} UTC</p>"
+        f"<div><table><tr>{''.join(heads)}<th>newest, UTC{''.join(lines)}</table></div></main>"
+        "</html>"
+    )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """A reader sees the old page or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(name).chmod(0o644)
+    Path(name).replace(path)
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1_000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")

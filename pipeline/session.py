@@ -1,0 +1,107 @@
+"""The Spark session, the same wherever it runs: ANSI, UTC, this very Python, no web page.
+
+Results must not depend on the machine's time zone, nor an overflow pass in silence; the Python that
+workers start is the one that started the driver, because any other lacks our modules.  Over
+Spark Connect (``remote``) only what a client may set is set, and no Java is needed here.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from pipeline.java import java_home
+
+LOCAL: Final = "local[*]"
+_PROJECT: Final = Path(__file__).resolve().parent.parent
+
+SEMANTICS: Final[Mapping[str, str]] = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""What results may depend on."""
+
+_PROCESS: Final[Mapping[str, str]] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.python.worker.faulthandler.enabled": "true",
+}
+_LOCAL_ONLY: Final[Mapping[str, str]] = {
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+_SHUFFLES_PER_PROCESSOR: Final = 8
+"""Spark's own 200 are made for clusters: here most would be empty, and each costs its time."""
+_QUIET: Final = Path(__file__).parent / "log4j2.properties"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """``remote``: of Spark Connect, ``sc://host:port``; then ``master`` does not count."""
+
+    master: str | None = None
+    """None: what ``spark-submit`` was told, else this machine's processors."""
+    remote: str | None = None
+    app: str = "causerie-pipeline"
+    shuffle_partitions: int | None = None
+    driver_memory: str | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_session(settings: SessionSettings) -> SparkSession:
+    """Raises JavaMissing where Spark would run here and cannot."""
+    builder = SparkSession.Builder().appName(settings.app)
+    options = {**SEMANTICS, **settings.more}
+    if settings.shuffle_partitions is not None:
+        options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
+    if settings.remote is not None:
+        builder = builder.remote(settings.remote)
+    else:
+        master = settings.master or os.environ.get("MASTER") or LOCAL
+        _prepare_process()
+        options = {**_PROCESS, **_java_options(), **options}
+        if "PYSPARK_GATEWAY_PORT" not in os.environ or settings.master is not None:
+            builder = builder.master(master)  # else spark-submit has said
+        if master.startswith("local"):
+            few = str(_SHUFFLES_PER_PROCESSOR * (os.cpu_count() or 1))
+            options = {"spark.sql.shuffle.partitions": few, **options, **_LOCAL_ONLY}
+        if settings.driver_memory is not None:
+            options["spark.driver.memory"] = settings.driver_memory
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+@contextmanager
+def session(settings: SessionSettings) -> Iterator[SparkSession]:
+    spark = open_session(settings)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _java_options() -> dict[str, str]:
+    quiet = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"
+    return {"spark.driver.extraJavaOptions": f"{quiet} -XX:+UseParallelGC"}
+
+
+def _prepare_process() -> None:
+    """Before Java starts: which Java, and which Python with which modules its workers start."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        os.environ["JAVA_HOME"] = str(java_home(os.environ))
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    before = os.environ.get("PYTHONPATH", "")
+    if str(_PROJECT) not in before.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_PROJECT), before]))

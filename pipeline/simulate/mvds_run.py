@@ -1,0 +1,100 @@
+"""Two people who are online now and then, as one row of figures: MVDS, by the simulator's sessions.
+
+Both modes of the specification and ours, with its reference's back-off or ours; hints that a peer
+is there and a Store that keeps copies can be had besides.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from engine.core.mvds.config import Mode, MvdsConfig
+from engine.sim.mvds_sessions import Rhythm, cost
+from engine.sim.mvds_world import PRESENCE_BYTES, START_MS, MvdsWorld
+from pipeline.simulate.case import NEVER_MS, Case, Outcome, share_ms
+
+PEOPLE: Final = 2
+
+
+def config_of(case: Case) -> MvdsConfig:
+    """Raises ValueError for a mode that there is not."""
+    mode = Mode(case.mode)
+    if case.config == "reference":
+        return MvdsConfig.spec_model(mode)
+    return replace(MvdsConfig(), mode=mode)
+
+
+def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
+    """``logs``: where what happened is recorded."""
+    worlds: list[MvdsWorld] = []
+
+    def watch(world: MvdsWorld) -> None:
+        worlds.append(world)
+        if logs is not None:
+            for name in sorted(world.people):
+                world.people[name].record(case.run, now_ms=START_MS)
+
+    rhythm = Rhythm(
+        offline=case.offline,
+        loss=case.loss,
+        messages=case.messages,
+        size=case.size_bytes,
+        store_copies=case.store_copies,
+        presence=case.presence,
+    )
+    found = cost(config_of(case), rhythm, seed=case.seed, watch=watch)
+    (world,) = worlds
+    if logs is not None:
+        _write(world, logs)
+    said = PEOPLE * case.messages
+    delays = [*found.latencies_ms, *([NEVER_MS] * (said - found.delivered))]
+    acked = sum(len(person.acknowledged) for person in world.people.values())
+    appended = max(at for one in world.people.values() for at in one.appended_ms.values())
+    wire = world.traffic.bytes + world.traffic.presences * PRESENCE_BYTES
+    content = said * case.size_bytes
+    return Outcome(
+        run=case.run,
+        messages=said,
+        expected=said,
+        delivered=found.delivered,
+        delivered_share=found.delivered / said,
+        delivery_p50_ms=share_ms(delays, 0.5),
+        delivery_p95_ms=share_ms(delays, 0.95),
+        delivery_p99_ms=share_ms(delays, 0.99),
+        acked_share=acked / said,
+        ack_p50_ms=None,
+        ack_p95_ms=None,
+        known_p95_ms=None,
+        held_by_all_share=acked / said,
+        content_bytes=content,
+        wire_bytes=wire,
+        bytes_per_message=wire / said,
+        overhead=wire / max(content, 1) - 1,
+        copies_per_message=found.copies_per_message,
+        syncs_per_message=found.payloads_per_message - found.copies_per_message,
+        repairs=0,
+        retransmissions=world.traffic.message_copies - said,
+        false_acks=_false_acks(world),
+        maybe_acks=0,
+        false_maybe_acks=0,
+        converged=found.delivered == said and not found.unfinished,
+        causal_violations=0,
+        virtual_ms=world.now_ms - appended,
+    )
+
+
+def _write(world: MvdsWorld, logs: Path) -> None:
+    for name in sorted(world.people):
+        person = world.people[name]
+        person.finish_recording(START_MS, now_ms=world.now_ms)
+        if person.recording is not None:
+            person.recording.write(logs)
+
+
+def _false_acks(world: MvdsWorld) -> int:
+    """Acknowledged by one to whom it was not delivered."""
+    return sum(
+        message_id not in world.people[peer_id].delivered
+        for person in world.people.values()
+        for peer_id, message_id in person.acknowledged
+    )

@@ -1,0 +1,182 @@
+"""Rows into Arrow, a batch at a time, each with what is wrong with it by the contract.
+
+The words for what is wrong are those of ``engine.delivery.check``, but here a whole column is
+looked at in one go: row by row Python would be ten times slower than the disk.  Only a batch that
+does not even fit the columns' types (no recorder writes one) is sorted out row by row.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.delivery.check import problem_of
+from engine.delivery.contract import SCHEMA_VERSION, Column, Table, Type
+from pipeline.schema import arrow_schema
+
+PROBLEM: Final = "problem"
+FILE: Final = "file"
+_INTEGERS: Final = {Type.INT16, Type.INT32, Type.INT64}
+_LISTS: Final = {Type.TEXTS, Type.INT64S}
+_BAD_LIST: Final = object()
+_NOT_ARROW: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+@lru_cache(maxsize=16)
+def source_schema(table: Table) -> pa.Schema:
+    """The contract's columns, all nullable, and ``problem`` and ``file``."""
+    fields = [field.with_nullable(True) for field in arrow_schema(table)]
+    return pa.schema([*fields, pa.field(PROBLEM, pa.string()), pa.field(FILE, pa.string())])
+
+
+def batch_of(table: Table, rows: Sequence[Sequence[object]], file: str) -> pa.RecordBatch:
+    """Rows as they stand in a log file: in the table's order, lists as JSON text."""
+    try:
+        columns = [
+            _array(column, values)
+            for column, values in zip(table.columns, zip(*rows, strict=True), strict=True)
+        ]
+    except _NOT_ARROW:
+        return _one_by_one(table, rows, file)
+    return checked(table, columns, file)
+
+
+def checked(table: Table, columns: Sequence[pa.Array], file: str) -> pa.RecordBatch:
+    """Columns of the table's types, looked through."""
+    rows = len(columns[0])
+    problems: pa.Array = pa.nulls(rows, pa.string())
+    for column, values in zip(table.columns, columns, strict=True):
+        for mask, what in _masks(column, values):
+            if pc.any(mask).as_py():
+                reason = pa.scalar(f"{column.name}.{what}")
+                here = pc.if_else(pc.fill_null(mask, False), reason, pa.scalar(None, pa.string()))
+                problems = pc.coalesce(problems, here)
+    return _batch(table, columns, problems, file)
+
+
+def refused(table: Table, file: str, reason: str) -> pa.RecordBatch:
+    """One row that stands for a file, or the rest of one, that could not be read."""
+    schema = source_schema(table)
+    columns = [pa.nulls(1, field.type) for field in schema]
+    columns[-2:] = [pa.array([reason]), pa.array([file])]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _batch(
+    table: Table, columns: Sequence[pa.Array], problems: pa.Array, file: str
+) -> pa.RecordBatch:
+    files = pa.DictionaryArray.from_arrays(
+        pa.repeat(pa.scalar(0, pa.int32()), len(problems)), pa.array([file])
+    ).dictionary_decode()
+    return pa.RecordBatch.from_arrays([*columns, problems, files], schema=source_schema(table))
+
+
+# --- conversion -----------------------------------------------------------------------------------
+
+
+def _array(column: Column, values: Sequence[object]) -> pa.Array:
+    """Of the column's type; raises where a value is of another, rather than convert it."""
+    wanted = source_type(column)
+    if column.type in _LISTS:
+        return pa.array([_list(value) for value in values], type=wanted)
+    found = pa.array(values)
+    if pa.types.is_null(found.type):
+        return found.cast(wanted)
+    alike = {Type.TEXT: pa.string(), Type.BINARY: pa.binary(), Type.FLOAT64: pa.float64()}
+    if found.type != alike.get(column.type, pa.int64()):
+        raise TypeError(column.name)
+    return found if found.type == wanted else found.cast(wanted)
+
+
+def _list(value: object) -> list[object] | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError
+    decoded = json.loads(value)
+    if not isinstance(decoded, list):
+        raise TypeError
+    return decoded
+
+
+@lru_cache(maxsize=128)
+def source_type(column: Column) -> pa.DataType:
+    return arrow_schema(Table(name="", text="", key=(), columns=(column,))).field(0).type
+
+
+def _one_by_one(table: Table, rows: Sequence[Sequence[object]], file: str) -> pa.RecordBatch:
+    lists = {at for at, column in enumerate(table.columns) if column.type in _LISTS}
+    decoded = [tuple(_decoded(v) if at in lists else v for at, v in enumerate(r)) for r in rows]
+    return sorted_out(table, decoded, file)
+
+
+def sorted_out(
+    table: Table, rows: Sequence[tuple[object, ...] | None], file: str
+) -> pa.RecordBatch:
+    """Rows with lists as lists, looked at one by one; None is a row that could not be read."""
+    problems = [_problem(table, row) for row in rows]
+    empty = (None,) * len(table.columns)
+    kept = [empty if row is None or bad else row for row, bad in zip(rows, problems, strict=True)]
+    columns = [
+        pa.array(values, type=source_type(column))
+        for column, values in zip(table.columns, zip(*kept, strict=True), strict=True)
+    ]
+    return _batch(table, columns, pa.array(problems, pa.string()), file)
+
+
+def _problem(table: Table, row: tuple[object, ...] | None) -> str | None:
+    if row is None:
+        return "row.unreadable"
+    problem = problem_of(table, row)
+    if problem is None and row[0] != SCHEMA_VERSION:
+        return "schema_version.range"
+    return problem
+
+
+def _decoded(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return _BAD_LIST
+
+
+# --- what may be wrong with a column --------------------------------------------------------------
+
+
+def _masks(column: Column, values: pa.Array) -> list[tuple[pa.Array, str]]:
+    found: list[tuple[pa.Array, str]] = []
+    if not column.nullable and values.null_count:
+        found.append((pc.is_null(values), "null"))
+    if values.null_count == len(values):
+        return found
+    if column.type in _INTEGERS:
+        found += _integer_masks(column, values)
+    elif column.type is Type.TEXT:
+        found += _text_masks(column, values)
+    elif column.type is Type.BINARY:
+        lengths = pc.binary_length(values)
+        outside = pc.or_(pc.less(lengths, column.minimum), pc.greater(lengths, column.maximum))
+        found.append((outside, "length"))
+    elif column.type in _LISTS:
+        found.append((pc.greater(pc.list_value_length(values), column.maximum), "length"))
+    return found
+
+
+def _integer_masks(column: Column, values: pa.Array) -> list[tuple[pa.Array, str]]:
+    if column.name == "schema_version":
+        return [(pc.not_equal(values, SCHEMA_VERSION), "range")]
+    bounds = pc.min_max(values).as_py()
+    if column.minimum <= bounds["min"] and bounds["max"] <= column.maximum:
+        return []
+    outside = pc.or_(pc.less(values, column.minimum), pc.greater(values, column.maximum))
+    return [(outside, "range")]
+
+
+def _text_masks(column: Column, values: pa.Array) -> list[tuple[pa.Array, str]]:
+    if column.choices:
+        known = pc.is_in(values, value_set=pa.array(column.choices))
+        return [(pc.and_(pc.invert(known), pc.is_valid(values)), "choice")]
+    return [(pc.greater(pc.binary_length(values), column.maximum), "length")]

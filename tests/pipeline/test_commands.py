@@ -1,0 +1,65 @@
+"""The commands as a tester runs them: logs in, words and an exit code out."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.simulate.case import Case
+from tests.pipeline.recorded_group import RecordedGroup
+
+MEMBERS, MESSAGES = 3, 12
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Of a simulated group that lost a fifth of all copies and healed."""
+    place = tmp_path / "logs"
+    place.mkdir()
+    case = Case(members=MEMBERS, messages=MESSAGES, loss=0.2, seed=3)
+    for member in RecordedGroup(case).group.members.values():
+        assert member.recording is not None
+        member.recording.write(place)
+    return place
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline", *map(str, words)],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=300,
+    )
+
+
+def test_an_audit_says_who_agrees_and_names_what_was_taken_out_of_a_log(
+    logs: Path, tmp_path: Path
+) -> None:
+    (logs / "junk.delivery.db").write_bytes(b"no database at all")
+    done = run("audit", logs, "--out", tmp_path / "lake", "--master", "local[2]")
+    assert done.returncode == 3, done.stderr
+    assert f"{MEMBERS} logs of channels: {MEMBERS} agree, 0 differ" in done.stdout
+    assert "junk.delivery.db: file." in done.stderr
+    (logs / "junk.delivery.db").unlink()
+    first = min(logs.iterdir())
+    with sqlite3.connect(first) as log:
+        row = "SELECT message_id FROM log_snapshot ORDER BY position LIMIT 1 OFFSET 5"
+        ((taken,),) = log.execute(row).fetchall()
+        log.execute("DELETE FROM log_snapshot WHERE message_id = ?", (taken,))
+    log.close()
+    done = run("audit", logs, "--out", tmp_path / "other lake", "--master", "local[2]")
+    assert done.returncode == 1, done.stderr
+    assert f"{MEMBERS - 1} agree, 1 differ" in done.stdout
+    assert f"missing: {taken}" in done.stdout
+
+
+def test_what_is_wrong_is_said_in_a_line() -> None:
+    done = run("audit")
+    assert done.returncode == 2
+    assert "the following arguments are required: inputs" in done.stderr
+    done = run("nonsense")
+    assert done.returncode == 2
+    assert "invalid choice: 'nonsense'" in done.stderr

@@ -1,0 +1,52 @@
+"""From log files to silver tables: everything once, whatever is wrong with a file."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from pipeline.lake import Lake
+from pipeline.prepare import prepare
+from tests.pipeline.log_files import (
+    conversation_log,
+    message,
+)
+
+PEOPLE = ("ada", "bob", "cyd")
+LOG = [(10, "m1"), (20, "m2"), (30, "m3")]
+MESSAGES = [
+    message(10, "m1", "ada"),
+    message(20, "m2", "bob", ["m1"]),
+    message(30, "m3", "ada", ["m2"]),
+]
+
+
+def conversation(place: Path) -> None:
+    for name in PEOPLE:
+        conversation_log(place / f"{name}.delivery.db", name, LOG, MESSAGES, PEOPLE)
+
+
+def files_below(place: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in place.rglob("*") if path.is_file()}
+
+
+def test_logs_become_tables_and_a_rerun_writes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    conversation(tmp_path / "logs")
+    lake = Lake(tmp_path / "out")
+    first = prepare(spark, [tmp_path / "logs"], lake)
+    assert first.is_new
+    assert first.rows["delivery_event"] == 12
+    assert first.quarantined == 0
+    entries = lake.silver(spark, "entry").orderBy("participant", "position").collect()
+    assert [(row["lamport"], row["message_id"]) for row in entries] == LOG * 3
+    found = lake.silver(spark, "message").orderBy("place").collect()
+    assert [(row["message_id"], row["position"], row["holders"]) for row in found] == [
+        ("m1", 0, 3),
+        ("m2", 1, 3),
+        ("m3", 2, 3),
+    ]
+    assert found[1]["parent_mids"] == [found[0]["mid"]]
+
+    before = files_below(tmp_path / "out")
+    again = prepare(spark, [tmp_path / "logs"], lake)
+    assert (again.is_new, dict(again.rows)) == (False, {})
+    assert files_below(tmp_path / "out") == before

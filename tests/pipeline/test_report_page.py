@@ -1,0 +1,201 @@
+"""The report's files: whole, self-contained, escaped; and what two inputs' difference is worth."""
+
+import csv
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.metrics.compute import Silver
+from pipeline.metrics.figures import NEVER_BUCKET, bucket_end_ms
+from pipeline.report.build import (
+    comparison_page,
+    comparison_rows,
+    content_of,
+    sample_of,
+    write_page,
+    write_tables,
+)
+from pipeline.report.compare import Sample, compare
+from pipeline.report.content import Content
+from pipeline.report.page import MOST_BYTES, bytes_text, ms_text, page, share_text
+from pipeline.simulate.case import Case
+from tests.pipeline.recorded_group import RecordedGroup
+
+VERDICT = (
+    "channel string, participant string, verdict string, expected bigint, held bigint,"
+    " missing bigint, extra bigint, reordered bigint, causal bigint, first_place bigint"
+)
+WITNESS = (
+    "channel string, participant string, kind string, place bigint, position bigint,"
+    " lamport bigint, mid bigint, message_id string, expected_position bigint,"
+    " parent_message_id string"
+)
+REFUSED = "table string, file string, reason string, log_id string, seq bigint, rows bigint"
+
+
+class _Checker(HTMLParser):
+    """Every element is closed in order; no address is fetched."""
+
+    VOID = frozenset({"meta", "br", "link", "img"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        found = dict(attrs)
+        self.fetched += [found[name] or "" for name in ("src",) if name in found]
+        if tag == "link":
+            self.fetched.append(found.get("href") or "")
+        if tag == "a":
+            self.links.append(found.get("href") or "")
+        if "id" in found:
+            self.ids.add(found["id"] or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open
+        assert self.open.pop() == tag
+
+
+def _checked(text: str) -> _Checker:
+    checker = _Checker()
+    checker.feed(text)
+    checker.close()
+    assert checker.open == []
+    assert checker.fetched == []
+    return checker
+
+
+def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> None:
+    silver = RecordedGroup(Case(members=4, messages=12, loss=0.2)).silver(spark)
+    tables = write_tables(
+        spark,
+        Silver(event=silver.event, message=silver.message, member=silver.member, log=silver.log),
+        tmp_path / "tables",
+    )
+    for name, table in tables.items():
+        with (tmp_path / "tables" / f"{name}.csv").open(newline="") as file:
+            rows = list(csv.reader(file))
+        assert rows[0] == table.columns
+        assert len(rows) == table.count() + 1, name
+    verdicts = spark.createDataFrame(
+        [
+            ("c1", "<script>", "missing", 12, 11, 1, 0, 0, 0, 4),
+            ("c1", "p2", "identical", 12, 12, 0, 0, 0, 0, None),
+        ],
+        VERDICT,
+    )
+    witnesses = spark.createDataFrame(
+        [
+            ("c1", "<script>", "missing", 4, None, 17, 99, "</script><b>", 4, None),
+            ("c1", "p9", "missing", 4, None, 17, 99, "of nobody", 4, None),
+        ],
+        WITNESS,
+    )
+    refused = spark.createDataFrame(
+        [("delivery_event", "x.delivery.db", "file.corrupt", None, None, 1)], REFUSED
+    )
+    content = content_of(tables, verdicts, witnesses, refused, now_ms=1_760_000_000_000)
+    assert content.headline == "1 of 2 logs differs from the canonical conversation"
+    assert content.total("delivery")["delivered"] == 12 * 3
+    assert {curve.points[-1][1] for curve in content.curves} == {1.0}
+    path = tmp_path / "report.html"
+    write_page(content, path)
+    assert path.stat().st_size < MOST_BYTES
+    text = path.read_text(encoding="utf-8")
+    whole = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
+    found = _checked(whole)
+    assert all(link.removeprefix("#") in found.ids for link in found.links)
+    assert found.links
+    assert "&lt;/script&gt;&lt;b&gt;" in whole
+    assert "of nobody" not in whole
+    assert "file.corrupt" in whole
+    (drawn,) = re.findall(r'id="plots">(.*?)</script>', text, flags=re.DOTALL)
+    assert {"curve-delivery", "curve-ack", "cost", "ways"} <= set(json.loads(drawn))
+    same = compare(sample_of("a", tables["histogram"]), sample_of("b", tables["histogram"]))
+    assert not any(one.is_clear for one in same)
+
+
+def test_an_empty_report_says_that_nothing_could_be_judged() -> None:
+    content = Content(
+        title="t", made="m", verdicts={}, diverging=[], witnesses=[], groups={}, curves=[],
+        false_acks=[], clocks=[],
+    )  # fmt: skip
+    whole = re.sub(r"<script>.*?</script>", "", page(content), flags=re.DOTALL)
+    _checked(whole)
+    assert "No log could be judged" in whole
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ({"identical": 5}, "All 5 logs hold the same conversations, in the same order"),
+        ({"identical": 5, "prefix": 2}, "2 of 7 logs differ from the canonical conversation"),
+        ({"identical": 5, "unknown": 1}, "1 of 6 logs cannot be judged, the others agree"),
+    ],
+)
+def test_the_verdict_comes_first(verdicts: dict[str, int], said: str) -> None:
+    content = Content(
+        title="t", made="m", verdicts=verdicts, diverging=[], witnesses=[], groups={}, curves=[],
+        false_acks=[], clocks=[],
+    )  # fmt: skip
+    assert content.headline == said
+    assert content.is_same == (set(verdicts) == {"identical"})
+
+
+def _sample(name: str, seed: int, *, slower: float = 1.0, lost: float = 0.0) -> Sample:
+    random = np.random.Generator(np.random.PCG64(seed))
+    pairs: dict[tuple[int, int], int] = {}
+    for block in range(30):
+        for _ in range(200):
+            ms = float(random.lognormal(5, 1)) * slower
+            never = random.random() < lost
+            bucket = NEVER_BUCKET if never else math.floor(math.log1p(ms) / 0.05)
+            pairs[block, bucket] = pairs.get((block, bucket), 0) + 1
+    return Sample(name=name, pairs={"delivery": pairs})
+
+
+def test_a_real_difference_is_found_and_chance_is_not() -> None:
+    base = _sample("a", 1)
+    assert not any(one.is_clear for one in compare(base, _sample("b", 2)))
+    worse = {one.figure: one for one in compare(base, _sample("b", 3, slower=1.5, lost=0.03))}
+    assert worse["delivered"].is_clear
+    assert worse["delivered"].high < 0
+    assert worse["delivered, p50"].is_clear
+    assert worse["delivered, p50"].low > 0
+    # A hundredth of what is never is still within: 3 % lost makes the 99th percentile infinite.
+    assert worse["delivered, p99"].b == math.inf
+    assert worse["delivered, p99"].low > 0
+
+
+def test_the_interval_is_the_same_every_time_and_is_shown() -> None:
+    a, b = _sample("a", 1), _sample("b", 3, slower=2.0)
+    found = compare(a, b)
+    assert found == compare(a, b)
+    assert all(one.low <= one.b - one.a <= one.high for one in found if math.isfinite(one.b))
+    _checked(comparison_page("<a>", "b", found))
+    assert "&lt;a&gt;" in comparison_page("<a>", "b", found)
+    assert len(comparison_rows(found)) == len(found) + 1
+
+
+def test_numbers_as_people_read_them() -> None:
+    assert [ms_text(v) for v in (None, 4.0, 1_500.0, 90_000.0, math.inf)] == [
+        "\u2013", "4 ms", "1.5 s", "1.5 min", "never",
+    ]  # fmt: skip
+    assert [share_text(v) for v in (None, 0.5, 1.0, 0.999999)] == [
+        "\u2013", "50 %", "100 %", "99.99 %",
+    ]  # fmt: skip
+    assert bytes_text(2048) == "2 KiB"
+    assert bucket_end_ms(0) == pytest.approx(math.exp(0.05) - 1)
+    assert bucket_end_ms(NEVER_BUCKET) == math.inf

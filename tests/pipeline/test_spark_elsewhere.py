@@ -1,0 +1,195 @@
+"""The same work on a cluster of two workers, over Spark Connect and under spark-submit.
+
+Real processes of the Spark that is installed: a master and two workers, a Connect server, the
+launcher.  Each runs the same small program; its answer must be that of the session of this process.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.java import java_home
+from pipeline.simulate.case import Case
+from pipeline.simulate.sweep import sweep
+from pipeline.sources.delivery import FORMAT, register
+
+pytestmark = pytest.mark.long
+
+DEADLINE_S = 240
+SPARK_HOME = Path(pyspark.__file__).parent
+PROJECT = Path(__file__).resolve().parents[2]
+CASES = [Case(members=3, messages=6, loss=0.2, seed=seed) for seed in range(1, 7)]
+PROGRAM = """
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+from pipeline.session import SessionSettings, session
+from tests.pipeline.test_spark_elsewhere import answer
+if __name__ == "__main__":
+    told = json.loads(sys.argv[2])
+    with session(SessionSettings(**told)) as spark:
+        found = answer(spark, sys.argv[3])
+    with open(sys.argv[4], "w") as file:
+        json.dump(found, file)
+"""
+
+
+def answer(spark: SparkSession, logs: str) -> list[list[str]]:
+    """A sweep by Python workers, logs by our own reader, and a shuffle of both."""
+    register(spark)
+    rows = sorted(repr(tuple(row)) for row in sweep(spark, CASES, tasks=4).collect())
+    events = spark.read.format(FORMAT).option("path", logs).option("slots", "2").load()
+    kinds = events.groupBy("participant", "kind").count().collect()
+    return [rows, sorted(repr(tuple(row)) for row in kinds)]
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from pipeline.simulate.sweep import run_case  # noqa: PLC0415 - only here
+
+    place = tmp_path_factory.mktemp("logs")
+    run_case(CASES[0], place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def here(spark: SparkSession, logs: Path) -> list[list[str]]:
+    found = answer(spark, str(logs))
+    assert len(found[0]) == len(CASES)
+    assert found[1]
+    return found
+
+
+def _environment() -> Mapping[str, str]:
+    return {
+        **{name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ},
+        "JAVA_HOME": str(java_home(os.environ)),
+        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(PROJECT),
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def _running(*command: str, told: Path) -> Iterator[None]:
+    with told.open("wb") as file:
+        process = subprocess.Popen(
+            command, env=_environment(), stdout=file, stderr=file, start_new_session=True,
+            cwd=told.parent,
+        )  # fmt: skip
+    try:
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _await_port(port: int, told: Path) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while True:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert time.monotonic() < until, told.read_text(errors="replace")
+        time.sleep(0.1)
+
+
+def _await_text(told: Path, text: str) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while text not in told.read_text(errors="replace"):
+        assert time.monotonic() < until, told.read_text(errors="replace")
+        time.sleep(0.1)
+
+
+def _ask(
+    settings: Mapping[str, object], logs: Path, place: Path, *launcher: str
+) -> list[list[str]]:
+    program, out = place / "program.py", place / "answer.json"
+    program.write_text(PROGRAM)
+    arguments = [str(PROJECT), json.dumps(settings), str(logs), str(out)]
+    done = subprocess.run(
+        [*(launcher or (sys.executable,)), str(program), *arguments],
+        env=_environment(),
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4_000:]
+    found: list[list[str]] = json.loads(out.read_text())
+    return found
+
+
+def test_a_cluster_of_two_workers(here: list[list[str]], logs: Path, tmp_path: Path) -> None:
+    port = _free_port()
+    run = str(SPARK_HOME / "bin" / "spark-class")
+    master, web = f"spark://127.0.0.1:{port}", str(_free_port())
+    names = ["master.log", "worker-1.log", "worker-2.log"]
+    told = [tmp_path / name for name in names]
+    where = ("--host", "127.0.0.1", "--webui-port", "0")
+    worker = ("org.apache.spark.deploy.worker.Worker", *where, "--cores", "1", "--memory", "600m")
+    with _running(
+        run, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port),
+        "--webui-port", web, told=told[0],
+    ):  # fmt: skip
+        _await_port(port, told[0])
+        with (
+            _running(run, *worker, master, told=told[1]),
+            _running(run, *worker, master, told=told[2]),
+        ):
+            for one in told[1:]:
+                _await_text(one, "Successfully registered with master")
+            more = {
+                "spark.executor.memory": "512m",
+                "spark.cores.max": "2",
+                "spark.executor.cores": "1",
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1",
+            }
+            settings = {
+                "master": master, "driver_memory": "512m", "shuffle_partitions": 3, "more": more,
+            }  # fmt: skip
+            assert _ask(settings, logs, tmp_path) == here
+    assert told[0].read_text(errors="replace").count("Launching executor") >= 2
+
+
+def test_over_spark_connect(here: list[list[str]], logs: Path, tmp_path: Path) -> None:
+    port, told = _free_port(), tmp_path / "server.log"
+    command = (
+        str(SPARK_HOME / "bin" / "spark-submit"), "--master", "local[1]", "--driver-memory", "600m",
+        "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
+        "--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.ui.enabled=false",
+        "--conf", "spark.connect.grpc.binding.address=127.0.0.1", "spark-internal",
+    )  # fmt: skip
+    with _running(*command, told=told):
+        _await_port(port, told)
+        settings = {"remote": f"sc://127.0.0.1:{port}", "shuffle_partitions": 3}
+        assert _ask(settings, logs, tmp_path) == here
+
+
+def test_under_spark_submit(here: list[list[str]], logs: Path, tmp_path: Path) -> None:
+    submit = str(SPARK_HOME / "bin" / "spark-submit")
+    launcher = (submit, "--master", "local[1]", "--driver-memory", "600m")
+    assert _ask({"shuffle_partitions": 1}, logs, tmp_path, *launcher) == here
