@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from chat_app.delivery_options import add_export_commands, add_record_options
 from chat_app.node_options import add_node_options
 from engine.core.errors import ChatError, ConfigError
 from engine.core.faults import FaultSpec, parse_fault_spec
@@ -47,6 +48,14 @@ def _dispatch(asked: argparse.Namespace) -> int:
             from chat_app.doctor import examine
 
             return examine(profile_paths(asked.profile, asked.profile_dir), as_json=asked.json)
+        case "export-log":
+            from chat_app.export_log import export_log
+
+            return export_log(asked)
+        case "export-store":
+            from chat_app.export_store import export_store
+
+            return export_store(asked)
         case "node":
             from chat_app.node import serve
             from chat_app.node_options import node_options
@@ -56,10 +65,11 @@ def _dispatch(asked: argparse.Namespace) -> int:
                 if asked.profile_dir is None
                 else profile_paths(asked.profile, asked.profile_dir),
                 port=asked.port,
-                listen_host=asked.listen,
+                listen=asked.listen,
                 options=node_options(asked),
             )
         case _:
+            from chat_app.delivery_recording import RecordWish
             from chat_app.window import WindowOptions, open_window
 
             return open_window(
@@ -67,6 +77,11 @@ def _dispatch(asked: argparse.Namespace) -> int:
                 WindowOptions(
                     port=asked.port,
                     faults=asked.faults,
+                    record=RecordWish(
+                        wanted=asked.record_delivery is not None,
+                        directory=asked.record_delivery or None,
+                        key=asked.record_delivery_key,
+                    ),
                     measure_start_ns=asked.measure_start_ns,
                 ),
             )
@@ -142,6 +157,7 @@ def _parser() -> _Parser:
         metavar="SPEC",
         help="disturb what arrives, e.g. loss=0.3,delay=50..400ms,dup=0.05,reorder=0.1,seed=7",
     )
+    add_record_options(parser)
     parser.add_argument("--measure-start-ns", type=int, help=argparse.SUPPRESS)
     parser.set_defaults(profile=None, profile_dir=None, port=None)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -156,6 +172,7 @@ def _parser() -> _Parser:
         "--listen", type=_host, metavar="HOST", help="address to listen on (default: settings)"
     )
     add_node_options(node)
+    add_export_commands(commands, _add_profile)
     return parser
 
 

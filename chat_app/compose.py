@@ -6,19 +6,29 @@ here before the engine starts, except the profile's directory and its lock.
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from random import SystemRandom
 
+from chat_app.network_choices import discovers, listen_host, proxy_of
+from chat_app.network_control import NetworkControl
 from chat_app.settings import Settings
 from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.types import UnixMs
+from engine.delivery.recorder import Recorder
+from engine.network.discovery.discovering import DiscoveringTransport
 from engine.network.faults import FaultyTransport
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.embedded import EmbeddedNode
+from engine.network.node.roles import Role, RoleSettings, RoleTransport
+from engine.network.node.services import ServiceSettings
 from engine.network.node.settings import NodeSettings
 from engine.network.transport import Transport
+from engine.network.waku.store_server import StoreSettings
 from engine.network.waku.topics import Sharding
+from engine.persistence.archive import Retention
+from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -26,6 +36,10 @@ from engine.runtime.engine import Engine, EngineParts, OpenedStore, TransportSee
 from engine.session.chance import Chance
 
 NS_PER_MS = 1_000_000
+DAY_NS = 24 * 3_600 * 10**9
+MEGABYTE = 1_000_000
+KEEPING = ServiceSettings(store=StoreSettings(), archives_own_topics_only=True)
+"""What was said in one's own conversations, for whoever missed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,20 +59,37 @@ def system_chance() -> Chance:
 
 
 def build_engine(
-    directory: ProfileDirectory, settings: Settings, overrides: Overrides | None = None
+    directory: ProfileDirectory,
+    settings: Settings,
+    overrides: Overrides | None = None,
+    control: NetworkControl | None = None,
+    recorder: Recorder | None = None,
 ) -> Engine:
-    """An engine that has not started yet.  The caller holds the profile's lock."""
+    """An engine that has not started yet.  The caller holds the profile's lock.
+
+    ``control`` can change its network while it runs; ``recorder`` is told of deliveries.
+    """
     chosen = overrides or Overrides()
+    live = control or NetworkControl(settings.network)
+
+    def transport_of(seed: TransportSeed) -> Transport:
+        now = replace(settings, network=live.settings)  # they may have been changed meanwhile
+        return make_transport(
+            now, chosen, directory.path.name, seed, live, archive=directory.archive
+        )
+
     return Engine(
         EngineParts(
             open_store=partial(
                 open_store, directory, force_key_file=settings.storage.key == "file"
             ),
-            make_transport=partial(make_transport, settings, chosen, directory.path.name),
+            make_transport=transport_of,
             port_of=port_of,
             chance=system_chance(),
             now_ms=unix_now_ms,
             peers=settings.network.peers,
+            service_nodes=lambda: live.settings.service_nodes,
+            recorder=recorder,
         )
     )
 
@@ -69,21 +100,60 @@ def open_store(directory: ProfileDirectory, *, force_key_file: bool) -> OpenedSt
     return OpenedStore(store=store, key_storage=key.place.value)
 
 
-def make_transport(
-    settings: Settings, overrides: Overrides, name: str, seed: TransportSeed
+def make_transport(  # noqa: PLR0913 - the last two may be left out
+    settings: Settings,
+    overrides: Overrides,
+    name: str,
+    seed: TransportSeed,
+    control: NetworkControl | None = None,
+    *,
+    archive: Path | None = None,
 ) -> Transport:
-    """``name`` makes one person's losses independent of another's with the same seed."""
-    node = EmbeddedNode(node_settings(settings, overrides, seed))
+    """``name`` makes one person's losses independent of another's with the same seed.
+
+    ``archive``: the file in which sealed messages are kept for others; None: nothing is kept.
+    """
+    keeps = archive is not None and settings.storage.keep_days > 0
+    roles = RoleTransport(
+        RoleSettings(
+            relay=replace(
+                node_settings(settings, overrides, seed),
+                services=KEEPING if keeps else ServiceSettings(),
+            ),
+            role=Role(settings.network.role),
+            service_nodes=settings.network.service_nodes,
+        ),
+        make_relay=partial(
+            EmbeddedNode,
+            open_archive=partial(open_archive, archive, settings) if archive and keeps else None,
+        ),
+    )
+    if control is not None:
+        control.attach(roles)
+    transport: Transport = roles
+    host = listen_host(settings)
+    if discovers(settings) and host is not None:
+        transport = DiscoveringTransport(transport, listen_host=host)
     if overrides.faults is None:
-        return node
-    return FaultyTransport(node, FaultPlan(overrides.faults, stream=name))
+        return transport
+    return FaultyTransport(transport, FaultPlan(overrides.faults, stream=name))
+
+
+async def open_archive(path: Path, settings: Settings) -> ThreadedArchive:
+    """Raises StorageError."""
+    storage = settings.storage
+    retention = Retention(
+        max_age_ns=storage.keep_days * DAY_NS, max_bytes=storage.keep_megabytes * MEGABYTE
+    )
+    return await ThreadedArchive.open(path, retention)
 
 
 def node_settings(settings: Settings, overrides: Overrides, seed: TransportSeed) -> NodeSettings:
     port = settings.network.port if overrides.port is None else overrides.port
     return NodeSettings(
         network_key=seed.network_key,
-        listen_host=settings.network.listen_host,
+        listen_host=listen_host(settings),
+        proxy=proxy_of(settings),
         port=port or None,
         remembered_port=seed.remembered_port,
         sharding=Sharding(cluster_id=settings.network.cluster, shard_count=settings.network.shards),

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 from chat_app.compose import Overrides, build_engine
 from chat_app.interrupts import Interrupts
 from chat_app.qt_loop import run_on_qt
-from chat_app.settings import Settings, StorageSettings
+from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from chat_app.window import closed_or_interrupted
 from engine.core.contacts import ContactState
 from engine.core.faults import FaultSpec, SeededRandom
@@ -96,7 +96,10 @@ def show_demo(*, participants: int | None, loss: float, seed: int) -> int:
 
 async def _person(place: Path, name: str, faults: FaultSpec) -> Person:
     directory = open_profile_directory(place / name)
-    settings = Settings(storage=StorageSettings(key="file"))
+    settings = Settings(
+        network=NetworkSettings(listen_host="127.0.0.1", discovery=False),
+        storage=StorageSettings(key="file"),
+    )
     engine = build_engine(directory, settings, Overrides(port=0, faults=faults))
     await engine.start()
     await engine.create_identity(name)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from chat_app.settings import LogSettings
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, OwnWords
 
 OUR_LOGGERS: Final = ("chat_app", "ui", "engine", "benchmarks")
 MAX_FRAMES: Final = 20
@@ -34,6 +34,7 @@ MAX_CAUSES: Final = 5
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_.:+-]{1,64}")
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9_.:%/\[\]-]{1,256}")
+_SENTENCE: Final = re.compile(r"[ -~]{1,400}")
 FIELDS: Final[Mapping[str, re.Pattern[str] | None]] = {
     # None: a number.  Else: text of this shape, and nothing that a person or peer wrote freely.
     "address": _ADDRESS,
@@ -50,6 +51,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str] | None]] = {
     "message_id": re.compile(r"[A-Za-z0-9_-]{1,64}"),
     "peer": re.compile(r"[A-Za-z0-9]{1,64}"),
     "port": None,
+    "problem": _SENTENCE,  # only if whoever logs it says that the words are ours
     "profile": re.compile(r"[A-Za-z0-9._-]{1,40}"),
     "protocol": re.compile(r"/[A-Za-z0-9_./-]{1,96}"),
     "reason": _WORD,
@@ -101,7 +103,8 @@ def fields_of(record: logging.LogRecord) -> dict[str, object]:
         if shape is None:
             is_good = isinstance(value, int | float) and not isinstance(value, bool)
         else:
-            is_good = isinstance(value, str) and shape.fullmatch(value) is not None
+            kind = OwnWords if shape is _SENTENCE else str
+            is_good = isinstance(value, kind) and shape.fullmatch(value) is not None
         kept[name] = value if is_good else f"<{type(value).__name__}>"
     return kept
 

@@ -17,16 +17,21 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from chat_app.settings_rules import (
+    AUTOMATIC,
     Choice,
+    DeliveryKey,
     Flag,
     HostAddress,
     Multiaddrs,
+    ProxyAddress,
     Rule,
+    ServiceNodes,
     Whole,
 )
 from engine.core.errors import ConfigError
 
 MAX_FILE_BYTES: Final = 256 * 1024
+MAX_SERVICE_NODES: Final = 8
 
 T = TypeVar("T")
 
@@ -42,10 +47,10 @@ class NetworkSettings:
     """How this device meets others."""
 
     listen_host: str = _setting(
-        "127.0.0.1",
+        AUTOMATIC,
         HostAddress(),
-        "Address that the built-in node listens on. 127.0.0.1 is reached from this machine only;"
-        " 0.0.0.0 from the whole network.",
+        "Address that the built-in node listens on. auto: 0.0.0.0, that is reached from the whole"
+        " network, or none at all if a proxy is set. 127.0.0.1 is reached from this machine only.",
     )
     port: int = _setting(
         0,
@@ -56,6 +61,30 @@ class NetworkSettings:
         (),
         Multiaddrs(max_count=32),
         "Nodes to connect to at every start, besides those that invitations name.",
+    )
+    service_nodes: tuple[str, ...] = _setting(
+        (),
+        ServiceNodes(max_count=MAX_SERVICE_NODES),
+        "Nodes that serve filter, lightpush and store for you. Those of a group's founder travel in"
+        " its invitations.",
+    )
+    role: str = _setting(
+        "auto",
+        Choice("auto", "relay", "edge"),
+        "How messages travel. relay: this device passes messages on and is reached directly. edge:"
+        " only through service nodes. auto: relay, and service nodes too while nobody is reached;"
+        " in cluster 1 (the public Waku network) edge.",
+    )
+    discovery: bool = _setting(
+        True,
+        Flag(),
+        "Find others on the local network, and be found there (mDNS). Off if a proxy is set.",
+    )
+    proxy: str = _setting(
+        "",
+        ProxyAddress(),
+        "SOCKS5 proxy for all outgoing connections, as Tor has one. Nothing is sent beside it:"
+        " names are looked up by the proxy, and discovery is off.",
     )
     cluster: int = _setting(
         42, Whole(0, 65_535), "Waku cluster. People meet only within the same cluster."
@@ -91,6 +120,15 @@ class NotificationSettings:
 class StorageSettings:
     """How messages are kept on this device."""
 
+    keep_days: int = _setting(
+        30,
+        Whole(0, 3_650),
+        "For so many days the built-in node keeps the sealed messages of your conversations for"
+        " others, who fetch what they missed. 0: keep nothing for others.",
+    )
+    keep_megabytes: int = _setting(
+        256, Whole(1, 100_000), "At most so much is kept for others; the oldest goes first."
+    )
     key: str = _setting(
         "keyring",
         Choice("keyring", "file"),
@@ -114,8 +152,36 @@ class LogSettings:
     keep_files: int = _setting(5, Whole(1, 100), "How many older log files are kept.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliverySettings:
+    """A record of what happens to messages, for testers who compare theirs. Off unless wanted."""
+
+    record: bool = _setting(
+        False,
+        Flag(),
+        "Write down when each message was sent, arrived, was missing and was acknowledged, in files"
+        " of their own in the profile. They are not encrypted: they hold no text, no names and no"
+        " keys, but message ids, times, and a pseudonym for every person and conversation.",
+    )
+    key: str = _setting(
+        "",
+        DeliveryKey(),
+        "Makes the pseudonyms. Records can be compared if all who made them have the same key, and"
+        " whoever has the key can find out whose they are. Empty: one is made and shown when"
+        " recording is first switched on.",
+    )
+    max_megabytes: int = _setting(
+        256, Whole(8, 100_000), "At most so much is kept; the oldest file goes first."
+    )
+
+
 Section = (
-    NetworkSettings | AppearanceSettings | NotificationSettings | StorageSettings | LogSettings
+    NetworkSettings
+    | AppearanceSettings
+    | NotificationSettings
+    | StorageSettings
+    | LogSettings
+    | DeliverySettings
 )
 S = TypeVar("S", bound=Section)
 
@@ -129,6 +195,7 @@ class Settings:
     notifications: NotificationSettings = NotificationSettings()
     storage: StorageSettings = StorageSettings()
     log: LogSettings = LogSettings()
+    delivery: DeliverySettings = DeliverySettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +215,7 @@ def sections_of(settings: Settings) -> Iterator[tuple[str, Section]]:
     yield "notifications", settings.notifications
     yield "storage", settings.storage
     yield "log", settings.log
+    yield "delivery", settings.delivery
 
 
 def keys_of(section: str) -> tuple[Key, ...]:
@@ -206,6 +274,7 @@ def parse_settings(text: str, path: Path) -> Settings:
         notifications=reader.section("notifications", DEFAULTS.notifications, document),
         storage=reader.section("storage", DEFAULTS.storage, document),
         log=reader.section("log", DEFAULTS.log, document),
+        delivery=reader.section("delivery", DEFAULTS.delivery, document),
     )
 
 

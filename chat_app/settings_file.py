@@ -9,6 +9,7 @@ import json
 import os
 import re
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -112,7 +113,7 @@ def _changed(text: str, key: Key, value: str) -> str:
     for pattern in (rf"\s*{key.name}\s*=", rf"#\s*{key.name}\s*="):
         for number in range(header + 1, _end_of(lines, header)):
             if re.match(pattern, lines[number]):
-                lines[number] = line
+                lines[number : _value_end(lines, number)] = [line]
                 return "\n".join(lines) + "\n"
     lines.insert(header + 1, line)
     return "\n".join(lines) + "\n"
@@ -126,6 +127,17 @@ def _header_of(lines: list[str], section: str) -> int | None:
 def _end_of(lines: list[str], header: int) -> int:
     following = range(header + 1, len(lines))
     return next((n for n in following if re.match(r"\s*\[", lines[n])), len(lines))
+
+
+def _value_end(lines: list[str], number: int) -> int:
+    """The line after a setting, whose list may go over several."""
+    for end in range(number + 1, len(lines) + 1):
+        try:
+            tomllib.loads("\n".join(lines[number:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return end
+    return number + 1
 
 
 def _replace(path: Path, text: str) -> None:

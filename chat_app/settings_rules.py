@@ -8,7 +8,9 @@ import ipaddress
 from typing import Final, Protocol
 
 from engine.core.errors import ConfigError
+from engine.delivery.pseudonym import parse_key
 from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.libp2p.proxy import EXAMPLE, parse_proxy
 
 _SHOWN_CHARACTERS: Final = 60
 _TYPES: Final = {
@@ -85,16 +87,21 @@ class Choice:
         return value
 
 
+AUTOMATIC: Final = "auto"
+
+
 class HostAddress:
     """An address to listen on: numbers only, since a name may stand for something else tomorrow."""
 
     @property
     def allowed(self) -> str:
-        return 'an IPv4 or IPv6 address in quotes, such as "127.0.0.1"'
+        return '"auto" or an IPv4 or IPv6 address in quotes, such as "127.0.0.1"'
 
     def read(self, value: object) -> str:
         if not isinstance(value, str):
             raise _refuse(value, self)
+        if value == AUTOMATIC:
+            return value
         try:
             return str(ipaddress.ip_address(value))
         except ValueError:
@@ -124,3 +131,52 @@ class Multiaddrs:
             return str(parse_multiaddr(entry))
         except ConfigError as error:
             raise ValueError(str(error)) from error
+
+
+class ServiceNodes(Multiaddrs):
+    """Multiaddrs with the peer at their end, so that nobody else can answer in its place."""
+
+    @property
+    def allowed(self) -> str:
+        return f"{super().allowed}, each with its /p2p/ part"
+
+    def read(self, value: object) -> tuple[str, ...]:
+        found = super().read(value)
+        for address in found:
+            if parse_multiaddr(address).peer_id is None:
+                raise ValueError(f'address "{address}": /p2p/ and the peer id are missing')
+        return found
+
+
+class DeliveryKey:
+    @property
+    def allowed(self) -> str:
+        return "empty, or the 43 characters that another member of the test group was shown"
+
+    def read(self, value: object) -> str:
+        """The text as it is; no complaint repeats it."""
+        if not isinstance(value, str):
+            raise _refuse(value, self)
+        if value:
+            try:
+                parse_key(value)
+            except ConfigError as error:
+                raise ValueError(f"this is no key; must be {self.allowed}") from error
+        return value
+
+
+class ProxyAddress:
+    @property
+    def allowed(self) -> str:
+        return f'empty, or a SOCKS5 proxy by its IP address, such as "{EXAMPLE}"'
+
+    def read(self, value: object) -> str:
+        """The text as it is: it may hold a password, and no complaint repeats that."""
+        if not isinstance(value, str):
+            raise _refuse(value, self)
+        if value:
+            try:
+                parse_proxy(value)
+            except ConfigError as error:
+                raise ValueError(str(error)) from error
+        return value

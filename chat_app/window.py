@@ -11,20 +11,24 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject
 
 from chat_app.compose import Overrides, build_engine
+from chat_app.delivery_recording import RecordWish, make_recorder
 from chat_app.display import require_display
 from chat_app.interrupts import Interrupts
 from chat_app.logs import logging_to
+from chat_app.network_choices import listen_host
+from chat_app.network_control import NetworkControl
 from chat_app.paths import ProfilePaths
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, load_settings
 from chat_app.settings_file import write_default
 from chat_app.window_memory import WindowMemory
+from chat_app.window_network import WindowNetwork, store_problem
 from chat_app.window_settings import WindowSettings
 from engine.core.errors import TransportError
 from engine.core.faults import FaultSpec
@@ -47,6 +51,7 @@ class WindowOptions:
 
     port: int | None = None
     faults: FaultSpec | None = None
+    record: RecordWish = field(default_factory=RecordWish)
     measure_start_ns: int | None = None
 
 
@@ -72,15 +77,19 @@ def _settings(paths: ProfilePaths) -> Settings:
 async def _run(
     paths: ProfilePaths, directory: ProfileDirectory, settings: Settings, options: WindowOptions
 ) -> int:
-    engine = build_engine(directory, settings, Overrides(port=options.port, faults=options.faults))
+    control = NetworkControl(settings.network)
+    overrides = Overrides(port=options.port, faults=options.faults)
+    recorder = make_recorder(paths, settings, options.record)
+    engine = build_engine(directory, settings, overrides, control, recorder)
     with Interrupts() as interrupts:
         try:
-            await require_free_port(settings.network.listen_host, _set_port(settings, options))
+            await require_free_port(listen_host(settings), _set_port(settings, options))
             await engine.start()
             memory = WindowMemory(
                 WindowSettings(settings, paths.settings_file), directory.path / "window.json"
             )
-            window = make_window(engine, memory)
+            network = WindowNetwork(control, paths.settings_file)
+            window = make_window(engine, memory, network)
             await show_until_closed(window, options, interrupts)
         finally:
             await engine.stop()
@@ -91,12 +100,12 @@ def _set_port(settings: Settings, options: WindowOptions) -> int:
     return settings.network.port if options.port is None else options.port
 
 
-async def require_free_port(host: str, port: int) -> None:
+async def require_free_port(host: str | None, port: int) -> None:
     """A new profile listens only once it has an identity; its port is judged before that.
 
-    ``port`` 0: the system chooses one.  Raises TransportError.
+    ``port`` 0: the system chooses one; ``host`` None: none is needed.  Raises TransportError.
     """
-    if not port:
+    if not port or host is None:
         return
     try:
         server = await asyncio.start_server(_hang_up, host, port)
@@ -112,11 +121,17 @@ def _hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None
     writer.close()
 
 
-def make_window(engine: Engine, memory: WindowMemory) -> MainWindow:
+def make_window(
+    engine: Engine, memory: WindowMemory, network: WindowNetwork | None = None
+) -> MainWindow:
     return build_window(
         engine,
         UiSettings(load=memory.load, save=memory.save),
-        Surroundings(version=importlib.metadata.version("causerie")),
+        Surroundings(
+            version=importlib.metadata.version("causerie"),
+            network=network,
+            store_problem=store_problem,
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from engine.events import (
     IdentityView,
     MessageView,
 )
+from engine.history_views import HistoryView, StoreTestView, StoreView
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NAME_CHARACTERS = 64
@@ -47,6 +48,7 @@ class InvitePreview:
     admin_fingerprint: str
     node_addresses: tuple[str, ...]
     already_joined: bool
+    service_nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,9 @@ class ChatEngine(Protocol):
     async def decline_contact(self, conversation_id: ConversationId) -> None:
         """They are told; they may be asked again by us."""
 
+    async def withdraw_contact(self, conversation_id: ConversationId) -> None:
+        """Take our request back.  Raises LocalProtocolError once they answered."""
+
     async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
         """They are not told; nothing of theirs is taken in or answered."""
 
@@ -190,6 +195,48 @@ class ChatEngine(Protocol):
         self, conversation_id: ConversationId, message_id: MessageId
     ) -> Sequence[HolderView]:
         """One line for every other member."""
+
+    # history ----------------------------------------------------------------------------------
+
+    async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
+        """Ask Stores for what was said in the last ``days``, None: for all there is.
+
+        Returns once it is durable that this is wanted: it goes on by itself, also after a restart,
+        until it is done or cancelled, and is told by ``HistoryChanged``.  Raises ConfigError for
+        days below 1.
+        """
+
+    async def fetch_earlier(self, conversation_id: ConversationId) -> None:
+        """Likewise for what lies before the oldest message here, a stretch further back each time.
+
+        For who scrolls up past the beginning; nothing happens while one runs.
+        """
+
+    async def cancel_history(self, conversation_id: ConversationId) -> None:
+        """What was fetched stays; nothing more is, of what the user asked for."""
+
+    def history(self, conversation_id: ConversationId) -> HistoryView | None:
+        """What is being fetched, or was last; None: nothing since the program started."""
+
+    def stores(self) -> Sequence[StoreView]:
+        """In the order in which they are asked; told by ``StoresChanged``."""
+
+    async def add_store(self, multiaddr: str) -> None:
+        """As the last one.  Raises ConfigError for no such address, or one that is there."""
+
+    async def remove_store(self, multiaddr: str) -> None:
+        """Raises ConfigError if it is not named in the settings; so do the following."""
+
+    async def move_store(self, multiaddr: str, *, place: int) -> None:
+        """To this place, from 0, among those named in the settings."""
+
+    async def enable_store(self, multiaddr: str, *, enabled: bool) -> None: ...
+
+    async def test_store(self, multiaddr: str) -> StoreTestView:
+        """Dial and ask it, whether it is in the list or not; takes up to 20 s.
+
+        Raises ConfigError for no such address; whatever else fails is the view's ``problem``.
+        """
 
     # state ------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from engine.core.types import (
     Position,
     UnixMs,
 )
+from engine.history_views import HistoryChanged, LostView, StoresChanged
 
 
 class MessageKind(StrEnum):
@@ -24,10 +25,14 @@ class MessageKind(StrEnum):
     CREATED = "created"
     JOINED = "joined"
     LEFT = "left"
+    RENAMED = "renamed"
+    """Calls themselves otherwise; ``text`` is the old name and the new one, each on a line."""
     ASKED = "asked"
     """Asked to talk one to one, the first row of a pair."""
     ACCEPTED = "accepted"
     DECLINED = "declined"
+    WITHDRAWN = "withdrawn"
+    """Asked no longer, before the other answered."""
     UNSUPPORTED = "unsupported"
     """Content of a newer version: shown as such, never dropped."""
 
@@ -94,8 +99,14 @@ class GapView:
     waiting: int
     """How many received messages wait behind them."""
     since_ms: UnixMs
+    """0 if nothing is missing any more."""
     requests: int
     next_request_ms: UnixMs | None
+    before: Position | None = None
+    """The first message known to come after something missing: the marker's place."""
+    lost: tuple[LostView, ...] = ()
+    """Given up, the latest 64 of ``lost_total``; a gap may hold nothing else."""
+    lost_total: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,14 +189,22 @@ class ConnectionLevel(StrEnum):
     GOOD = "good"
 
 
+class ConnectionRole(StrEnum):
+    RELAY = "relay"
+    EDGE = "edge"
+    """Through service nodes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionView:
     level: ConnectionLevel
     peers: int
+    """Those that relay for us, or the service nodes that do it for an edge node."""
     reason: str
-    """One sentence for the status strip's tooltip."""
+    """One sentence for the status strip, without capital and full stop."""
     bytes_in: int
     bytes_out: int
+    role: ConnectionRole = ConnectionRole.RELAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,4 +322,6 @@ EngineEvent: TypeAlias = (
     | ConnectionChanged
     | NoticeRaised
     | NoticeCleared
+    | HistoryChanged
+    | StoresChanged
 )

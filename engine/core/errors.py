@@ -46,3 +46,9 @@ class ConfigError(ChatError):
 
 class InviteError(ChatError):
     """An invitation link that cannot be used; the text is for the user."""
+
+
+class OwnWords(str):
+    """A sentence of ours that may be logged: never with a word that a person or a peer wrote."""
+
+    __slots__ = ()

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from engine.core.contacts import ContactState
+from engine.core.history.kept import HistoryKept, KeptWrite, StoreRecord
+from engine.core.history.types import StoreRef
 from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
 from engine.core.sds.types import ChannelState, HolderEntry, Write
 from engine.core.types import (
@@ -44,6 +46,8 @@ class GroupRecord:
     epoch_key: bytes
     admin_public_key: bytes
     created_ms: UnixMs
+    service_nodes: tuple[str, ...] = ()
+    """Multiaddrs of nodes that serve the group, as its founder named them."""
     muted: bool = False
     draft: str = ""
     read_up_to: Position | None = None
@@ -103,6 +107,8 @@ class MemberRecord:
     joined_ms: UnixMs
     left_ms: UnixMs | None = None
     join_statement: bytes = b""
+    named_ms: int = 0
+    """When they took ``name`` by their own clock; 0 = with their join."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +150,15 @@ class StoredMessage:
     record: MessageRecord
     delivery: DeliveryRecord | None
     holders: tuple[HolderEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedMessage:
+    """A message that has its place, shown or hidden: what an audit needs of it."""
+
+    position: Position
+    sender_id: ParticipantId
+    sent_ms: UnixMs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +213,10 @@ class PutGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveGroup:
-    """Forget the conversation, a group or a pair, and everything in it."""
+    """Forget the conversation, a group or a pair, and everything in it.
+
+    Nothing of it is found afterwards, but its rows may still be on disk: see ``clear_removed``.
+    """
 
     conversation_id: ConversationId
 
@@ -338,6 +356,26 @@ class AddCounters:
     amounts: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutStore:
+    """Insert, or replace by its address."""
+
+    record: StoreRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveStore:
+    store: StoreRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyHistory:
+    """How far Stores were asked; nothing of a conversation that is not there any more."""
+
+    conversation_id: ConversationId
+    writes: tuple[KeptWrite, ...]
+
+
 StoreWrite: TypeAlias = (
     SaveProfile
     | PutGroup
@@ -361,6 +399,9 @@ StoreWrite: TypeAlias = (
     | PutNodeAddress
     | SaveValue
     | AddCounters
+    | PutStore
+    | RemoveStore
+    | ApplyHistory
 )
 
 
@@ -369,6 +410,9 @@ class ProfileStore(Protocol):
 
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         """Make all ``writes`` durable in one transaction, in order, or none of them."""
+
+    def clear_removed(self) -> bool:
+        """Delete a small part of what removed conversations left; whether there is more."""
 
     def profile(self) -> ProfileRecord | None: ...
 
@@ -406,6 +450,11 @@ class ProfileStore(Protocol):
     def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
         """Raises StorageError for an unknown conversation, and for a pair."""
 
+    def logged(
+        self, conversation_id: ConversationId, after: Position | None, /, *, limit: int
+    ) -> list[LoggedMessage]:
+        """The next ones in the conversation's order, hidden ones among them; for audits."""
+
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         """The raw bytes of a logged message, for a repair response."""
 
@@ -432,6 +481,11 @@ class ProfileStore(Protocol):
     def holders(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[HolderEntry]: ...
+
+    def stores(self) -> list[StoreRecord]:
+        """The user's, by place and address."""
+
+    def history(self, conversation_id: ConversationId, /) -> HistoryKept: ...
 
     def node_addresses(self) -> list[str]:
         """Most recently seen first."""

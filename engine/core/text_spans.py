@@ -1,8 +1,9 @@
 """Where a message's text holds links, found once when it is stored, never while it is painted.
 
-Only what says ``https://`` or ``mailto:`` itself, and plain e-mail addresses, become links;
-everything else, ``http:`` included, stays text.  A link must be what it looks like: no user name
-before the host ("https://bank.example@evil.example"), no invisible or direction-changing
+Only what says ``https://`` or ``mailto:`` itself, plain e-mail addresses, and contact and
+invitation links (``causerie:…``, which lead to a preview in the program, never out of it) become
+links; everything else, ``http:`` included, stays text.  A link must be what it looks like: no user
+name before the host ("https://bank.example@evil.example"), no invisible or direction-changing
 character, and a host beyond ASCII is put into its ``xn--`` form, which is what the user is asked to
 confirm.
 The search is bounded in text and in number.  Nothing here opens anything.
@@ -22,7 +23,9 @@ MAX_SCANNED_CHARACTERS = 8 * 1024
 """Links further down in a message stay plain text."""
 MAX_TARGET_CHARACTERS = 2048
 
-_HINTS = re.compile(r"https://|@", re.IGNORECASE)
+_HINTS = re.compile(r"https://|@|causerie:", re.IGNORECASE)
+_OWN_SCHEME = "causerie:"
+_OWN_REST = re.compile(r"^(?:contact|join)/[\w-]+", re.ASCII)
 _FORBIDDEN = re.compile(
     r"[\x00-\x20\x7f-\xa0\\<>\"`{}|^\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f"
     r"\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\uffff\U000e0000-\U000e007f]"
@@ -58,7 +61,10 @@ def find_spans(text: str) -> tuple[SpanRecord, ...]:
 @lru_cache(maxsize=1)
 def _linkifier() -> LinkifyIt:
     # http: and ftp: stay known, so that nothing inside such an address is taken for a link.
-    return LinkifyIt(options={"fuzzy_link": False, "fuzzy_ip": False, "fuzzy_email": True})
+    return LinkifyIt(
+        schemas={_OWN_SCHEME: {"validate": _OWN_REST}},
+        options={"fuzzy_link": False, "fuzzy_ip": False, "fuzzy_email": True},
+    )
 
 
 def _target(schema: str, raw: str) -> str | None:
@@ -70,6 +76,8 @@ def _target(schema: str, raw: str) -> str | None:
             target = _https_target(raw)
         case "mailto:":
             target = _mailto_target(raw)
+        case "causerie:":
+            target = _OWN_SCHEME + raw[len(_OWN_SCHEME) :]  # a phone may have made it a capital
         case _:
             return None
     return target if target is not None and len(target) <= MAX_TARGET_CHARACTERS else None

@@ -28,6 +28,7 @@ from engine.core.types import (
     InstanceId,
     MessageId,
     ParticipantId,
+    Position,
     UnixMs,
 )
 
@@ -57,8 +58,9 @@ ORDER BY holder_key
 
 
 def read_channel_state(connection: sqlite3.Connection, conversation: int) -> ChannelState:
-    clock: tuple[int] = connection.execute(
-        "SELECT lamport_timestamp FROM channel WHERE conversation_key = ?", (conversation,)
+    clock: tuple[int, UnixMs | None] = connection.execute(
+        "SELECT lamport_timestamp, store_queried_ms FROM channel WHERE conversation_key = ?",
+        (conversation,),
     ).fetchone()
     return ChannelState(
         lamport_timestamp=clock[0],
@@ -70,6 +72,7 @@ def read_channel_state(connection: sqlite3.Connection, conversation: int) -> Cha
             holder_of_row(row)
             for row in connection.execute(_OPEN_HOLDERS, {"conversation": conversation})
         ),
+        store_queried_ms=clock[1],
     )
 
 
@@ -172,7 +175,8 @@ def _incoming_of_row(row: _IncomingRow) -> IncomingEntry:
 def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[MissingEntry, ...]:
     cursor = connection.execute(
         "SELECT message_id, retrieval_hint, sender_id, state, since_ms, online_ms, request_at_ms, "
-        "requests FROM missing WHERE conversation_key = ? ORDER BY missing_key",
+        "requests, before_lamport, before_message_id FROM missing "
+        "WHERE conversation_key = ? ORDER BY missing_key",
         (conversation,),
     )
     return tuple(
@@ -183,10 +187,20 @@ def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[Mi
             online_ms=online_ms,
             request_at_ms=request_at_ms,
             requests=requests,
+            before=None if lamport is None else Position(lamport, before_id),
         )
-        for (message_id, hint, sender_id, state, since_ms, online_ms, request_at_ms, requests) in (
-            cursor
-        )
+        for (
+            message_id,
+            hint,
+            sender_id,
+            state,
+            since_ms,
+            online_ms,
+            request_at_ms,
+            requests,
+            lamport,
+            before_id,
+        ) in cursor
     )
 
 

@@ -27,6 +27,7 @@ from engine.core.sds.types import (
     RemoveOutgoing,
     SaveClock,
     SaveRetrievalHint,
+    SaveStoreQueried,
     Write,
 )
 from engine.core.types import AuthorSequence
@@ -61,12 +62,13 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 """
 _PUT_MISSING: Final = """
 INSERT INTO missing (conversation_key, message_id, retrieval_hint, sender_id, state, since_ms,
-                     online_ms, request_at_ms, requests)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                     online_ms, request_at_ms, requests, before_lamport, before_message_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   retrieval_hint = excluded.retrieval_hint, sender_id = excluded.sender_id, state = excluded.state,
   since_ms = excluded.since_ms, online_ms = excluded.online_ms,
-  request_at_ms = excluded.request_at_ms, requests = excluded.requests
+  request_at_ms = excluded.request_at_ms, requests = excluded.requests,
+  before_lamport = excluded.before_lamport, before_message_id = excluded.before_message_id
 """
 # Certain beats maybe and brings its own time; of the same kind the first stays.
 _PUT_HOLDER: Final = """
@@ -80,13 +82,20 @@ WHERE source = 'bloom' AND excluded.source <> 'bloom'
 """
 
 
-def apply_channel_write(connection: sqlite3.Connection, conversation: int, write: Write) -> None:
+def apply_channel_write(  # noqa: C901 - one case per kind of write
+    connection: sqlite3.Connection, conversation: int, write: Write
+) -> None:
     execute = connection.execute
     match write:
         case SaveClock(lamport_timestamp=lamport):
             execute(
                 "UPDATE channel SET lamport_timestamp = ? WHERE conversation_key = ?",
                 (lamport, conversation),
+            )
+        case SaveStoreQueried(store_queried_ms=queried_ms):
+            execute(
+                "UPDATE channel SET store_queried_ms = ? WHERE conversation_key = ?",
+                (queried_ms, conversation),
             )
         case AppendToLog():
             _append_to_log(connection, conversation, write.entry, write.raw)
@@ -196,6 +205,8 @@ def _put_missing(connection: sqlite3.Connection, conversation: int, entry: Missi
             entry.online_ms,
             entry.request_at_ms,
             entry.requests,
+            entry.before and entry.before.lamport_timestamp,
+            entry.before and entry.before.message_id,
         ),
     )
 

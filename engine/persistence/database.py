@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from sqlcipher3 import dbapi2
-from sqlite_utils import Database
 
 from engine.core.errors import StorageError
 from engine.persistence.errors import translated
 from engine.persistence.key import KEY_BYTES
 from engine.persistence.schema import check_version, migrate
+from engine.persistence.sqlite_utils_alone import Database
 
 BUSY_TIMEOUT_MS: Final = 5_000
 _CACHED_STATEMENTS: Final = 256

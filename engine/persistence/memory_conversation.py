@@ -7,6 +7,7 @@ holders.  ``MemoryProfileStore`` checks a batch before it lets it in, so nothing
 """
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
@@ -15,6 +16,7 @@ from engine.core.ports import (
     ConversationSummary,
     DeliveryRecord,
     GroupRecord,
+    LoggedMessage,
     MemberRecord,
     MessageRecord,
     OwnSequence,
@@ -39,6 +41,7 @@ from engine.core.sds.types import (
     RemoveOutgoing,
     SaveClock,
     SaveRetrievalHint,
+    SaveStoreQueried,
     Write,
 )
 from engine.core.types import (
@@ -48,7 +51,9 @@ from engine.core.types import (
     MessageId,
     ParticipantId,
     Position,
+    UnixMs,
 )
+from engine.persistence.memory_history import MemoryHistory
 from engine.persistence.memory_pair import MemoryPair
 from engine.persistence.rules import TEXT_KIND, page, page_limit
 
@@ -61,6 +66,7 @@ class MemoryChannel:
 
     def __init__(self, lamport_timestamp: int) -> None:
         self._lamport_timestamp = lamport_timestamp
+        self._store_queried_ms: UnixMs | None = None
         self._log: dict[MessageId, LogEntry] = {}
         self._order: list[Position] = []
         self._raw: dict[MessageId, bytes] = {}
@@ -76,14 +82,20 @@ class MemoryChannel:
     def raw(self, message_id: MessageId) -> bytes | None:
         return self._raw.get(message_id)
 
+    def log(self) -> Iterable[LogEntry]:
+        """In no order."""
+        return self._log.values()
+
     def holders(self, message_id: MessageId) -> list[HolderEntry]:
         holders = self._holders_of.get(message_id, ())
         return [self._holders[message_id, participant_id] for participant_id in holders]
 
-    def apply(self, write: Write) -> None:  # noqa: C901 - one case per kind of write
+    def apply(self, write: Write) -> None:  # noqa: C901, PLR0912 - one case per kind of write
         match write:
             case SaveClock(lamport_timestamp=lamport):
                 self._lamport_timestamp = lamport
+            case SaveStoreQueried(store_queried_ms=queried_ms):
+                self._store_queried_ms = queried_ms
             case AppendToLog():
                 self._append(write.entry, write.raw)
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
@@ -119,6 +131,7 @@ class MemoryChannel:
             incoming=tuple(self._incoming.values()),
             missing=tuple(self._missing.values()),
             holders=tuple(h for h in self._holders.values() if h.message_id not in settled),
+            store_queried_ms=self._store_queried_ms,
         )
 
     def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:
@@ -163,6 +176,7 @@ class MemoryConversation:
         self.own_sequences: dict[InstanceId, OwnSequence] = {}
         self.channel = MemoryChannel(lamport_timestamp)
         self.pair = MemoryPair()
+        self.history = MemoryHistory()
         self._messages: dict[MessageId, MessageRecord] = {}
         self._hidden: set[MessageId] = set()
         self._deliveries: dict[MessageId, DeliveryRecord] = {}
@@ -221,6 +235,23 @@ class MemoryConversation:
             delivery=self._deliveries.get(message_id) if record.is_own else None,
             holders=tuple(self.channel.holders(message_id)) if record.is_own else (),
         )
+
+    def logged(self, after: Position | None) -> list[LoggedMessage]:
+        """What has its place, hidden or not, after this one."""
+        if isinstance(self.about, GroupRecord):
+            places = [(entry.position, entry.sender_id) for entry in self.channel.log()]
+        else:
+            placed = (record for record in self._messages.values() if not record.waiting)
+            places = [(record.position, record.sender_id) for record in placed]
+        return [
+            LoggedMessage(position=place, sender_id=sender_id, sent_ms=self._sent_ms(place))
+            for place, sender_id in sorted(places)
+            if after is None or place > after
+        ]
+
+    def _sent_ms(self, position: Position) -> UnixMs:
+        record = self._messages.get(position.message_id)
+        return UnixMs(0) if record is None else record.sent_ms
 
     def latest_page(self, limit: int) -> StoredPage:
         total = len(self._places)

@@ -27,6 +27,11 @@ class ProfileDirectory:
         return self.path / "causerie.db"
 
     @property
+    def archive(self) -> Path:
+        """Sealed messages kept for others."""
+        return self.path / "archive.db"
+
+    @property
     def key_file(self) -> Path:
         return self.path / "database.key"
 

@@ -38,16 +38,16 @@ from engine.persistence.rules import (
 
 _PUT_MEMBER: Final = """
 INSERT INTO member (conversation_key, participant_id, public_key, encryption_key, name, is_admin,
-                    joined_ms, left_ms, join_statement)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    joined_ms, left_ms, join_statement, named_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
   public_key = excluded.public_key, encryption_key = excluded.encryption_key, name = excluded.name,
   is_admin = excluded.is_admin, joined_ms = excluded.joined_ms, left_ms = excluded.left_ms,
-  join_statement = excluded.join_statement
+  join_statement = excluded.join_statement, named_ms = excluded.named_ms
 """
 _GROUPS: Final = """
 SELECT conversation_id, name, epoch_id, epoch_key, admin_public_key, created_ms, muted, draft,
-       read_lamport, read_message_id
+       read_lamport, read_message_id, service_nodes
 FROM conversation JOIN timeline USING (conversation_key)
 WHERE kind = 'group' ORDER BY conversation_key
 """
@@ -129,10 +129,11 @@ def add_conversation(connection: sqlite3.Connection, record: GroupRecord | Conta
         if isinstance(record, GroupRecord)
         else (b"", b"", b"")
     )
+    nodes = record.service_nodes if isinstance(record, GroupRecord) else ()
     (key,) = connection.execute(
         "INSERT INTO conversation (conversation_id, kind, name, epoch_id, epoch_key, "
-        "admin_public_key, created_ms, muted, draft) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
-        "RETURNING conversation_key",
+        "admin_public_key, created_ms, muted, draft, service_nodes) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING conversation_key",
         (
             record.conversation_id,
             kind_of(record),
@@ -141,6 +142,7 @@ def add_conversation(connection: sqlite3.Connection, record: GroupRecord | Conta
             record.created_ms,
             record.muted,
             record.draft,
+            "\n".join(nodes),
         ),
     ).fetchone()
     mark = record.read_up_to
@@ -156,27 +158,26 @@ def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
     known = find_conversation(connection, group.conversation_id)
     if known is None:
         key = add_conversation(connection, group)
-        connection.execute("INSERT INTO channel VALUES (?, ?)", (key, initial_clock(write)))
+        connection.execute(
+            "INSERT INTO channel (conversation_key, lamport_timestamp) VALUES (?, ?)",
+            (key, initial_clock(write)),
+        )
         return
     key, kind = known
     require_kind(kind, ConversationKind.GROUP)
     connection.execute(
         "UPDATE conversation SET name = ?, epoch_id = ?, epoch_key = ?, admin_public_key = ?, "
-        "created_ms = ? WHERE conversation_key = ?",
+        "created_ms = ?, service_nodes = ? WHERE conversation_key = ?",
         (
             group.name,
             group.epoch_id,
             group.epoch_key,
             group.admin_public_key,
             group.created_ms,
+            "\n".join(group.service_nodes),
             key,
         ),
     )
-
-
-def remove_conversation(connection: sqlite3.Connection, conversation_id: ConversationId) -> None:
-    """Everything that belongs to it goes with it (ON DELETE CASCADE)."""
-    connection.execute("DELETE FROM conversation WHERE conversation_id = ?", (conversation_id,))
 
 
 def save_draft(connection: sqlite3.Connection, key: int, text: str) -> None:
@@ -201,6 +202,7 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             read_up_to=None
             if read_lamport is None
             else Position(lamport_timestamp=read_lamport, message_id=read_message_id),
+            service_nodes=tuple(service_nodes.splitlines()),
         )
         for (
             conversation_id,
@@ -213,6 +215,7 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             draft,
             read_lamport,
             read_message_id,
+            service_nodes,
         ) in connection.execute(_GROUPS)
     ]
 
@@ -230,6 +233,7 @@ def put_member(connection: sqlite3.Connection, key: int, member: MemberRecord) -
             member.joined_ms,
             member.left_ms,
             member.join_statement,
+            member.named_ms,
         ),
     )
 
@@ -239,7 +243,7 @@ def read_members(
 ) -> list[MemberRecord]:
     cursor = connection.execute(
         "SELECT participant_id, public_key, encryption_key, member.name, is_admin, joined_ms, "
-        "left_ms, join_statement FROM member JOIN conversation USING (conversation_key) "
+        "left_ms, join_statement, named_ms FROM member JOIN conversation USING (conversation_key) "
         "WHERE conversation_id = ? ORDER BY member_key",
         (conversation_id,),
     )
@@ -254,6 +258,7 @@ def read_members(
             joined_ms=UnixMs(joined_ms),
             left_ms=left_ms,
             join_statement=join_statement,
+            named_ms=named_ms,
         )
         for (
             participant_id,
@@ -264,6 +269,7 @@ def read_members(
             joined_ms,
             left_ms,
             join_statement,
+            named_ms,
         ) in cursor
     ]
 

@@ -32,7 +32,9 @@ from engine.core.ports import (
     PutMember,
     PutMessage,
     PutNodeAddress,
+    PutStore,
     PutWaiting,
+    RemoveStore,
     RemoveWaiting,
     SaveOwnSequence,
     SavePairAuthor,
@@ -49,6 +51,8 @@ from engine.core.types import ConversationId, ParticipantId
 MAX_PAGE_ROWS: Final = 1_000
 MAX_NODE_ADDRESSES: Final = 50
 MAX_LOADED_RECORDS: Final = 1_000_000
+MAX_COVERED_STORES: Final = 64
+"""Of one conversation, the latest: those of a local network come and go."""
 TEXT_KIND: Final = "text"
 """The kind of row that counts: as unread, as waiting to be sent, as failed."""
 
@@ -86,7 +90,9 @@ EMPTY_SUMMARY: Final = ConversationSummary(
 )
 
 
-ProfileWrite: TypeAlias = SaveProfile | SavePicture | PutNodeAddress | SaveValue | AddCounters
+ProfileWrite: TypeAlias = (
+    SaveProfile | SavePicture | PutNodeAddress | SaveValue | AddCounters | PutStore | RemoveStore
+)
 GroupWrite: TypeAlias = PutMember | ApplyChannel
 PairWrite: TypeAlias = ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting
 DataWrite: TypeAlias = GroupWrite | PairWrite | PutMessage | PutDelivery | SaveOwnSequence

@@ -11,13 +11,11 @@ not repeat its 43 characters.  All tables are STRICT; all of a conversation's ro
 import sqlite3
 from typing import Final
 
-from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
-
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseTooNewError
+from engine.persistence.sqlite_utils_alone import Database, Migrations
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 7
 
 migrations = Migrations("causerie")
 
@@ -239,6 +237,49 @@ _MVDS_TABLES: Final = (
 )
 
 
+_REMOVAL_WAITS_NAMES: Final = (
+    """
+    CREATE TABLE removed_conversation (
+      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE
+    ) STRICT
+    """,
+    "ALTER TABLE mvds_record ADD COLUMN waited_epochs INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE member ADD COLUMN named_ms INTEGER NOT NULL DEFAULT 0",
+)
+
+
+_HISTORY_TABLES: Final = (
+    """
+    CREATE TABLE store (
+      multiaddr TEXT PRIMARY KEY, place INTEGER NOT NULL, enabled INTEGER NOT NULL,
+      queries INTEGER NOT NULL, complete INTEGER NOT NULL, messages INTEGER NOT NULL,
+      new INTEGER NOT NULL, omitted INTEGER NOT NULL, asked_ms INTEGER
+    ) STRICT, WITHOUT ROWID
+    """,
+    f"""
+    CREATE TABLE history_progress (
+      {_OF_CONVERSATION}, purpose TEXT NOT NULL, start_ns INTEGER NOT NULL,
+      end_ns INTEGER NOT NULL, through_ns INTEGER NOT NULL, reached_ns INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, purpose)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE history_reach (
+      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
+      since_ms INTEGER, through_ms INTEGER
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE store_covered (
+      {_OF_CONVERSATION}, store TEXT NOT NULL, through_ms INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, store)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "ALTER TABLE missing ADD COLUMN before_lamport INTEGER",
+    "ALTER TABLE missing ADD COLUMN before_message_id TEXT",
+)
+
+
 @migrations()
 def create_first_tables(db: Database) -> None:
     for statement in (*_PROFILE_TABLES, *_CHANNEL_TABLES, *_TIMELINE_TABLES):
@@ -259,6 +300,36 @@ def add_one_to_one_conversations(db: Database) -> None:
     for statement in (*_PAIR_TABLES, *_MVDS_TABLES):
         db.conn.execute(statement)
     db.conn.execute("PRAGMA user_version = 3")
+
+
+@migrations()
+def add_store_queries(db: Database) -> None:
+    """Up to when Stores were asked for everything; unknown = for the last 30 days next."""
+    db.conn.execute("ALTER TABLE channel ADD COLUMN store_queried_ms INTEGER")
+    db.conn.execute("PRAGMA user_version = 4")
+
+
+@migrations()
+def add_removal_waits_and_names(db: Database) -> None:
+    """What was waited before is not known, and so is none; nobody was called otherwise yet."""
+    for statement in _REMOVAL_WAITS_NAMES:
+        db.conn.execute(statement)
+    db.conn.execute("PRAGMA user_version = 5")
+
+
+@migrations()
+def add_service_nodes_of_groups(db: Database) -> None:
+    """One address in a line; what an older version joined named none."""
+    db.conn.execute("ALTER TABLE conversation ADD COLUMN service_nodes TEXT NOT NULL DEFAULT ''")
+    db.conn.execute("PRAGMA user_version = 6")
+
+
+@migrations()
+def add_history(db: Database) -> None:
+    """No Store was named yet; where what is missing belongs is told by who names it next."""
+    for statement in _HISTORY_TABLES:
+        db.conn.execute(statement)
+    db.conn.execute("PRAGMA user_version = 7")
 
 
 def migrate(db: Database) -> None:

@@ -24,8 +24,8 @@ from engine.core.ports import (
     StoredMessage,
     StoreWrite,
 )
-from engine.core.sds.types import SendPurpose
-from engine.core.types import ConversationId, MessageId, Position, WakuHash
+from engine.core.sds.types import AskStore, SendPurpose
+from engine.core.types import ConversationId, MessageId, Position, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import (
     ConversationView,
@@ -33,6 +33,8 @@ from engine.events import (
     HeldView,
 )
 from engine.runtime.inbox import Inbox, Job, S, Work
+from engine.runtime.outbox import Outbox
+from engine.runtime.recorded import record_copy, record_slice
 from engine.runtime.slice import Slice
 from engine.runtime.surroundings import Surroundings
 from engine.runtime.telling import Teller
@@ -42,17 +44,23 @@ from engine.runtime.views import (
 from engine.session.loading import read
 from engine.session.session import ConversationRecord
 from engine.session.types import (
+    Load,
+    MembersNoted,
     Publish,
     SessionSend,
     SessionTransition,
 )
 
-OUTBOX_SIZE = 500
 SLICE_MS = 4
 HAND_OVER_MS = 5
 STEPS_TO_SOCKET = 4
 """Turns of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
 MAX_JOBS_PER_SLICE = 128
+TOLD_TOGETHER = 24
+FED_SLICE_MS = 2
+FED_TOGETHER = 128
+FED_TOGETHER_MS = 60
+"""What Stores gave is made durable in larger pieces, unless somebody waits for something."""
 LONGEST_WAIT_MS = 60_000
 """Clocks are set, machines sleep, and timers refuse what a peer may choose: look again by then."""
 SET_BACK_MS = 1_000
@@ -77,11 +85,13 @@ class ConversationRunner(Generic[S]):
         self._load = load
         self._around = around
         self._inbox: Inbox[S] = Inbox(around.counters)
-        self._outbox: asyncio.Queue[SessionSend] = asyncio.Queue(maxsize=OUTBOX_SIZE)
+        self._outbox = Outbox(around.counters)
         self._session: S | None = None
         self._advanced_s = 0.0
         self._looked_ms = around.now_ms()
         self._ready = asyncio.Event()
+        self.arrived = 0
+        """Messages to read that came from Stores."""
 
     # --- asked from outside -------------------------------------------------------------------
 
@@ -107,7 +117,28 @@ class ConversationRunner(Generic[S]):
         """From the network.  Junk is turned away here, so that it cannot crowd out the members'."""
         if self._session is not None and not self._session.knock(message):
             return
+        self._around.hear_time(message.timestamp_ns)
         self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
+
+    async def feed(self, works: Sequence[Work[S]]) -> None:
+        """What Stores gave, in order: returns once all that came of it is durable."""
+        await self._inbox.feed(works)
+
+    def stores_changed(self, *, reachable: bool) -> None:
+        if self._session is not None:  # Or it is told once it is loaded.
+            self._inbox.put(
+                lambda session, now_ms: session.stores_changed(reachable=reachable, now_ms=now_ms)
+            )
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are here and wait for others."""
+        gap = self.gap()
+        return gap.waiting if gap else 0
+
+    @property
+    def oldest_ms(self) -> UnixMs | None:
+        return self._session.oldest_ms if self._session else None
 
     async def mark_read(self, up_to: Position) -> None:
         if self.record.read_up_to is not None and up_to <= self.record.read_up_to:
@@ -187,6 +218,7 @@ class ConversationRunner(Generic[S]):
         self._session = session
         self._teller.learn(session)
         self.offer(lambda loaded, now_ms: loaded.advance(now_ms=now_ms))  # Tells what is held.
+        self.stores_changed(reachable=self._around.stores_reachable())
         if reloaded:
             self._tell_conversation()
 
@@ -216,7 +248,10 @@ class ConversationRunner(Generic[S]):
     async def _handle_all(self, session: S) -> None:
         while True:
             await self._inbox.wait(self._wait_s(session))
-            slice_ = self._handle_slice(session)
+            slice_: Slice[S] = Slice(recorded=self._around.recorder is not None)
+            self._handle_slice(session, slice_)
+            if slice_.fed:
+                await self._handle_fed(session, slice_)
             if slice_:
                 await self._commit(session, slice_)
             else:
@@ -230,19 +265,26 @@ class ConversationRunner(Generic[S]):
         since_s = asyncio.get_running_loop().time() - self._advanced_s
         return max(wait_ms / 1000, LEAST_ADVANCE_MS / 1000 - since_s, 0.0)
 
-    def _handle_slice(self, session: S) -> Slice[S]:
+    async def _handle_fed(self, session: S, slice_: Slice[S]) -> None:
+        """More of what Stores gave, in slices with everybody's turn between them."""
+        now_s = asyncio.get_running_loop().time
+        until_s = now_s() + FED_TOGETHER_MS / 1000
+        while slice_.fed < FED_TOGETHER and self._inbox.holds_only_fed and now_s() < until_s:
+            await asyncio.sleep(0)
+            self._handle_slice(session, slice_)
+
+    def _handle_slice(self, session: S, slice_: Slice[S]) -> None:
         loop = asyncio.get_running_loop()
         started_s = loop.time()
-        slice_: Slice[S] = Slice()
         self._advance(session, slice_, started_s)
         for _ in range(MAX_JOBS_PER_SLICE):
             job = self._inbox.take()
             if job is None:
                 break
             self._handle_one(session, job, slice_)
-            if loop.time() > started_s + SLICE_MS / 1000:
+            slice_ms = FED_SLICE_MS if slice_.fed else SLICE_MS
+            if loop.time() > started_s + slice_ms / 1000:
                 break
-        return slice_
 
     def _advance(self, session: S, slice_: Slice[S], loop_s: float) -> None:
         """First of all, or a flood of bytes would keep what is due from being done."""
@@ -276,17 +318,38 @@ class ConversationRunner(Generic[S]):
             rows, self._teller.summary = await self._around.storage.run(
                 self._write_and_read, tuple(slice_.writes), touched
             )
+        if self._around.recorder is not None:
+            record_slice(self._around.recorder, self.record, slice_)
         for send in slice_.sends:
-            await self._enqueue(send)
+            if isinstance(send, AskStore):
+                self._around.ask_store(self.conversation_id, send)
+            else:
+                await self._enqueue(send)
         if any(map(_is_awaited, slice_.sends)):
             # The others come first: what listeners do with the events, painting above all, takes
             # longer than handing the bytes to the network.
             await self.flush(timeout_ms=HAND_OVER_MS)
             for _ in range(STEPS_TO_SOCKET):
                 await asyncio.sleep(0)
+        self.arrived += slice_.arrived
         for job, message_id in slice_.finished:
             job.succeed(message_id)
-        self._teller.tell(session, slice_.notes, rows)
+        await self._tell(session, slice_, rows)
+
+    async def _tell(
+        self, session: S, slice_: Slice[S], rows: dict[MessageId, StoredMessage]
+    ) -> None:
+        """Of many rows from Stores a few at a time, with everybody's turn between them."""
+        notes = slice_.notes
+        if len(notes) <= TOLD_TOGETHER:
+            self._teller.tell(session, notes, rows)
+            return
+        if any(isinstance(note, MembersNoted) for note in notes):
+            self._teller.learn(session)
+        for first in range(0, len(notes), TOLD_TOGETHER):
+            self._teller.tell_rows(notes[first : first + TOLD_TOGETHER], rows)
+            await asyncio.sleep(0)
+        self._teller.tell_others(session, notes)
 
     def _write_and_read(
         self, writes: Sequence[StoreWrite], touched: Sequence[MessageId]
@@ -306,7 +369,7 @@ class ConversationRunner(Generic[S]):
 
     # --- sending ------------------------------------------------------------------------------
 
-    async def _enqueue(self, send: SessionSend) -> None:
+    async def _enqueue(self, send: Publish | Load) -> None:
         if isinstance(send, LoadRecords):
             await self._outbox.put(send)  # Who asked for these does not ask again.
             return
@@ -329,7 +392,7 @@ class ConversationRunner(Generic[S]):
             finally:
                 self._outbox.task_done()
 
-    async def _send(self, send: SessionSend) -> None:
+    async def _send(self, send: Publish | Load) -> None:
         if isinstance(send, Publish):
             await self._publish(send)
             return
@@ -341,6 +404,8 @@ class ConversationRunner(Generic[S]):
 
     async def _publish(self, publish: Publish) -> None:
         receipt = await self._around.transport.publish(publish.message)
+        if self._around.recorder is not None:
+            record_copy(self._around.recorder, self.record, publish, receipt)
         if publish.message_ids and receipt.peers > 0:
             self.offer(
                 lambda session, now_ms: session.accepted(

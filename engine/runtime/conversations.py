@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeAlias
+from typing import Generic, Protocol, TypeAlias
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
@@ -28,6 +28,15 @@ GroupRunner: TypeAlias = ConversationRunner[GroupSession]
 PairRunner: TypeAlias = ConversationRunner[PairSession]
 
 
+class Fills(Protocol):
+    """Whoever fetches what conversations missed."""
+
+    def begin(self, runner: ConversationRunner[S], content_topic: ContentTopic, /) -> None: ...
+
+    async def end(self, conversation_id: ConversationId, /) -> None:
+        """Returns once nothing of it runs."""
+
+
 @dataclass(slots=True)
 class _Running(Generic[S]):
     """One conversation that is up."""
@@ -44,6 +53,8 @@ class Conversations:
         self._groups: dict[ConversationId, _Running[GroupSession]] = {}
         self._pairs: dict[ConversationId, _Running[PairSession]] = {}
         self._stopped = False
+        self.filled_by: Fills | None = None
+        """Set before the first comes up."""
         self.turn = asyncio.Lock()
         """Who becomes somebody, or comes into or out of a conversation, does so one at a time: the
         checks hold until the work is done."""
@@ -64,11 +75,15 @@ class Conversations:
         keep = partial(keep_running, "conversation", runner.load, runner.run)
         task = asyncio.create_task(keep(publish=self._publish, counters=self._counters))
         unsubscribe = net.subscribe(topic, runner.on_message)
+        if self.filled_by is not None:
+            self.filled_by.begin(runner, topic)
         return _Running(runner=runner, task=task, unsubscribe=unsubscribe)
 
     async def end(self, conversation_id: ConversationId) -> None:
         """Take one down; returns once nothing of it runs."""
         one = self._groups.pop(conversation_id, None) or self._pairs.pop(conversation_id, None)
+        if self.filled_by is not None:
+            await self.filled_by.end(conversation_id)
         if one is not None:
             self._close(one, LocalProtocolError(NO_CONVERSATION))
             await asyncio.gather(one.task, return_exceptions=True)
@@ -113,6 +128,9 @@ class Conversations:
         if conversation_id not in self._pairs:
             raise LocalProtocolError(NO_CONVERSATION)
         return self._pairs[conversation_id].runner
+
+    def groups(self) -> Sequence[GroupRunner]:
+        return tuple(one.runner for one in self._groups.values())
 
     def pairs(self) -> Sequence[PairRunner]:
         return tuple(one.runner for one in self._pairs.values())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from engine.api import ContactPreview, HolderView, InvitePreview, Listener, Page
+from engine.api import ContactPreview, InvitePreview, Listener
 from engine.core.content import Body, check_picture
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
@@ -31,18 +31,19 @@ from engine.events import (
     ConnectionView,
     ConversationView,
     EngineEvent,
-    GapView,
-    HeldView,
     IdentityView,
     MessageRemoved,
 )
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.audience import Audience
+from engine.runtime.commands import HistoryCommands, PageCommands
 from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
-from engine.runtime.pages import Pages
-from engine.runtime.parts import EngineParts, OpenedStore, TransportSeed
+from engine.runtime.history.clock_check import ClockCheck
+from engine.runtime.history.history import History, HistoryParts
+from engine.runtime.parts import NO_IDENTITY, EngineParts, OpenedStore, TransportSeed
 from engine.runtime.people import UNTOLD_KEY
+from engine.runtime.recording import Recording
 from engine.runtime.surroundings import Surroundings
 from engine.runtime.up import Beginning, Up, make_up
 from engine.runtime.upkeep import Upkeep, connection_view
@@ -53,14 +54,13 @@ from engine.session.types import SessionTransition
 __all__ = ["Engine", "EngineParts", "OpenedStore", "TransportSeed"]
 
 PORT_KEY = "network.port"
-NO_IDENTITY = "there is no identity yet"
 
 
 def _say(body: Body, session: Session, now_ms: UnixMs) -> SessionTransition:
     return session.say(body, now_ms=now_ms)
 
 
-class Engine:
+class Engine(HistoryCommands, PageCommands):
     """One profile's chats.  See ``engine.api.ChatEngine`` for what may be asked."""
 
     def __init__(self, parts: EngineParts) -> None:
@@ -75,10 +75,14 @@ class Engine:
             publish=self._publish,
             now_ms=parts.now_ms,
         )
+        self._recording = (
+            None if parts.recorder is None else Recording(parts.recorder, self._conversations)
+        )
         self._opened: OpenedStore | None = None
         self._profile: ProfileRecord | None = None
         self._picture = b""
         self._transport: Transport | None = None
+        self._history: History | None = None
         self._up: Up | None = None
         self._online = False
 
@@ -100,10 +104,16 @@ class Engine:
 
         Whoever still waits for something is told that its outcome is not known.
         """
+        if self._recording is not None:
+            self._recording.stopping()
+        if self._history is not None:
+            await self._history.stop()
         await self._conversations.stop()
         await self._upkeep.stop()
         if self._transport is not None:
             await self._transport.stop()
+        if self._recording is not None:
+            await self._recording.stop(self._up.around if self._up else None)
         if self._opened is not None:
             with contextlib.suppress(ChatError):
                 await self._upkeep.save_counters(self._store, self._transport)
@@ -112,8 +122,11 @@ class Engine:
             await self._storage.close()
 
     async def _bring_up(self, profile: ProfileRecord) -> None:
-        store, transport = self._store, await self._start_transport(profile)
         identity = Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key)
+        if self._parts.recorder is not None:
+            self._parts.recorder.begin(identity.participant_id)
+        store, transport = self._store, await self._start_transport(profile)
+        history = await self._start_history(store, transport)
         around = Surroundings(
             store=store,
             storage=self._storage,
@@ -122,6 +135,10 @@ class Engine:
             now_ms=self._parts.now_ms,
             publish=self._publish,
             counters=self._counters,
+            recorder=self._parts.recorder,
+            stores_reachable=history.reachable,
+            ask_store=history.ask,
+            hear_time=ClockCheck(self._parts.now_ms, self._publish).hear,
         )
         beginning = Beginning(
             identity=identity,
@@ -129,9 +146,12 @@ class Engine:
             picture=self._picture,
             chance=self._parts.chance,
             online=lambda: self._online,
+            service_nodes=self._parts.service_nodes,
         )
         self._up = up = make_up(beginning, self._conversations, around)
-        await up.load()
+        await up.load(history)
+        if self._recording is not None:
+            self._upkeep.own(self._recording.run(around))
         self._upkeep.own(up.inbox.run())
         if await self._storage.run(store.value, UNTOLD_KEY):
             self._upkeep.own(up.people.tell_untold())
@@ -157,6 +177,24 @@ class Engine:
             await self._storage.run(store.apply, [SaveValue(key=PORT_KEY, value=str(port))])
         return transport
 
+    async def _start_history(self, store: ProfileStore, transport: Transport) -> History:
+        history = History(
+            HistoryParts(
+                network=transport.stores(),
+                store=store,
+                storage=self._storage,
+                random_unit=self._parts.chance.random_unit,
+                now_ms=self._parts.now_ms,
+                publish=self._publish,
+                counters=self._counters,
+                online=lambda: self._online,
+                config=self._parts.history,
+            )
+        )
+        self._history = self._conversations.filled_by = history
+        await history.start()
+        return history
+
     # --- events -------------------------------------------------------------------------------
 
     def subscribe(self, listener: Listener, /) -> Callable[[], None]:
@@ -170,6 +208,10 @@ class Engine:
         if online != self._online:
             self._online = online
             self._conversations.connectivity_changed(online=online)
+            if self._history is not None:
+                self._history.online_changed()
+        if self._recording is not None:
+            self._recording.status_changed(status, online=online)
         self._publish(ConnectionChanged(connection=connection_view(status)))
 
     # --- identity -----------------------------------------------------------------------------
@@ -253,6 +295,7 @@ class Engine:
 
     async def leave_group(self, conversation_id: ConversationId) -> None:
         await self._is_up.groups.leave(conversation_id)
+        self._upkeep.clear_removed(self._store)
 
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
         await self._runner(conversation_id).set_muted(muted=muted)
@@ -280,11 +323,15 @@ class Engine:
     async def decline_contact(self, conversation_id: ConversationId) -> None:
         await self._is_up.people.decline(conversation_id)
 
+    async def withdraw_contact(self, conversation_id: ConversationId) -> None:
+        await self._is_up.people.withdraw(conversation_id)
+
     async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
         await self._is_up.people.set_blocked(conversation_id, blocked=blocked)
 
     async def remove_contact(self, conversation_id: ConversationId) -> None:
         await self._is_up.people.remove(conversation_id)
+        self._upkeep.clear_removed(self._store)
 
     async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
         usable = usable_name(name) if name.strip() else ""
@@ -323,35 +370,6 @@ class Engine:
             lambda session, now_ms: session.retrieve(now_ms=now_ms)
         )
 
-    async def latest_page(self, conversation_id: ConversationId, *, limit: int = 100) -> Page:
-        return await self._pages.latest(conversation_id, limit=limit)
-
-    async def page_before(
-        self, conversation_id: ConversationId, position: Position, *, limit: int = 100
-    ) -> Page:
-        return await self._pages.before(conversation_id, position, limit=limit)
-
-    async def page_after(
-        self, conversation_id: ConversationId, position: Position, *, limit: int = 100
-    ) -> Page:
-        return await self._pages.after(conversation_id, position, limit=limit)
-
-    async def page_around(
-        self, conversation_id: ConversationId, position: Position, *, limit: int = 100
-    ) -> Page:
-        return await self._pages.around(conversation_id, position, limit=limit)
-
-    async def gap(self, conversation_id: ConversationId) -> GapView | None:
-        return self._runner(conversation_id).gap()
-
-    async def held(self, conversation_id: ConversationId) -> HeldView | None:
-        return self._runner(conversation_id).held()
-
-    async def holders(
-        self, conversation_id: ConversationId, message_id: MessageId
-    ) -> Sequence[HolderView]:
-        return await self._pages.holders(conversation_id, message_id)
-
     # --- state --------------------------------------------------------------------------------
 
     def connection(self) -> ConnectionView:
@@ -381,10 +399,6 @@ class Engine:
         if self._up is None:
             raise LocalProtocolError(NO_IDENTITY)
         return self._up
-
-    @property
-    def _pages(self) -> Pages:
-        return self._is_up.pages
 
     def _runner(self, conversation_id: ConversationId) -> GroupRunner | PairRunner:
         return self._conversations.runner(conversation_id)

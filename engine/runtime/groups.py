@@ -35,6 +35,10 @@ def _say(body: Body, session: GroupSession, now_ms: UnixMs) -> SessionTransition
     return session.say(body, now_ms=now_ms)
 
 
+def _advance(session: GroupSession, now_ms: UnixMs) -> SessionTransition:
+    return session.advance(now_ms=now_ms)
+
+
 class Groups:
     def __init__(self, book: GroupBook, conversations: Conversations, around: Surroundings) -> None:
         self.book = book
@@ -43,6 +47,7 @@ class Groups:
 
     def bring_up(self, group: GroupRecord) -> GroupRunner:
         runner: GroupRunner = ConversationRunner(group, load=self._load, around=self._around)
+        self._around.transport.add_service_nodes(group.service_nodes)
         topic = self.book.content_topic(group)
         self._conversations.run_group(runner, topic, self._around.transport)
         return runner
@@ -68,6 +73,7 @@ class Groups:
             inviter_name=invite.inviter_name,
             admin_fingerprint=fingerprint_of(invite.admin_public_key),
             node_addresses=invite.node_addresses,
+            service_nodes=invite.service_nodes,
             already_joined=invite.conversation_id in self._conversations,
         )
 
@@ -92,6 +98,11 @@ class Groups:
         view = runner.view()
         if view is not None:
             self._around.publish(ConversationAdded(conversation=view))
+
+    def tell_name(self) -> None:
+        """Each looks whether the name that it knows is still ours; offline it waits as all does."""
+        for runner in self._conversations.groups():
+            runner.offer(_advance)
 
     async def leave(self, conversation_id: ConversationId) -> None:
         """Tell the others if they can be reached, and forget the group."""

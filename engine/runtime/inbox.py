@@ -1,15 +1,17 @@
-"""What waits for a conversation's session: wishes, bytes from the network, the newest connectivity.
+"""What waits for a conversation's session: wishes, bytes from the network, and from Stores.
 
-Three kinds, so that none starves another.  What somebody *asked* for is never dropped and always
+Several kinds, so that none starves another.  What somebody *asked* for is never dropped and always
 answered: with its result, or with the error that kept it from being done, also when the runner
 fails or is closed.  What was *offered* (the network's) is bounded, dropped and counted.  Of the
-*latest* only the newest matters, and it is never dropped.  Wishes and offers take turns.
+*latest* only the newest matters, and it is never dropped.  What is *fed* comes from Stores, in
+order; whoever feeds waits until it is done, and so is asked for no more than there is room for.
+Wishes, offers and what is fed take turns.
 """
 
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
@@ -27,10 +29,11 @@ Work: TypeAlias = Callable[[S, UnixMs], SessionTransition]
 
 @dataclass(slots=True, eq=False)
 class Job(Generic[S]):
-    """``done`` is set for what was asked."""
+    """``done`` is set for what was asked, and for the last of what was fed."""
 
     work: Work[S]
     done: asyncio.Future[MessageId | None] | None = None
+    is_fed: bool = False
 
     def succeed(self, message_id: MessageId | None) -> None:
         if self.done is not None and not self.done.done():
@@ -48,15 +51,20 @@ class Inbox(Generic[S]):
         self._counters = counters
         self._asked: deque[Job[S]] = deque()
         self._offered: deque[Job[S]] = deque()
+        self._fed: deque[Job[S]] = deque()
         self._latest: Job[S] | None = None
         self._taken: set[Job[S]] = set()
         self._room = asyncio.Semaphore(INBOX_SIZE)
         self._wake = asyncio.Event()
         self._closed: ChatError | None = None
-        self._asked_first = True
+        self._turn = 0
 
     def __len__(self) -> int:
-        return len(self._asked) + len(self._offered) + (self._latest is not None)
+        return len(self._asked) + len(self._offered) + len(self._fed) + (self._latest is not None)
+
+    @property
+    def holds_only_fed(self) -> bool:
+        return len(self) == len(self._fed) > 0
 
     # --- putting in -----------------------------------------------------------------------------
 
@@ -79,6 +87,22 @@ class Inbox(Generic[S]):
             return
         self._offered.append(Job(work))
         self._wake.set()
+
+    async def feed(self, works: Sequence[Work[S]]) -> None:
+        """In order; returns once all that came of it is durable, or raises why it is not."""
+        if self._closed is not None:
+            raise self._closed
+        if not works:
+            return
+        jobs = [Job(work, is_fed=True) for work in works]
+        last = jobs[-1]
+        last.done = asyncio.get_running_loop().create_future()
+        self._fed.extend(jobs)
+        self._wake.set()
+        try:
+            await _outcome(last)
+        finally:
+            self._taken.discard(last)
 
     def put(self, work: Work[S]) -> None:
         """What the session itself asked for: never dropped, and no more than it asked for."""
@@ -111,16 +135,15 @@ class Inbox(Generic[S]):
         if self._latest is not None:
             job, self._latest = self._latest, None
             return job
-        self._asked_first = not self._asked_first
-        first, second = self._asked, self._offered
-        if not self._asked_first:
-            first, second = second, first
-        if not (first or second):
-            return None
-        job = (first or second).popleft()
-        if job.done is not None:
-            self._taken.add(job)
-        return job
+        queues = (self._asked, self._offered, self._fed)
+        for _ in queues:
+            self._turn = (self._turn + 1) % len(queues)
+            if queues[self._turn]:
+                job = queues[self._turn].popleft()
+                if job.done is not None:
+                    self._taken.add(job)
+                return job
+        return None
 
     # --- when it cannot be done -----------------------------------------------------------------
 
@@ -129,6 +152,9 @@ class Inbox(Generic[S]):
         for job in self._taken:
             job.fail(error)
         self._taken.clear()
+        for job in self._fed:  # What came before these is lost with it: all is fed again.
+            job.fail(error)
+        self._fed.clear()
 
     def fail_asked(self, error: ChatError) -> None:
         """Everything that was asked so far has failed; what comes now may do better."""

@@ -1,10 +1,12 @@
 """What is injected into an engine: store, transport, clock and chance."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from engine.core.history.config import HistoryConfig
 from engine.core.ports import ProfileStore
 from engine.core.types import UnixMs
+from engine.delivery.recorder import Recorder
 from engine.network.transport import Transport
 from engine.session.chance import Chance
 
@@ -39,3 +41,12 @@ class EngineParts:
     chance: Chance
     now_ms: Callable[[], UnixMs]
     peers: Sequence[str] = ()
+    history: HistoryConfig = field(default_factory=HistoryConfig)
+    """Limits and intervals of asking Stores."""
+    recorder: Recorder | None = None
+    """Where the user wants deliveries recorded."""
+    service_nodes: Callable[[], Sequence[str]] = tuple
+    """What groups that are created here travel with; the transport has them already."""
+
+
+NO_IDENTITY = "there is no identity yet"

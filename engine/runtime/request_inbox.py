@@ -37,11 +37,15 @@ class RequestInbox:
         self._waiting: deque[tuple[WakuMessage, WakuHash]] = deque()
         self._wake = asyncio.Event()
 
+    @property
+    def is_full(self) -> bool:
+        return len(self._waiting) >= MAX_WAITING
+
     def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         if len(message.payload) > MAX_ENVELOPE_BYTES:
             self._counters.add("inbox.oversized")
             return
-        if len(self._waiting) >= MAX_WAITING:
+        if self.is_full:
             self._counters.add("inbox.full")
             return
         self._waiting.append((message, waku_hash))

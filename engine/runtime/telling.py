@@ -107,7 +107,11 @@ class Teller:
             return
         if any(isinstance(note, MembersNoted) for note in notes):
             self.learn(session)
-        self._tell_rows(notes, rows)
+        self.tell_rows(notes, rows)
+        self.tell_others(session, notes)
+
+    def tell_others(self, session: Session, notes: Sequence[Note]) -> None:
+        """All but the rows."""
         if any(isinstance(note, GapNoted) for note in notes):
             gap = GapUpdated(conversation_id=self._conversation_id, gap=session.gap())
             self._around.publish(gap)
@@ -128,7 +132,7 @@ class Teller:
         publish(HeldUpdated(conversation_id=self._conversation_id, held=self.held(session)))
         publish(clock_notice(session.held_aside(), self.members, self.record))
 
-    def _tell_rows(self, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]) -> None:
+    def tell_rows(self, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]) -> None:
         publish = self._around.publish
         added: set[MessageId] = set()
         changed: dict[MessageId, None] = {}

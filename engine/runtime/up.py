@@ -1,12 +1,13 @@
 """What there is of a profile once it has an identity: groups, people, pages, an inbox."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from engine.core.ports import ProfileRecord
 from engine.crypto.identity import Identity
 from engine.runtime.conversations import Conversations
 from engine.runtime.groups import Groups
+from engine.runtime.history.history import History
 from engine.runtime.pages import Pages
 from engine.runtime.people import People
 from engine.runtime.request_inbox import RequestInbox
@@ -26,6 +27,7 @@ class Beginning:
     picture: bytes
     chance: Chance
     online: Callable[[], bool]
+    service_nodes: Callable[[], Sequence[str]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,19 +38,23 @@ class Up:
     inbox: RequestInbox
     around: Surroundings
 
-    async def load(self) -> None:
+    async def load(self, history: History | None = None) -> None:
         """Bring up every conversation, and listen to those who ask for one."""
         around = self.around
         for group in await around.storage.run(around.store.groups):
             self.groups.bring_up(group)
         for contact in await around.storage.run(around.store.contacts):
             self.people.bring_up(contact)
-        around.transport.subscribe(self.people.book.inbox_topic, self.inbox.on_message)
+        inbox_topic = self.people.book.inbox_topic
+        around.transport.subscribe(inbox_topic, self.inbox.on_message)
+        if history is not None:
+            history.begin_inbox(self.inbox, inbox_topic)
 
     def change_profile(self, profile: ProfileRecord, picture: bytes) -> None:
-        """From now on; groups that are joined already know the name of before."""
+        """From now on, and in the groups that are joined already."""
         self.people.book.own = OwnProfile(name=profile.name, picture=picture)
-        self.groups.book = replace(self.groups.book, profile=profile)
+        self.groups.book.profile = profile
+        self.groups.tell_name()
 
 
 def make_up(begin: Beginning, conversations: Conversations, around: Surroundings) -> Up:
@@ -60,6 +66,7 @@ def make_up(begin: Beginning, conversations: Conversations, around: Surroundings
         counters=around.counters,
         now_ms=around.now_ms,
         online=begin.online,
+        service_nodes=begin.service_nodes,
     )
     contacts = ContactBook(
         store=around.store,
@@ -71,6 +78,7 @@ def make_up(begin: Beginning, conversations: Conversations, around: Surroundings
         now_ms=around.now_ms,
         online=begin.online,
         config=PAIR_CONFIG,
+        contacts=lambda: len(conversations.pairs()),
     )
     people = People(contacts, conversations, around)
     return Up(

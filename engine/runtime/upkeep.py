@@ -8,12 +8,20 @@ from engine.core.counters import Counters
 from engine.core.errors import ChatError
 from engine.core.ports import AddCounters, ProfileStore, PutNodeAddress
 from engine.core.types import UnixMs
-from engine.events import ConnectionChanged, ConnectionLevel, ConnectionView, EngineEvent
+from engine.events import (
+    ConnectionChanged,
+    ConnectionLevel,
+    ConnectionRole,
+    ConnectionView,
+    EngineEvent,
+)
 from engine.network.transport import Transport, TransportStatus
 from engine.persistence.storage_thread import StorageThread
 
 COUNTERS_EVERY_MS = 60_000
 TRAFFIC_EVERY_MS = 2_000
+BREATHE_MS = 20
+"""Between two slices of what was removed: whoever saves something comes first."""
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +33,7 @@ def connection_view(status: TransportStatus) -> ConnectionView:
         reason=status.reason,
         bytes_in=status.bytes_in,
         bytes_out=status.bytes_out,
+        role=ConnectionRole(status.role.value),
     )
 
 
@@ -45,20 +54,42 @@ class Upkeep:
         self._now_ms = now_ms
         self._persisted: Mapping[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._clearing: asyncio.Task[None] | None = None
 
     def begin(self, store: ProfileStore, transport: Transport) -> None:
         self.own(self._keep_counters(store, transport))
         self.own(self._tell_traffic(transport))
+        self.clear_removed(store)
 
-    def own(self, coroutine: Coroutine[object, object, None]) -> None:
+    def own(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- removed conversations ----------------------------------------------------------------
+
+    def clear_removed(self, store: ProfileStore) -> None:
+        """Delete what they left, a slice at a time, now or after what is being deleted."""
+        before = self._clearing if self._clearing and not self._clearing.done() else None
+        self._clearing = self.own(self._clear_removed(store, before))
+
+    async def _clear_removed(self, store: ProfileStore, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        try:
+            is_more = True
+            while is_more:
+                is_more = await self._storage.run(store.clear_removed)
+                await asyncio.sleep(BREATHE_MS / 1000 if is_more else 0)
+        except ChatError as error:
+            self._counters.add("engine.removal_not_finished")  # It goes on at the next start.
+            logger.warning("removal not finished", extra={"error": type(error).__name__})
 
     # --- addresses ----------------------------------------------------------------------------
 

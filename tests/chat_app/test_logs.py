@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chat_app.logs import FIELDS, JsonLines, PlainWords, logging_to, start_logging
 from chat_app.settings import LogSettings
-from engine.core.errors import ConfigError, RemoteProtocolError
+from engine.core.errors import ConfigError, OwnWords, RemoteProtocolError
 from engine.core.types import DeliveryState
 
 WRITTEN = "meet me at the harbour"
@@ -146,6 +146,21 @@ def test_a_terminal_gets_warnings_in_words(
         log.info("Quiet.")
         log.warning("The port is taken.", extra={"port": 60000})
     assert capsys.readouterr().err == "causerie: warning: The port is taken. (port 60000)\n"
+
+
+def test_what_is_wrong_with_an_address_is_said_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = "192.0.2.1:60000 cannot be used (it is in cluster 16, this node in cluster 42)"
+    with logging_to(LogSettings(), tmp_path):
+        log.warning("A node gives trouble.", extra={"problem": OwnWords(problem)})
+        log.warning("A node gives trouble.", extra={"problem": OwnWords("two\nlines")})
+        log.warning("A node gives trouble.", extra={"problem": problem})
+    first, second, third = lines_of(tmp_path)
+    assert first["problem"] == problem
+    assert second["problem"] == "<OwnWords>", "a line stays one line"
+    assert third["problem"] == "<str>", "somebody must have said that the words are ours"
+    assert problem in capsys.readouterr().err
 
 
 @given(value=st.text(), name=st.sampled_from(sorted(FIELDS)))

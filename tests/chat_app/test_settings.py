@@ -22,6 +22,8 @@ from engine.core.errors import ConfigError
 
 FILE = Path("settings.toml")
 PEER = "/ip4/192.0.2.1/tcp/60000"
+DELIVERY_KEY = "k" * 42 + "g"
+PEER_ID = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 
 
 def complaint(text: str) -> str:
@@ -48,6 +50,10 @@ def test_every_key_is_read_into_its_own_field() -> None:
 listen_host = "0.0.0.0"
 port = 60001
 peers = ["{PEER}"]
+service_nodes = ["{PEER}/p2p/{PEER_ID}"]
+role = "edge"
+discovery = false
+proxy = "socks5://127.0.0.1:9050"
 cluster = 1
 shards = 16
 [appearance]
@@ -58,10 +64,16 @@ enabled = false
 preview = false
 [storage]
 key = "file"
+keep_days = 7
+keep_megabytes = 100
 [log]
 level = "debug"
 max_bytes = 20000
 keep_files = 1
+[delivery]
+record = true
+key = "{DELIVERY_KEY}"
+max_megabytes = 8
 """
     settings = parse_settings(text, FILE)
     document = tomllib.loads(text)
@@ -76,7 +88,8 @@ keep_files = 1
 def test_a_misspelt_key_is_named_with_its_line_and_the_likely_one() -> None:
     text = complaint("[network]\n\nprot = 5\n")
     assert text.startswith("settings.toml:3: [network] prot: unknown; did you mean port?")
-    assert "listen_host, port, peers, cluster, shards" in text
+    keys = "listen_host, port, peers, service_nodes, role, discovery, proxy, cluster, shards"
+    assert keys in text
 
 
 def test_a_misspelt_section_is_named_with_the_likely_one() -> None:
@@ -105,6 +118,13 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("network", "shards = 0", "a whole number from 1 to 1024"),
         ("network", 'listen_host = "localhost"', "an IPv4 or IPv6 address"),
         ("network", "listen_host = 127", "an IPv4 or IPv6 address"),
+        ("network", 'listen_host = "Auto"', '"auto" or an IPv4'),
+        ("network", f'service_nodes = ["{PEER}"]', f'address "{PEER}": /p2p/ and the peer id are'),
+        ("network", f'service_nodes = "{PEER}"', "at most 8 multiaddrs"),
+        ("network", "discovery = 1", "true or false"),
+        ("network", "proxy = true", "empty, or a SOCKS5 proxy by its IP address"),
+        ("network", 'proxy = "http://a"', 'proxy "http://a": "http" is no kind of proxy'),
+        ("network", 'proxy = "socks5://a:secret@b:1"', 'proxy "socks5://***@b:1": "b" is no IP'),
         ("network", f'peers = "{PEER}"', "a list of at most 32 multiaddrs"),
         ("network", "peers = [5]", "a list of at most 32 multiaddrs"),
         ("network", 'peers = ["192.0.2.1:60000"]', '192.0.2.1:60000": it must start with "/"'),

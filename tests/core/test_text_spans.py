@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.text_spans import MAX_SCANNED_CHARACTERS, MAX_SPANS, find_spans
+from engine.core.text_spans import (
+    MAX_SCANNED_CHARACTERS,
+    MAX_SPANS,
+    MAX_TARGET_CHARACTERS,
+    find_spans,
+)
 
 
 def links(text: str) -> list[tuple[str, str]]:
@@ -29,6 +34,14 @@ def links(text: str) -> list[tuple[str, str]]:
         ("mailto:bob@example.org", "mailto:bob@example.org", "mailto:bob@example.org"),
         ("😀😀 https://example.org 😀", "https://example.org", "https://example.org"),
         ("é\u0301 https://example.org/é", "https://example.org/é", "https://example.org/é"),
+        ("it is causerie:contact/aB3-_x.", "causerie:contact/aB3-_x", "causerie:contact/aB3-_x"),
+        ("(causerie:join/aB3)", "causerie:join/aB3", "causerie:join/aB3"),
+        ("Causerie:join/aB3", "Causerie:join/aB3", "causerie:join/aB3"),
+        (
+            "https://example.org/causerie:join/aB3",
+            "https://example.org/causerie:join/aB3",
+            "https://example.org/causerie:join/aB3",
+        ),
     ],
 )
 def test_links_are_found_where_they_stand(text: str, shown: str, target: str | None) -> None:
@@ -59,6 +72,12 @@ def test_positions_count_utf_16_units() -> None:
         "https://example.org:99999/",
         "@bob",
         "a@b",
+        "causerie:",
+        "causerie:contact/",
+        "causerie:open/x",
+        "causerie://contact/x",
+        "xcauserie:join/x",
+        "causerie:contact/" + "x" * MAX_TARGET_CHARACTERS,
     ],
 )
 def test_everything_else_stays_text(text: str) -> None:

@@ -72,6 +72,9 @@ PROFILE = ProfileRecord(
 )
 
 
+SERVICE_NODES = ("/dns4/a.example/tcp/1/wss/p2p/16Uiu2A", "/ip4/192.0.2.1/tcp/2/p2p/16Uiu2B")
+
+
 def group(conversation_id: ConversationId = GROUP, name: str = "Friends") -> GroupRecord:
     return GroupRecord(
         conversation_id=conversation_id,
@@ -80,6 +83,7 @@ def group(conversation_id: ConversationId = GROUP, name: str = "Friends") -> Gro
         epoch_key=b"\x05" * 32,
         admin_public_key=b"\x06" * 32,
         created_ms=NOW,
+        service_nodes=SERVICE_NODES,
     )
 
 

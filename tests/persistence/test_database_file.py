@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlite_utils import Database
 
 from engine.core.errors import StorageError
 from engine.core.ports import PutGroup, SaveProfile, SaveValue
@@ -20,6 +19,7 @@ from engine.persistence.errors import (
 )
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.persistence.sqlite_utils_alone import Database
 from tests.persistence.store_examples import (
     GROUP,
     PROFILE,
@@ -171,7 +171,7 @@ def test_one_flipped_bit_is_found_wherever_it_is(
 
 def test_reading_a_damaged_page_is_a_storage_error(saved: Path, key: bytes) -> None:
     data = bytearray(saved.read_bytes())
-    middle = len(data) // PAGE_BYTES // 2  # the schema lies before it
+    middle = len(data) // PAGE_BYTES * 3 // 4  # the schema lies before it
     for offset in range(middle * PAGE_BYTES, len(data), PAGE_BYTES):
         data[offset + 100] ^= 0xFF
     saved.write_bytes(data)

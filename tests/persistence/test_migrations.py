@@ -1,11 +1,10 @@
 """A profile that an older version wrote keeps every row, and can do what the current one can."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlite_utils import Database
-from sqlite_utils.migrations import Migrations
 
 from engine.core.errors import StorageError
 from engine.core.ports import (
@@ -17,11 +16,19 @@ from engine.core.ports import (
     SaveReadMark,
 )
 from engine.core.sds.types import ChannelState, RemoveMissing
-from engine.core.types import DeliveryState, HolderSource, InstanceId, MessageId, UnixMs
+from engine.core.types import (
+    ConversationId,
+    DeliveryState,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    UnixMs,
+)
 from engine.persistence import schema
 from engine.persistence.database import open_database, open_readonly
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.persistence.sqlite_utils_alone import Database, Migrations
 from tests.persistence.store_examples import (
     BOB,
     GROUP,
@@ -40,21 +47,37 @@ from tests.persistence.store_examples import (
 STEPS: list[Callable[[Database], None]] = [
     schema.create_first_tables,
     schema.add_false_probability_of_holders,
+    schema.add_one_to_one_conversations,
+    schema.add_store_queries,
+    schema.add_removal_waits_and_names,
+    schema.add_service_nodes_of_groups,
 ]
-COLUMNS_ADDED_SINCE = {("holder", 1): 1, ("conversation", 1): 1, ("conversation", 2): 1}
+COLUMNS_ADDED_SINCE = {
+    ("holder", 1): 1,
+    ("conversation", 1): 2,
+    ("conversation", 2): 2,
+    **{("conversation", version): 1 for version in (3, 4, 5)},
+    ("channel", 1): 1,
+    ("channel", 2): 1,
+    ("channel", 3): 1,
+    ("mvds_record", 3): 1,
+    ("mvds_record", 4): 1,
+    **{("member", version): 1 for version in (1, 2, 3, 4)},
+    **{("missing", version): 2 for version in (1, 2, 3, 4, 5, 6)},
+}
 """By (table, version); always at the end."""
 
+MEMBER_ROW = "INSERT INTO member VALUES (1, 4, :bob, x'08', x'09', 'Bob', 1, 6, NULL, x'ff')"
+RECORD_ROW = "INSERT INTO mvds_record VALUES (11, 3, 2, :bob, x'01', 'message', 4, 1)"
 # Every table of the first version, as its own code filled them.
 ROWS = [
     "INSERT INTO profile VALUES (1, 'Mîra', x'01', x'02', x'03', x'0707', 5)",
     "INSERT INTO value VALUES ('port', '60000')",
     "INSERT INTO counter VALUES ('sds.late', 3)",
     "INSERT INTO node_address VALUES ('/ip4/192.0.2.1/tcp/1', 9)",
-    "INSERT INTO conversation VALUES (4, :group, 'Friends', x'04', x'05', x'06', 8, 1, 'so…')",
-    "INSERT INTO conversation VALUES (9, :other, '', x'', x'', x'', 0, 0, '')",
-    "INSERT INTO member VALUES (1, 4, :bob, x'08', x'09', 'Bob', 1, 6, NULL, x'ff')",
-    "INSERT INTO channel VALUES (4, 7)",
-    "INSERT INTO channel VALUES (9, 0)",
+    MEMBER_ROW,
+    "INSERT INTO channel (conversation_key, lamport_timestamp) VALUES (4, 7)",
+    "INSERT INTO channel (conversation_key, lamport_timestamp) VALUES (9, 0)",
     "INSERT INTO log_entry VALUES (1, 4, 3, 'mine', :bob, NULL, x'0707', 1)",
     "INSERT INTO log_raw VALUES (1, x'00ff')",
     "INSERT INTO outgoing VALUES (1, 4, 'mine', x'00ff', 'unacknowledged', 2, 11, 0, 10)",
@@ -74,8 +97,54 @@ ROWS = [
 HOLDER_OF_VERSION = {
     1: "INSERT INTO holder VALUES (1, 4, 'mine', :bob, 'bloom', 5)",
     2: "INSERT INTO holder VALUES (1, 4, 'mine', :bob, 'bloom', 5, 0.25)",
+    3: "INSERT INTO holder VALUES (1, 4, 'mine', :bob, 'bloom', 5, 0.25)",
+    4: "INSERT INTO holder VALUES (1, 4, 'mine', :bob, 'bloom', 5, 0.25)",
+    5: "INSERT INTO holder VALUES (1, 4, 'mine', :bob, 'bloom', 5, 0.25)",
+    6: "INSERT INTO holder VALUES (1, 4, 'mine', :bob, 'bloom', 5, 0.25)",
 }
-IDS = {"group": GROUP, "other": OTHER_GROUP, "bob": BOB}
+GROUP_ROWS = [
+    "INSERT INTO conversation VALUES (4, :group, 'Friends', x'04', x'05', x'06', 8, 1, 'so…')",
+    "INSERT INTO conversation VALUES (9, :other, '', x'', x'', x'', 0, 0, '')",
+]
+# What the third version added.
+PAIR_ROWS = [
+    """
+    INSERT INTO conversation
+    VALUES (4, :group, 'Friends', x'04', x'05', x'06', 8, 1, 'so…', 'group')
+    """,
+    "INSERT INTO conversation VALUES (9, :other, '', x'', x'', x'', 0, 0, '', 'group')",
+    "INSERT INTO conversation VALUES (11, :pair, 'Bob', x'', x'', x'', 3, 0, '', 'pair')",
+    "INSERT INTO contact VALUES (11, :bob, x'08', x'09', 'accepted', 'Bobby', 77, x'cafe')",
+    "INSERT INTO timeline VALUES (11, NULL, NULL, 0, 0, 0)",
+    "INSERT INTO picture VALUES (1, x'beef')",
+    "INSERT INTO pair_clock VALUES (11, 5)",
+    "INSERT INTO pair_author VALUES (11, x'0808', 2)",
+    "INSERT INTO pair_waiting VALUES (1, 11, 'later', :bob, x'0a', 6, 1)",
+    RECORD_ROW,
+    "INSERT INTO mvds_message VALUES (1, 11, x'01', x'02', 5, x'0b')",
+    "INSERT INTO mvds_held VALUES (11, x'03')",
+    "INSERT INTO mvds_pending_ack VALUES (1, 11, :bob, x'03')",
+]
+# What the fifth version added; two tables have a column more.
+REMOVAL_ROWS = [
+    "INSERT INTO conversation VALUES (13, 'gone', 'Gone', x'', x'', x'', 0, 0, '', 'group')",
+    "INSERT INTO removed_conversation VALUES (13)",
+]
+OF_FIFTH_VERSION = {
+    MEMBER_ROW: MEMBER_ROW.replace("x'ff')", "x'ff', 6)"),
+    RECORD_ROW: RECORD_ROW.replace("4, 1)", "4, 1, 2)"),
+}
+
+
+def of_sixth_version(statement: str) -> str:
+    """A conversation has a column more."""
+    if "INTO conversation" not in statement:
+        return statement
+    return re.sub(r"'(group|pair)'\)", r"'\1', '')", statement)
+
+
+OLDER_PAIR = ConversationId("older pair")
+IDS = {"group": GROUP, "other": OTHER_GROUP, "bob": BOB, "pair": OLDER_PAIR}
 
 
 def all_rows(db: Database) -> dict[str, list[tuple[object, ...]]]:
@@ -97,7 +166,7 @@ def older_database(
         return open_database(path, key)
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[1, 2, 3, 4, 5, 6])
 def version(request: pytest.FixtureRequest) -> int:
     assert isinstance(request.param, int)
     return request.param
@@ -110,8 +179,11 @@ def older_rows(
     """Of a closed database of ``version`` at ``database_path``."""
     db = older_database(database_path, key, version, monkeypatch)
     assert db.conn.execute("PRAGMA user_version").fetchone() == (version,)
-    for statement in (*ROWS, HOLDER_OF_VERSION[version]):
-        db.conn.execute(statement, IDS)
+    conversations = PAIR_ROWS if version > 2 else GROUP_ROWS
+    removal = REMOVAL_ROWS if version > 4 else []
+    for statement in (*conversations, *ROWS, HOLDER_OF_VERSION[version], *removal):
+        spelt = OF_FIFTH_VERSION.get(statement, statement) if version > 4 else statement
+        db.conn.execute(of_sixth_version(spelt) if version > 5 else spelt, IDS)
     rows = all_rows(db)
     assert [table for table, found in rows.items() if not found] == [], "each table has some"
     db.close()
@@ -173,7 +245,9 @@ def test_an_older_profile_reads_as_it_did(database_path: Path, key: bytes, versi
     assert (mine.delivery.state, new.record.text) == (DeliveryState.FAILED, "yo")
     assert (store.value("port"), store.counters()) == ("60000", {"sds.late": 3})
     assert store.node_addresses() == ["/ip4/192.0.2.1/tcp/1"]
-    assert (store.contacts(), store.picture()) == ([], b"")
+    contacts = [(c.local_name, c.last_seen_ms, c.picture) for c in store.contacts()]
+    older = ([("Bobby", 77, b"\xca\xfe")], b"\xbe\xef") if version > 2 else ([], b"")
+    assert (contacts, store.picture()) == older
     store.close()
 
 
@@ -202,7 +276,7 @@ def test_an_older_profile_can_do_what_a_current_one_can(database_path: Path, key
     store.close()
     store = SqliteProfileStore.open(database_path, key)
     assert [g.name for g in store.groups()] == ["Family", ""]
-    assert store.contacts() == [contact()]
+    assert store.contacts()[-1] == contact()
     assert store.mvds_state(PAIR, limit=5).records == (record("a").record,)
     assert (store.summary(PAIR).unread, store.summary(GROUP).unread) == (1, 0)
     assert store.channel_state(GROUP).holders[-1].false_probability == 0.5
@@ -230,14 +304,21 @@ def test_a_migration_that_breaks_off_leaves_the_older_version(
     version: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def breaks_off(db: Database) -> None:
+        db.conn.execute("ALTER TABLE channel ADD COLUMN half_done INTEGER")
+        db.conn.execute("PRAGMA user_version = 99")
+        db.conn.execute("CREATE TABLE channel (again TEXT) STRICT")
+
+    broken = Migrations("causerie")
+    for step in (*STEPS[:version], breaks_off):
+        broken()(step)
     with monkeypatch.context() as then:
-        then.setattr(schema, "_MVDS_TABLES", ("CREATE TABLE picture (again TEXT) STRICT",))
+        then.setattr(schema, "migrations", broken)
         with pytest.raises(StorageError):
             open_database(database_path, key)
     db = older_database(database_path, key, version, monkeypatch)
-    reached = max(version, SCHEMA_VERSION - 1)
-    assert db.conn.execute("PRAGMA user_version").fetchone() == (reached,)
-    assert set(all_rows(db)) == set(older_rows)
+    assert db.conn.execute("PRAGMA user_version").fetchone() == (version,)
+    assert all_rows(db) == older_rows
     db.close()
     store = SqliteProfileStore.open(database_path, key)
     assert len(store.groups()) == 2

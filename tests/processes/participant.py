@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 from chat_app.compose import Overrides, build_engine
-from chat_app.settings import Settings, StorageSettings
+from chat_app.delivery_recording import RecordWish, make_recorder
+from chat_app.paths import profile_paths
+from chat_app.settings import DeliverySettings, NetworkSettings, Settings, StorageSettings
 from engine.core.faults import parse_fault_spec
 from engine.core.types import ConversationId
 from engine.events import (
@@ -91,13 +93,26 @@ async def obey(engine: Engine, command: dict[str, str]) -> None:
             raise ValueError(other)
 
 
-async def main(directory: Path, name: str, faults: str) -> None:
+async def main(
+    directory: Path, name: str, faults: str, discover_on: str, delivery_key: str
+) -> None:
+    """``discover_on``: the address to listen on with discovery; loopback without it if empty.
+
+    ``delivery_key``: what deliveries are recorded under; not recorded if empty.
+    """
+    network = NetworkSettings(listen_host=discover_on or "127.0.0.1", discovery=bool(discover_on))
     profile = open_profile_directory(directory)
     with ProfileLock(profile):
+        settings = Settings(
+            network=network,
+            storage=StorageSettings(key="file"),
+            delivery=DeliverySettings(record=bool(delivery_key), key=delivery_key),
+        )
         engine = build_engine(
             profile,
-            Settings(storage=StorageSettings(key="file")),
+            settings,
             Overrides(faults=parse_fault_spec(faults) if faults else None),
+            recorder=make_recorder(profile_paths(directory=directory), settings, RecordWish()),
         )
         engine.subscribe(on_event)
         await engine.start()
@@ -114,4 +129,4 @@ async def main(directory: Path, name: str, faults: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else ""))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:6]))

@@ -1,5 +1,6 @@
 """The engine as the window uses it: groups, messages, reading, deleting, leaving, coming back."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 
 import pytest
@@ -17,7 +18,9 @@ from engine.events import (
     MessageRemoved,
     TypingChanged,
 )
-from tests.runtime.conftest import Person
+from engine.persistence.removal import SLICE_ROWS
+from tests.persistence.store_examples import row
+from tests.runtime.conftest import BreakableStore, Person
 
 MakePerson = Callable[[str], Awaitable[Person]]
 Play = Callable[[Callable[[MakePerson], Coroutine[object, object, None]]], None]
@@ -241,3 +244,54 @@ def test_bad_links_and_names_are_refused_and_joining_twice_is_one_join(play: Pla
         assert len(added) == 1
 
     play(scenario)
+
+
+def test_a_new_name_reaches_the_groups_that_were_joined_before(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        await bob.engine.send_text(group, "hello")
+        await alice.until(shows("hello"))
+        await bob.engine.set_profile(name="Robert", picture=b"")
+        for someone in (alice, bob):
+            said = await someone.until(shows("Bob\nRobert"))
+            assert isinstance(said, MessageAdded)
+            assert said.message.kind is MessageKind.RENAMED
+            await someone.until(has_member("Robert"))
+            page = await someone.engine.latest_page(group)
+            by_bob = {m.sender_name for m in page.messages if m.text == "hello"}
+            assert by_bob == {"Robert"}
+
+    play(scenario)
+
+
+def has_member(name: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, ConversationChanged)
+        and name in {member.name for member in event.conversation.members}
+    )
+
+
+def test_a_large_conversation_that_was_left_is_deleted_in_the_background(play: Play) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice = await person("Alice")
+        group, other = [await alice.engine.create_group(name) for name in ("Tide", "Harbour")]
+        store = alice.store
+        assert store is not None
+        many = [
+            row(number, f"m{number}", conversation_id=group) for number in range(4 * SLICE_ROWS)
+        ]
+        await alice.engine._storage.run(store.apply, many)
+        await alice.engine.leave_group(group)
+        assert await alice.engine._storage.run(store.clear_removed), "it was left for later"
+        await alice.engine.send_text(other, "saved meanwhile")
+        async with asyncio.timeout(60):
+            while await alice.engine._storage.run(rows_left, store):
+                pass  # Each look waits its turn between the slices.
+
+    play(scenario)
+
+
+def rows_left(store: BreakableStore) -> int:
+    (count,) = store._connection.execute("SELECT count(*) FROM removed_conversation").fetchone()
+    assert isinstance(count, int)
+    return count

@@ -1,0 +1,24 @@
+"""What a window that is about to appear does not wait for."""
+
+import subprocess
+import sys
+
+LATE = {
+    "zeroconf",
+    "ifaddr",
+    "engine.network.libp2p.socks",
+    "engine.network.discovery.mdns",
+    "engine.network.edge.edge_node",
+    "zxingcpp",
+    "segno",
+    "ui.dialogs.stores",
+}
+NEVER = {"pandas", "numpy", "pyarrow", "pyspark"}
+"""Of the pipeline, where that is installed too."""
+
+
+def test_the_window_appears_without_what_it_does_not_show_yet() -> None:
+    others = LATE | NEVER
+    program = f"import sys, chat_app.window; sys.exit(len({others} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+    assert found.returncode == 0
