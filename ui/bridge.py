@@ -24,6 +24,7 @@ from engine.events import (
     NoticeRaised,
     TypingChanged,
 )
+from engine.history_views import HistoryChanged, StoresChanged
 
 
 class EngineBridge(QObject):
@@ -39,6 +40,8 @@ class EngineBridge(QObject):
     connection_changed = Signal(ConnectionChanged)
     notice_raised = Signal(NoticeRaised)
     notice_cleared = Signal(NoticeCleared)
+    history_changed = Signal(HistoryChanged)
+    stores_changed = Signal(StoresChanged)
 
     def __init__(self, engine: ChatEngine, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -77,5 +80,9 @@ class EngineBridge(QObject):
                 self.notice_raised.emit(event)
             case NoticeCleared():
                 self.notice_cleared.emit(event)
+            case HistoryChanged():
+                self.history_changed.emit(event)
+            case StoresChanged():
+                self.stores_changed.emit(event)
             case _:
                 assert_never(event)

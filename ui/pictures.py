@@ -44,11 +44,11 @@ class PictureError(ValueError):
     """A file that cannot become a picture; the text is a sentence for the user."""
 
 
-def _format_of(data: bytes) -> str | None:
+def format_of(data: bytes) -> str | None:
     return next((name for magic, name in _MAGIC if data.startswith(magic)), None)
 
 
-def _reader(data: bytes, format_: str) -> tuple[QImageReader, QBuffer]:
+def open_reader(data: bytes, format_: str) -> tuple[QImageReader, QBuffer]:
     """The buffer must live as long as the reader; it has bytes of its own."""
     QImageReader.setAllocationLimit(_ALLOCATION_MIB)
     QLoggingCategory.setFilterRules("qt.gui.imageio*=false")  # A stranger could fill the log.
@@ -62,10 +62,10 @@ def _reader(data: bytes, format_: str) -> tuple[QImageReader, QBuffer]:
 
 def decode_picture(picture: bytes) -> QImage | None:
     """A small square of somebody's picture, or None if it is not one that may be shown."""
-    format_ = _format_of(picture)
+    format_ = format_of(picture)
     if format_ is None or len(picture) > MAX_PICTURE_BYTES:
         return None
-    reader, buffer = _reader(picture, format_)
+    reader, buffer = open_reader(picture, format_)
     size = reader.size()
     if size.isEmpty() or max(size.width(), size.height()) > MAX_OUTSIDE_SIDE:
         return None
@@ -100,14 +100,14 @@ def picture_from_file(path: Path) -> bytes:
         raise PictureError(f"The file cannot be read: {error.strerror or error}.") from error
     if len(data) > MAX_FILE_BYTES:
         raise PictureError("The file is larger than 10 MB. Choose a smaller picture.")
-    format_ = _format_of(data)
+    format_ = format_of(data)
     if format_ is None:
         raise PictureError("This is neither a PNG nor a JPEG picture.")
     return _encoded(_read_bounded(data, format_))
 
 
 def _read_bounded(data: bytes, format_: str) -> QImage:
-    reader, buffer = _reader(data, format_)
+    reader, buffer = open_reader(data, format_)
     size = reader.size()
     if size.isEmpty():
         raise PictureError("The picture is damaged.")

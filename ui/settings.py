@@ -82,6 +82,20 @@ class UiSettings:
         self.put("notifications", "yes" if wanted else "no")
 
     @property
+    def record_deliveries(self) -> bool:
+        """Whether what happens to messages is written down, from the next start on."""
+        return self.get("record_deliveries") == "yes"
+
+    @record_deliveries.setter
+    def record_deliveries(self, wanted: bool) -> None:
+        self.put("record_deliveries", "yes" if wanted else "no")
+
+    @property
+    def delivery_key(self) -> str:
+        """Of the records; "" until recording was first switched on."""
+        return self.load("delivery_key") or ""
+
+    @property
     def show_message_text(self) -> bool:
         """Whether a desktop notification may carry what was written."""
         return self.get("show_message_text") != "no"

@@ -3,12 +3,14 @@
 Pure functions over read models, so that every sentence can be tested without a window.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import assert_never
 
 from engine.events import (
     ConnectionLevel,
+    ConnectionRole,
     ConnectionView,
     ConversationView,
     MemberView,
@@ -20,6 +22,7 @@ _KIB = 1024
 _ONE_LINE_LIMIT = 300
 _WEEK_DAYS = 6
 _LEAST_PERCENT = 0.0001
+_LONG_RUN = re.compile(r"[^\s\u200b]{31,}")
 LATEST_MS = 253_370_764_800_000
 """The year 9999: a foreign clock beyond it is shown as that, because no calendar goes further."""
 # Marks that turn the reading direction of what follows; a name must not turn our own words.
@@ -33,6 +36,11 @@ def one_line(text: str, limit: int = _ONE_LINE_LIMIT) -> str:
     kept = text[: limit * 2].translate(_BIDI_CONTROLS)
     line = " ".join(kept.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def breaking(text: str) -> str:
+    """To be shown only: an address or a key in it breaks where the line ends."""
+    return _LONG_RUN.sub(lambda run: "\u200b".join(run[0]), text)
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
@@ -94,6 +102,14 @@ def members_line(conversation: ConversationView, *, short: bool = False) -> str:
     return f"{total}: {', '.join(names)}"
 
 
+_OF_TWO = {
+    MessageKind.ASKED: "asked to talk",
+    MessageKind.ACCEPTED: "accepted",
+    MessageKind.DECLINED: "declined",
+    MessageKind.WITHDRAWN: "withdrew the request",
+}
+
+
 def kind_words(message: MessageView) -> str:
     """What happened, for rows that carry no text of their own."""
     who = "You" if message.is_own else one_line(message.sender_name, 40)
@@ -106,12 +122,12 @@ def kind_words(message: MessageView) -> str:
             words = f"{who} joined"
         case MessageKind.LEFT:
             words = f"{who} left"
-        case MessageKind.ASKED:
-            words = f"{who} asked to talk"
-        case MessageKind.ACCEPTED:
-            words = f"{who} accepted"
-        case MessageKind.DECLINED:
-            words = f"{who} declined"
+        case MessageKind.RENAMED:
+            words = _renamed_words(message)
+        case (
+            MessageKind.ASKED | MessageKind.ACCEPTED | MessageKind.DECLINED | MessageKind.WITHDRAWN
+        ):
+            words = f"{who} {_OF_TWO[message.kind]}"
         case MessageKind.UNSUPPORTED:
             words = "A message that needs a newer version"
         case _:
@@ -119,9 +135,17 @@ def kind_words(message: MessageView) -> str:
     return words
 
 
+def _renamed_words(message: MessageView) -> str:
+    old, _, new = (one_line(name, 40) for name in message.text.partition("\n"))
+    if message.is_own:
+        return f"You are now called {new}"
+    return f"{old or 'A member'} is now called {new}"
+
+
 def shown_level(connection: ConnectionView) -> ConnectionLevel:
     """One peer is all there is in a group of two: nothing is wrong with that."""
-    if connection.level is ConnectionLevel.MINIMAL and connection.peers == 1:
+    alone = connection.level is ConnectionLevel.MINIMAL and connection.peers == 1
+    if alone and connection.role is ConnectionRole.RELAY:
         return ConnectionLevel.GOOD
     return connection.level
 
@@ -131,7 +155,7 @@ def connection_word(connection: ConnectionView) -> str:
         case ConnectionLevel.GOOD:
             return "Online"
         case ConnectionLevel.MINIMAL:
-            return "Connecting"
+            return "Limited" if connection.role is ConnectionRole.EDGE else "Connecting"
         case ConnectionLevel.OFFLINE:
             return "Waiting for network"
         case _:
@@ -142,7 +166,16 @@ def connection_line(connection: ConnectionView) -> str:
     word = connection_word(connection)
     if connection.level is ConnectionLevel.OFFLINE:
         return word
-    return f"{word}, {count(connection.peers, 'peer')}"
+    kind = "service node" if connection.role is ConnectionRole.EDGE else "peer"
+    return f"{word}, {count(connection.peers, kind)}"
+
+
+def connection_reason(connection: ConnectionView) -> str:
+    """Why it is not as it should be, as a sentence; empty if it is."""
+    reason = connection.reason.strip()
+    if shown_level(connection) is ConnectionLevel.GOOD or not reason:
+        return ""
+    return f"{reason[0].upper()}{reason[1:].rstrip('.')}."
 
 
 def traffic(number: float) -> str:

@@ -13,12 +13,14 @@ from PySide6.QtWidgets import QApplication, QWidget
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from ui.app import build_window
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
+from ui.screen import GrabScreens, grab_screens
 from ui.settings import UiSettings
 from ui.window.surroundings import Surroundings
 
 NOW = datetime.fromtimestamp(START_MS / 1000 + 120, tz=UTC)
 Key = Qt.Key
-_PATIENCE_S = 10
+_PATIENCE_S = 60
+_LOOK_AGAIN_S = 0.002  # looking all the time would keep the storage thread from its work
 _NO_KEYS = Qt.KeyboardModifier.NoModifier
 
 
@@ -34,7 +36,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
 
     with asyncio.Runner(loop_factory=qasync.QEventLoop) as runner:
         runner.run(guarded())
-    assert escaped == []
+    assert escaped == [], escaped
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -48,7 +50,7 @@ async def until(condition: Callable[[], bool]) -> None:
         if condition():
             reached.set_result(None)
         else:
-            loop.call_soon(look)
+            loop.call_later(_LOOK_AGAIN_S, look)
 
     look()
     await asyncio.wait_for(reached, _PATIENCE_S)
@@ -76,7 +78,11 @@ class Stage:
     """An engine, the window on it, and the user's hands."""
 
     def __init__(
-        self, engine: ScriptedEngine, stored: dict[str, str], choose_picture: ChoosePicture
+        self,
+        engine: ScriptedEngine,
+        stored: dict[str, str],
+        choose_picture: ChoosePicture,
+        grab_screens: GrabScreens,
     ) -> None:
         self.engine = engine
         self.stored = stored
@@ -89,6 +95,7 @@ class Stage:
                 open_url=self._open_url,
                 now=lambda: NOW,
                 choose_picture=choose_picture,
+                grab_screens=grab_screens,
             ),
         )
 
@@ -126,11 +133,12 @@ async def stage(
     stored: dict[str, str] | None = None,
     size: tuple[int, int] = (1280, 820),
     choose_picture: ChoosePicture = choose_picture_file,
+    grab_screens: GrabScreens = grab_screens,
 ) -> AsyncIterator[Stage]:
     """The window is shown, active and started; afterwards it is closed and gone."""
     kept = stored if stored is not None else {}
     kept.setdefault("appearance", "light")
-    it = Stage(engine, kept, choose_picture)
+    it = Stage(engine, kept, choose_picture, grab_screens)
     it.window.resize(*size)
     it.window.show()
     it.window.activateWindow()

@@ -42,6 +42,7 @@ from engine.events import (
     MessageView,
 )
 from tests.ui.scripted_people import ScriptedPeople
+from tests.ui.scripted_stores import ScriptedStores
 
 START_MS = 1_795_000_000_000
 SELF_ID = ParticipantId("a" * 32)
@@ -77,7 +78,7 @@ class Changes(TypedDict, total=False):
     draft: str
 
 
-class ScriptedEngine(ScriptedPeople, ChatEngine):
+class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
     def __init__(self, *, name: str | None = "Ines") -> None:
         self.listeners: list[Listener] = []
         self.own: IdentityView | None = None if name is None else self._identity(name)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from chat_app.interrupts import Interrupts
 from chat_app.window import closed_or_interrupted
 
-_PATIENCE_S = 10
+_PATIENCE_S = 60
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
-from chat_app.main_thread_gc import MainThreadCollector
+from chat_app.main_thread_gc import EVERY_MS, MainThreadCollector
 
 
 class Cycle(QObject):
@@ -52,6 +52,18 @@ def test_the_timer_collects_by_itself(qtbot: QtBot) -> None:
         make_rubbish()
         qtbot.waitUntil(lambda: ended_on == [threading.get_ident()])
     finally:
+        collector.stop()
+
+
+def test_it_looks_ever_less_often_until_there_is_rubbish_again(qtbot: QtBot) -> None:
+    before, collector = gc.get_threshold(), MainThreadCollector()
+    try:
+        gc.set_threshold(1_000_000_000)
+        qtbot.waitUntil(lambda: collector.interval_ms > EVERY_MS)
+        gc.set_threshold(1)
+        qtbot.waitUntil(lambda: collector.interval_ms == EVERY_MS)
+    finally:
+        gc.set_threshold(*before)
         collector.stop()
 
 

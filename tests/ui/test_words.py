@@ -14,6 +14,7 @@ from ui.notifications import notification_words
 from ui.window.beads import Bead, beads_of, health_words
 from ui.window.composer import bytes_over_limit
 from ui.words import (
+    breaking,
     chance_words,
     connection_line,
     count,
@@ -164,3 +165,12 @@ def test_notifications_hold_no_markup_and_no_text_that_was_not_wanted() -> None:
 )
 def test_a_chance_is_said_to_two_digits(probability: float, words: str) -> None:
     assert chance_words(probability) == words
+
+
+def test_only_what_is_too_long_for_a_line_may_break_anywhere() -> None:
+    peer = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
+    shown = breaking(f"expected was {peer}.")
+    assert shown.startswith("expected was 1\u200b2")
+    assert shown.replace("\u200b", "") == f"expected was {peer}."
+    assert breaking(shown) == shown
+    assert breaking("nothing long in here") == "nothing long in here"

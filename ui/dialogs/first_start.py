@@ -254,7 +254,7 @@ class FirstStart(Area):
         words = QVBoxLayout()
         words.setSpacing(0)
         words.addWidget(Text("Welcome to Causerie", face="title", strong=True))
-        hint = "Two short steps. Nothing leaves this device until you join a conversation."
+        hint = "Two short steps. Your name stays on this device until you join a conversation."
         words.addWidget(Text(hint, face="body", colour="ink2", wrap=True))
         self._sign = _Sign()
         brand = QHBoxLayout()

@@ -1,6 +1,6 @@
 """Sheets about one group: making it, inviting to it, and who is in it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QTextOption
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
+from engine.core.types import ParticipantId
 from engine.events import ConversationView, MemberView
 from ui.avatar import Avatar
 from ui.controls import ColourRole, ElidedText, Pill, Text
@@ -170,7 +171,14 @@ def selectable(text: str) -> Text:
 
 
 class Members(Sheet):
-    def __init__(self, conversation: ConversationView, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        conversation: ConversationView,
+        parent: QWidget | None = None,
+        *,
+        faces: Mapping[ParticipantId, bytes],
+    ) -> None:
+        """``faces``: pictures of those members whose are known."""
         here = present_members(conversation)
         gone = len(conversation.members) - len(here)
         words = count(len(here), "member")
@@ -182,18 +190,18 @@ class Members(Sheet):
         rows.setContentsMargins(0, 0, 8, 0)
         rows.setSpacing(12)
         for member in [*here, *(m for m in conversation.members if m.has_left)]:
-            rows.addWidget(MemberRow(member))
+            rows.addWidget(MemberRow(member, faces.get(member.participant_id, b"")))
         rows.addStretch(1)
         self.body.addWidget(scrolling(content, "Members"))
         self.add_close()
 
 
 class MemberRow(QWidget):
-    def __init__(self, member: MemberView) -> None:
+    def __init__(self, member: MemberView, picture: bytes = b"") -> None:
         super().__init__()
         name = one_line(member.name, 60)
-        avatar = Avatar(36, is_group=False)
-        avatar.show_identity(member.participant_id, name)
+        self.avatar = Avatar(36, is_group=False)
+        self.avatar.show_identity(member.participant_id, name, picture=picture)
         marks: list[tuple[str, ColourRole, ColourRole]] = []
         if member.is_self:
             marks.append(("you", "accentInk", "accentSoft"))
@@ -217,7 +225,7 @@ class MemberRow(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(12)
-        row.addWidget(avatar, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(words, 1)
 
 

@@ -81,6 +81,12 @@ class InviteCard(Card):
         hidden = len(addresses) - _ADDRESSES_SHOWN
         if hidden > 0:
             self._details.addWidget(Text(f"and {hidden} more", face="caption", colour="ink2"))
+        nodes = len(preview.service_nodes)
+        if nodes:
+            said = f"and {count(nodes, 'service node', 'service nodes')} of the group"
+            self._details.addWidget(Text(said, face="caption", colour="ink2", wrap=True))
+            for node in preview.service_nodes:
+                self._details.addWidget(selectable(node))
         self.setAccessibleName(f"Invitation to {group}. {inviter}")
 
 
@@ -115,8 +121,8 @@ class Join(Sheet):
         self._tasks = tasks
         self.form = JoinForm(preview)
         self.body.addWidget(self.form)
-        cancel = self.add_button("Cancel", left=True, kind="ghost")
-        cancel.clicked.connect(self.reject)
+        self.cancel = self.add_button("Cancel", left=True, kind="ghost")
+        self.cancel.clicked.connect(self.reject)
         self.confirm = self.add_button("Join", kind="primary")
         self.confirm.setDefault(True)
         self.confirm.clicked.connect(self._submit)
@@ -124,6 +130,11 @@ class Join(Sheet):
         self.form.judged.connect(self._judged)
         self._judged()
         self.form.field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def show_link(self, link: str) -> None:
+        """One that was clicked in a message.  Enter must not join by accident: it closes."""
+        self.form.field.setPlainText(link)
+        self.cancel.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _judged(self) -> None:
         self.confirm.rename(self.form.action_words())

@@ -1,14 +1,22 @@
-"""Adding a person: paste the link they gave, or give them one's own as text and as a code.
+"""Adding a person: take the link or the code they gave, or give them one's own as both.
 
-A pasted link is read while one types, by the engine and without any network; everything it says is
-shown before anybody is asked.
+A link is read while one types, by the engine and without any network; everything it says is shown
+before anybody is asked, wherever it came from: keys, a QR code, or a message.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QTextOption
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QTextOption,
+)
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine.api import ContactPreview
@@ -16,8 +24,10 @@ from engine.core.contacts import CONTACT_PREFIX
 from engine.core.errors import ChatError
 from ui.avatar import Avatar
 from ui.controls import Button, Card, ElidedText, Text
+from ui.dialogs.code_reader import CodeReader, PictureSources
 from ui.dialogs.group import selectable
-from ui.dialogs.pasted_link import LinkWords, PastedLink
+from ui.dialogs.pasted_link import MAX_LINK_CHARACTERS, LinkWords, PastedLink
+from ui.dialogs.pasted_picture import holds_picture
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.people import adding_words, known_words, only_opens
 from ui.qr import QrCode
@@ -31,7 +41,7 @@ _SAID_COPIED_MS = 2500
 THEIRS, MINE = 0, 1
 _WORDS = LinkWords(
     label="Their contact link",
-    placeholder="Paste the link they gave you",
+    placeholder="Paste the link they gave you, or a picture of its code",
     kind="a contact link",
     prefix=CONTACT_PREFIX,
 )
@@ -147,12 +157,14 @@ class MyLink(QWidget):
 class AddPerson(Sheet):
     """``add`` asks (or opens what is there) and may refuse; the reason stands in place."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is shown, what can be done, and ways to pictures
         self,
         own: OwnLink,
         preview: Callable[[str], ContactPreview],
         add: Callable[[str], Awaitable[None]],
         tasks: Tasks,
+        *,
+        sources: PictureSources,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(
@@ -162,27 +174,74 @@ class AddPerson(Sheet):
         )
         self._add = add
         self._tasks = tasks
-        self.ways = Segments("Whose link", ("Paste their link", "Give them mine"))
+        self.ways = Segments("Whose link", ("Their link or code", "Give them mine"))
         self.theirs = TheirLink(preview)
+        self.reader = CodeReader(sources, self.theirs.would_do, tasks)
         self.mine = MyLink(own)
+        self.theirs.put_above_card(self.reader)
         for part in (self.ways, self.theirs, self.mine):
             self.body.addWidget(part)
         cancel = self.add_button("Close", left=True, kind="ghost")
         cancel.clicked.connect(self.reject)
+        self.cancel = cancel
         self.confirm = self.add_button("Ask", kind="primary")
         self.confirm.setDefault(True)
-        self.confirm.clicked.connect(self._submit)
-        self.theirs.field.entered.connect(self.confirm.click)
-        self.theirs.judged.connect(self._judged)
-        self.ways.chosen.connect(self._turn_to)
+        self._wire()
         self.ways.choose(THEIRS)
         self._judged()
+        self.theirs.field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _wire(self) -> None:
+        self.setAcceptDrops(True)
+        self.confirm.clicked.connect(self._submit)
+        self.theirs.field.entered.connect(self.confirm.click)
+        self.theirs.field.takes_pictures = True
+        self.theirs.field.picture_given.connect(self.reader.take)
+        self.theirs.judged.connect(self._judged)
+        self.reader.found.connect(self._take_link)
+        self.reader.text_pasted.connect(self._take_link)
+        self.reader.failed.connect(self.theirs.say)
+        self.finished.connect(self.reader.close_down)
+        self.ways.chosen.connect(self._turn_to)
+
+    def show_link(self, link: str) -> None:
+        """One that was clicked in a message.  Enter must not ask by accident: it closes."""
+        self._take_link(link)
+        self.cancel.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _take_link(self, link: str) -> None:
+        self.theirs.field.setPlainText(link[: MAX_LINK_CHARACTERS + 1])
         self.theirs.field.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _turn_to(self, way: int) -> None:
         self.theirs.setVisible(way == THEIRS)
         self.mine.setVisible(way == MINE)
         self.confirm.setVisible(way == THEIRS)
+
+    # --- pasted and dropped wherever it is --------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Paste) and self.reader.isVisible():
+            self.reader.paste_clipboard()
+        else:
+            super().keyPressEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if holds_picture(event.mimeData()) or event.mimeData().hasText():
+            event.acceptProposedAction()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        self.ways.choose(THEIRS)
+        if holds_picture(event.mimeData()):
+            self.reader.take(event.mimeData())
+        else:
+            self._take_link(event.mimeData().text())
+
+    # --- agreeing ---------------------------------------------------------------------------------
 
     def _judged(self) -> None:
         self.confirm.rename(adding_words(self.theirs.found))

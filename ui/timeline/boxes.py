@@ -22,15 +22,19 @@ from ui.timeline.geometry import Geometry
 from ui.timeline.parts import ICON, PART_WORDS, Part, advance, strong
 from ui.timeline.rows import (
     DayRow,
+    EarlierRow,
     GapRow,
     HeldRow,
     HeldTitleRow,
+    LostRow,
     MessageRow,
     Row,
+    RowKey,
     SystemRow,
     UnreadRow,
     is_system,
     local_time,
+    row_key,
 )
 from ui.timeline.words import (
     claimed_words,
@@ -94,8 +98,8 @@ class Measure:
     geometry: Geometry
     bodies: BodyLayouts
     unfolded: Callable[[MessageId], bool]
-    explained: Callable[[], bool]
-    """Whether the gap's details are open."""
+    explained: Callable[[RowKey], bool]
+    """Whether a marker's details are open."""
     is_pair: Callable[[], bool]
     now_ms: Callable[[], UnixMs]
 
@@ -105,7 +109,7 @@ class Measure:
                 return self._bubble(row)
             case HeldRow(message=message) if not is_system(message):
                 return self._bubble(MessageRow(message=message, first=row.first, last=True))
-            case GapRow() | HeldTitleRow():
+            case GapRow() | LostRow() | EarlierRow() | HeldTitleRow():
                 return self._card(row)
             case DayRow(day=day):
                 return self._pill(day_words(day, local_time(self.now_ms()).date()))
@@ -116,16 +120,22 @@ class Measure:
                 words = f"{kind_words(message)} · {self._time(message)}"
                 return self._line(words, self.theme.type.caption.font, above=7, below=5)
 
-    def _card(self, row: GapRow | HeldTitleRow) -> CardBox:
+    def _card(self, row: GapRow | LostRow | EarlierRow | HeldTitleRow) -> CardBox:
         cards = Cards(
             theme=self.theme,
             geometry=self.geometry,
             now_ms=self.now_ms(),
             is_pair=self.is_pair(),
         )
-        if isinstance(row, HeldTitleRow):
-            return cards.held(row)
-        return cards.gap(row, explained=self.explained())
+        match row:
+            case HeldTitleRow():
+                return cards.held(row)
+            case EarlierRow():
+                return cards.earlier(row)
+            case LostRow():
+                return cards.lost(row, explained=self.explained(row_key(row)))
+            case GapRow():
+                return cards.gap(row, explained=self.explained(row_key(row)))
 
     # one text -----------------------------------------------------------------------------------
 

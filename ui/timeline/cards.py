@@ -1,4 +1,4 @@
-"""How large the cards are: the gap marker, and the title of what is held aside.
+"""How large the cards are: the markers of what is missing or lost, what is held, what is earlier.
 
 A card has a title, details and buttons; words that do not fit take more lines, never fewer letters,
 because names in them come from other people.  Measured like all boxes from font metrics.
@@ -11,10 +11,12 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 
 from engine.core.types import UnixMs
+from engine.history_views import HistoryState, HistoryView
+from ui.history_words import earlier_words, is_wished
 from ui.theme import Theme
 from ui.timeline.geometry import Geometry
-from ui.timeline.parts import ICON, PART_WORDS, Part, advance, strong
-from ui.timeline.rows import GapRow, HeldTitleRow, local_time
+from ui.timeline.parts import ICON, PART_WORDS, WITH_SIGN, Part, advance, strong
+from ui.timeline.rows import EarlierRow, GapRow, HeldTitleRow, LostRow, local_time
 from ui.timeline.words import (
     gap_cause,
     gap_details,
@@ -22,6 +24,10 @@ from ui.timeline.words import (
     gap_title,
     held_details,
     held_title,
+    lost_cause,
+    lost_details,
+    lost_since,
+    lost_title,
 )
 
 _WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft
@@ -29,7 +35,7 @@ _WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardBox:
-    """The gap marker, and the title of what is held aside."""
+    """A card, or the words and buttons above the beginning."""
 
     height: float
     card: QRectF
@@ -53,18 +59,41 @@ class Cards:
     is_pair: bool = False
 
     def gap(self, row: GapRow, *, explained: bool) -> CardBox:
-        g, theme, now_ms = self.geometry, self.theme, self.now_ms
-        metrics, label, small = theme.metrics, theme.type.label, theme.type.small
-        title, details = gap_title(row.gap), gap_details(row.gap, now_ms, pair=self.is_pair)
-        since = gap_since(row.gap, local_time(now_ms).date())
-        cause = gap_cause(row.gap, pair=self.is_pair) if explained else ""
+        today = local_time(self.now_ms).date()
+        return self._marker(
+            title=gap_title(row.gap),
+            since=gap_since(row.gap, today),
+            details=gap_details(row.gap, self.now_ms, pair=self.is_pair),
+            cause=gap_cause(row.gap, pair=self.is_pair) if explained else "",
+            parts=(Part.GAP_DETAILS, Part.FETCH),
+        )
+
+    def lost(self, row: LostRow, *, explained: bool) -> CardBox:
+        """Nothing can be done about it but to read what is known."""
+        today = local_time(self.now_ms).date()
+        return self._marker(
+            title=lost_title(row.lost),
+            since=lost_since(row.lost, today),
+            details=lost_details(row.lost, pair=self.is_pair),
+            cause=lost_cause(row, today) if explained else "",
+            parts=(Part.GAP_DETAILS,),
+        )
+
+    def _marker(
+        self, *, title: str, since: str, details: str, cause: str, parts: tuple[Part, ...]
+    ) -> CardBox:
+        """Words left and buttons right where there is room, or else below each other."""
+        g, metrics = self.geometry, self.theme.metrics
+        label, small = self.theme.type.label, self.theme.type.small
         pad, edge, inner = metrics.gap(12), metrics.gap(6), metrics.gap(8)
-        button, fetch, ghost = self._gap_buttons()
-        title_width = advance(strong(label), title) + advance(label.font, f" {since}")
+        button = float(metrics.scaled(30))
+        widths = [self._button(part) for part in parts]
+        title_width = advance(strong(label), title)
+        title_width += advance(label.font, f" {since}") if since else 0
         details_width = advance(small.font, details)
         card = g.card(metrics.gap(8), max(metrics.scaled(42), button + 2 * edge))
         left, width = card.left() + pad, card.width() - 2 * pad
-        room = width + pad - fetch - ghost - 2 * edge - 12
+        room = width + pad - sum(widths) - len(widths) * edge - 12
         beside = max(title_width, details_width) <= room and not g.narrow
         if title_width + 12 + details_width <= room and not g.narrow:
             y = card.center().y() - label.line_height / 2
@@ -77,9 +106,17 @@ class Cards:
             details_at = QRectF(left, title_at.bottom(), room if beside else width, taken)
             card.setBottom(max(card.bottom(), details_at.bottom() + inner))
         y = float(int(card.center().y() - button / 2)) if beside else details_at.bottom() + edge
-        fetch_x = card.right() - edge - fetch if beside else left
-        ghost_x = fetch_x - edge - ghost if beside else left + fetch + edge
-        if not beside:
+        placed: list[tuple[Part, QRectF]] = []
+        if beside:
+            x = card.right()
+            for part, wide in zip(reversed(parts), reversed(widths), strict=True):
+                x -= edge + wide
+                placed.insert(0, (part, QRectF(x, y, wide, button)))
+        else:  # What one wants most comes first.
+            x = left
+            for part, wide in zip(reversed(parts), reversed(widths), strict=True):
+                placed.insert(0, (part, QRectF(x, y, wide, button)))
+                x += wide + edge
             card.setBottom(y + button + inner)
         cause_at = QRectF()
         if cause:
@@ -96,11 +133,54 @@ class Cards:
             title_at=title_at,
             details_at=details_at,
             cause_at=cause_at,
-            parts=(
-                (Part.GAP_DETAILS, QRectF(ghost_x, y, ghost, button)),
-                (Part.FETCH, QRectF(fetch_x, y, fetch, button)),
-            ),
+            parts=tuple(placed),
         )
+
+    def earlier(self, row: EarlierRow) -> CardBox:
+        """In the middle: what goes on, and the button while nothing does."""
+        g, metrics, small = self.geometry, self.theme.metrics, self.theme.type.small
+        words = earlier_words(row.history)
+        top, edge = float(metrics.gap(8)), metrics.gap(6)
+        width = g.right - g.bubble_left
+        taken = self._wrapped(words, width) if words else 0.0
+        details_at = QRectF(g.bubble_left, top, width, taken)
+        bottom, parts = details_at.bottom(), self._earlier_parts(row.history)
+        placed: list[tuple[Part, QRectF]] = []
+        widths = [self._button(part) for part in parts]
+        x = details_at.center().x() - (sum(widths) + edge * max(0, len(widths) - 1)) / 2
+        y = float(int(bottom + (edge if words else 0)))
+        for part, wide in zip(parts, widths, strict=True):
+            placed.append((part, QRectF(float(int(x)), y, wide, float(metrics.scaled(30)))))
+            x += wide + edge
+        bottom = max([bottom, *(rect.bottom() for _, rect in placed)])
+        left = min([details_at.center().x(), *(rect.left() for _, rect in placed)])
+        right = max([details_at.center().x(), *(rect.right() for _, rect in placed)])
+        if words:
+            wanted = min(width, advance(small.font, words) + 8) / 2
+            left = min(left, details_at.center().x() - wanted)
+            right = max(right, details_at.center().x() + wanted)
+        return CardBox(
+            height=float(ceil(bottom)) + metrics.gap(8),
+            card=QRectF(left, top, right - left, bottom - top),
+            title="",
+            since="",
+            details=words,
+            cause="",
+            title_at=QRectF(),
+            details_at=details_at,
+            cause_at=QRectF(),
+            parts=tuple(placed),
+        )
+
+    def _earlier_parts(self, history: HistoryView | None) -> tuple[Part, ...]:
+        if history is not None and not history.is_over and is_wished(history):
+            return ()
+        if earlier_words(history) and history is not None:
+            if history.state is HistoryState.FAILED:
+                return (Part.STORES, Part.EARLIER)
+            if history.state is HistoryState.DONE and history.since_ms is None:
+                return ()
+        return (Part.EARLIER,)
 
     def held(self, row: HeldTitleRow) -> CardBox:
         """Title and details in as many lines as they need, the button beside or below."""
@@ -145,10 +225,9 @@ class Cards:
         taken = QFontMetricsF(font).boundingRect(QRectF(0, 0, width, 1000), _WRAPPED, words)
         return max(face.line_height, taken.height())
 
-    def _gap_buttons(self) -> tuple[float, float, float]:
-        """Height of both, width of "Fetch again", width of "Details"."""
-        metrics, font = self.theme.metrics, strong(self.theme.type.small)
-        icon = metrics.scaled(ICON) + 6
-        fetch = advance(font, PART_WORDS[Part.FETCH]) + icon + 24
-        ghost = advance(font, PART_WORDS[Part.GAP_DETAILS]) + 24
-        return float(metrics.scaled(30)), float(int(fetch)), float(int(ghost))
+    def _button(self, part: Part) -> float:
+        """How wide it is; those that fetch carry a sign before their words."""
+        wide = advance(strong(self.theme.type.small), PART_WORDS[part]) + 24
+        if part in WITH_SIGN:
+            wide += self.theme.metrics.scaled(ICON) + 6
+        return float(int(wide))

@@ -21,16 +21,17 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from engine.core.types import ParticipantId, UnixMs
 from engine.events import DeliveryView, MessageView
+from engine.history_views import HistoryReason, HistoryState
 from ui.controls import plain_tip
 from ui.glyphs import delivery_words
 from ui.timeline.accessible import Announcer
 from ui.timeline.canvas import TimelineCanvas
 from ui.timeline.menu import MessageMenu, Wishes
 from ui.timeline.parts import Part
-from ui.timeline.rows import DayRow, Row, RowKey, UnreadRow, message_in, row_key
+from ui.timeline.rows import DayRow, EarlierRow, Row, RowKey, UnreadRow, message_in, row_key
 from ui.timeline.scene import Hit
 from ui.timeline.selection import quoted
-from ui.timeline.words import moment_words, spoken_row
+from ui.timeline.words import link_words, moment_words, spoken_row
 
 _PAGE_KEEPS = 48
 """Pixels of the page before that stay in view."""
@@ -39,6 +40,9 @@ _PAGE_KEEPS = 48
 class TimelineInteraction(TimelineCanvas):
     linkActivated = Signal(str)
     fetchRequested = Signal()
+    earlierRequested = Signal()
+    """What was said before the beginning that is here."""
+    storesRequested = Signal()
     resendRequested = Signal(str)
     """A message id, as in all signals about one message."""
     discardRequested = Signal(str)
@@ -71,16 +75,20 @@ class TimelineInteraction(TimelineCanvas):
         if hit is None:
             return
         if hit.part is not None:
-            self._press(hit.part, hit.message)
+            self._press(hit.part, hit.message, hit.key)
         elif hit.link is not None:
             self.linkActivated.emit(hit.link)
 
-    def _press(self, part: Part, message: MessageView | None) -> None:
+    def _press(self, part: Part, message: MessageView | None, key: RowKey) -> None:
         match part:
             case Part.FETCH:
                 self.fetchRequested.emit()
+            case Part.EARLIER:
+                self.earlierRequested.emit()
+            case Part.STORES:
+                self.storesRequested.emit()
             case Part.GAP_DETAILS:
-                self.scene.gap_explained = not self.scene.gap_explained
+                self.scene.explain(key)
                 self.refresh()
             case Part.HELD_ALL | Part.HELD_FEWER:
                 self.scene.loaded.fold_held()
@@ -110,7 +118,7 @@ class TimelineInteraction(TimelineCanvas):
     def _tip(self, hit: Hit) -> str:
         """The full words behind the small marks: ticks and time; a link's real target."""
         if hit.link is not None:
-            return hit.link
+            return link_words(hit.link)
         if hit.message is None or not hit.over_meta:
             return ""
         parts = [moment_words(hit.message.sent_ms)]
@@ -126,6 +134,24 @@ class TimelineInteraction(TimelineCanvas):
 
     def _delivery(self, delivery: DeliveryView) -> str:
         return delivery_words(delivery, self.others, self.names, pair=self.scene.is_pair)
+
+    def scroll_by(self, down: float) -> None:
+        """Who goes on past the beginning asks for what was said before it."""
+        was_there = down > 0 and self._beginning_is_in_view()
+        super().scroll_by(down)
+        if was_there and not self.scene.placing.sticks and self._may_ask_earlier():
+            self.earlierRequested.emit()
+
+    def _beginning_is_in_view(self) -> bool:
+        placed = self.scene.placed
+        return bool(placed) and isinstance(placed[0].row, EarlierRow) and placed[0].y >= 0
+
+    def _may_ask_earlier(self) -> bool:
+        """By scrolling alone only while that brings something; the button works always."""
+        history = self.scene.loaded.history
+        if history is None or history.reason not in {HistoryReason.EARLIER, HistoryReason.USER}:
+            return True
+        return history.state is HistoryState.DONE and history.arrived > 0
 
     # menu -----------------------------------------------------------------------------------------
 
@@ -245,7 +271,7 @@ class TimelineInteraction(TimelineCanvas):
         parts = [part for part, _rect in getattr(self.scene.box(row), "parts", ())]
         message = message_in(row)
         if parts:
-            self._press(parts[-1], message)
+            self._press(parts[-1], message, row_key(row))
         elif message is not None and len(message.spans) == 1:
             self.linkActivated.emit(message.spans[0].target)
 

@@ -6,11 +6,14 @@ scrolling there loads it anyway.  Rows are derived from it (``rows``), lazily, o
 """
 
 from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum, auto
 
 from engine.api import Page
-from engine.core.types import MessageId, Position
+from engine.core.types import MessageId, ParticipantId, Position
 from engine.events import GapView, HeldView, MessageView
+from engine.history_views import HistoryView
 from ui.timeline.rows import (
     HeldRow,
     MessageRow,
@@ -18,6 +21,7 @@ from ui.timeline.rows import (
     RowKey,
     SystemRow,
     derive_rows,
+    earlier_row,
     held_rows,
     message_id_of,
     order,
@@ -52,6 +56,8 @@ class LoadedMessages:
         self._gap: GapView | None = None
         self._held: HeldView | None = None
         self._held_unfolded = False
+        self._history: HistoryView | None = None
+        self._offers_earlier = False
         self._first_unread: Position | None = None
         self._rows: list[Row] | None = None
         self._row_of_message: dict[MessageId, int] = {}
@@ -97,11 +103,17 @@ class LoadedMessages:
     @property
     def rows(self) -> list[Row]:
         if self._rows is None:
-            self._rows = derive_rows(
+            self._rows = earlier_row(
                 self._messages,
-                gap=None if self.has_newer else self._gap,
+                self._history,
+                offered=self._offers_earlier and not self.has_older,
+            )
+            self._rows += derive_rows(
+                self._messages,
+                gap=self._gap,
                 first_unread=self._first_unread,
                 starts_at_beginning=not self.has_older,
+                reaches_end=not self.has_newer,
             )
             if not self.has_newer:
                 self._rows += held_rows(
@@ -161,6 +173,16 @@ class LoadedMessages:
         self._held_unfolded = not self._held_unfolded
         self._rows = None
 
+    @property
+    def history(self) -> HistoryView | None:
+        return self._history
+
+    def offer_earlier(self, history: HistoryView | None) -> None:
+        """What lies before the beginning can be fetched, or is being fetched."""
+        self._offers_earlier, self._history = True, history
+        if not self.has_older:
+            self._rows = None
+
     def set_first_unread(self, position: Position | None) -> None:
         self._first_unread = position
         self._rows = None
@@ -217,6 +239,17 @@ class LoadedMessages:
             self._take_out(old)
             self._insert(message)
         return True
+
+    def rename(self, names: Mapping[ParticipantId, str]) -> bool:
+        """Who said something may be called otherwise by now; whether that changed anything."""
+        changed = False
+        for index, message in enumerate(self._messages):
+            name = names.get(message.sender_id, message.sender_name)
+            if name != message.sender_name:
+                renamed = replace(message, sender_name=name)
+                self._messages[index] = self._by_id[message.message_id] = renamed
+                self._rows, changed = None, True
+        return changed
 
     def remove(self, message_id: MessageId) -> bool:
         old = self._by_id.get(message_id)

@@ -8,30 +8,24 @@ violet late, red needs you.  In high contrast the tints of the theme are black, 
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPen, QTextLayout
+from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QTextLayout
 
 from ui.glyphs import Glyph, draw_glyph, glyph_of
-from ui.icons import draw_icon
 from ui.theme import Theme
 from ui.timeline.boxes import Box, BubbleBox, LineBox
 from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry
-from ui.timeline.parts import PART_WORDS, Part, advance, strong
+from ui.timeline.paint_cards import HALO, MAX_GAP_BEADS, CardPainter
+from ui.timeline.parts import Part, advance, strong
 from ui.timeline.rows import (
     DayRow,
-    GapRow,
     HeldRow,
-    HeldTitleRow,
     MessageRow,
     Row,
     SystemRow,
     UnreadRow,
 )
 from ui.timeline.shapes import Faces, avatar_of, rounded
-
-_MAX_GAP_BEADS = 3
-_BEAD_PITCH = 16
-_HALO = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +44,12 @@ class Look:
 PLAIN = Look()
 
 
-class RowPainter:
+class RowPainter(CardPainter):
     """Paints rows of one theme and geometry; y is the row's top in the viewport."""
 
     def __init__(self, painter: QPainter, theme: Theme, geometry: Geometry, faces: Faces) -> None:
+        super().__init__(painter, theme, geometry)
         self._faces = faces
-        self._p = painter
-        self._theme = theme
-        self._g = geometry
 
     def background(self, height: float, thread_from: float) -> None:
         p, g = self._p, self._g
@@ -75,12 +67,8 @@ class RowPainter:
         match row, box:
             case MessageRow(), BubbleBox():
                 self._message(row, box, look)
-            case GapRow(), CardBox():
-                self._gap(row, box, look)
-            case HeldTitleRow(), CardBox():
-                self._dash_thread(box)
-                self._bead(box.card.center().y(), radius=self._g.bead, ring=self._theme.warnDot)
-                self._card(box, look)
+            case _, CardBox():
+                self.card_row(row, box, look.hovered)
             case HeldRow(), BubbleBox():
                 self._dash_thread(box)
                 self._message(
@@ -223,7 +211,7 @@ class RowPainter:
         rect = QRectF(g.left, box.bubble.top(), g.avatar, g.avatar)
         p.setPen(Qt.PenStyle.NoPen)
         p.setBrush(self._theme.canvas)
-        p.drawEllipse(rect.adjusted(-_HALO, -_HALO, _HALO, _HALO))
+        p.drawEllipse(rect.adjusted(-HALO, -HALO, HALO, HALO))
         message = row.message
         scale = p.device().devicePixelRatioF()
         picture = avatar_of(message, self._faces, self._theme, g.avatar, scale)
@@ -236,94 +224,7 @@ class RowPainter:
         self._p.setBrush(Qt.BrushStyle.NoBrush)
         self._p.drawEllipse(QPointF(self._g.thread_x, y), radius, radius)
 
-    def _bead(
-        self,
-        y: float,
-        *,
-        radius: float,
-        fill: QColor | None = None,
-        ring: QColor | None = None,
-        halo: bool = True,
-    ) -> None:
-        p, centre = self._p, QPointF(self._g.thread_x, y)
-        p.setPen(Qt.PenStyle.NoPen)
-        p.setBrush(self._theme.canvas)
-        if halo:
-            p.drawEllipse(centre, radius + _HALO, radius + _HALO)
-        if ring is not None:
-            p.setPen(QPen(ring, 2))
-            p.drawEllipse(centre, radius - 1, radius - 1)
-        elif fill is not None:
-            p.setBrush(fill)
-            p.drawEllipse(centre, radius, radius)
-
-    # gap ----------------------------------------------------------------------------------------
-
-    def _gap(self, row: GapRow, box: CardBox, look: Look) -> None:
-        theme, g = self._theme, self._g
-        self._dash_thread(box)
-        count = max(1, min(_MAX_GAP_BEADS, row.gap.missing))
-        pitch = _BEAD_PITCH * self._scale
-        top = box.card.top() + min(box.card.height(), 3 * pitch) / 2 - (count - 1) * pitch / 2
-        for bead in range(count):
-            self._bead(top + bead * pitch, radius=g.bead, ring=theme.warnDot, halo=False)
-        hidden = row.gap.missing - _MAX_GAP_BEADS
-        if hidden > 0:
-            self._more_beads(top + (count - 1) * pitch, hidden)
-        self._card(box, look)
-
-    def _dash_thread(self, box: CardBox | BubbleBox) -> None:
-        p, x = self._p, self._g.thread_x
-        p.fillRect(QRectF(x - 3, 0, 6, box.height), self._theme.canvas)
-        dashes = QPen(self._theme.warnLine, 2)
-        dashes.setDashPattern([2, 2])
-        dashes.setCapStyle(Qt.PenCapStyle.FlatCap)
-        p.setPen(dashes)
-        p.drawLine(QPointF(x, 0), QPointF(x, box.height))
-
-    def _card(self, box: CardBox, look: Look) -> None:
-        p, theme = self._p, self._theme
-        p.setPen(QPen(theme.warnLine, 1))
-        p.setBrush(theme.warnBg)
-        radius = theme.metrics.gap(12)
-        p.drawRoundedRect(box.card.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
-        self._gap_words(box)
-        for part, rect in box.parts:
-            self._part(part, rect, hovered=look.hovered is part)
-
-    def _more_beads(self, y: float, hidden: int) -> None:
-        theme, font = self._theme, strong(self._theme.type.micro)
-        words = f"+{hidden}" if hidden < 100 else "+99"  # noqa: PLR2004 - two digits fit
-        width = max(advance(font, words) + 6, 2 * self._g.bead)
-        height = theme.type.micro.line_height - 2
-        rect = QRectF(self._g.thread_x - width / 2, y - height / 2, width, height)
-        self._p.setPen(QPen(theme.warnDot, 1.5))
-        self._p.setBrush(theme.canvas)
-        self._p.drawRoundedRect(rect, height / 2, height / 2)
-        self._text(rect, words, font, theme.warn)
-
-    def _gap_words(self, box: CardBox) -> None:
-        theme = self._theme
-        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        bold = strong(theme.type.label)
-        rect = QRectF(box.title_at)
-        wrapped = flags | Qt.TextFlag.TextWordWrap
-        if box.since:
-            rect.setRight(box.card.right() - 8)
-            self._text(rect, box.title, bold, theme.warn, flags)
-            rect.setLeft(rect.left() + advance(bold, f"{box.title} "))
-            self._text(rect, box.since, theme.type.label.font, theme.warn, flags)
-        else:
-            self._text(rect, box.title, bold, theme.warn, wrapped)
-        if box.cause:
-            self._text(box.cause_at, box.cause, theme.type.small.font, theme.ink2, wrapped)
-        self._text(box.details_at, box.details, theme.type.small.font, theme.ink2, wrapped)
-
-    # common -------------------------------------------------------------------------------------
-
-    @property
-    def _scale(self) -> float:
-        return self._theme.metrics.factor
+    # lines --------------------------------------------------------------------------------------
 
     def _unread(self, box: LineBox) -> None:
         p, theme, g = self._p, self._theme, self._g
@@ -331,44 +232,10 @@ class RowPainter:
         line = QColor(theme.accent)
         line.setAlphaF(1.0 if theme.is_high_contrast else 0.55)
         p.setPen(QPen(line, 2 if theme.is_high_contrast else 1))
-        start = g.thread_x + _MAX_GAP_BEADS * 4
+        start = g.thread_x + MAX_GAP_BEADS * 4
         p.drawLine(QPointF(start, y), QPointF(box.rect.left() - 10, y))
         p.drawLine(QPointF(box.rect.right() + 10, y), QPointF(g.right, y))
         self._text(box.rect, box.words, strong(theme.type.caption), theme.accentInk)
-
-    def _part(self, part: Part, rect: QRectF, *, hovered: bool) -> None:
-        p, theme = self._p, self._theme
-        ghost = part in (Part.GAP_DETAILS, Part.HELD_ALL, Part.HELD_FEWER)
-        warning = ghost or part is Part.FETCH
-        colour = theme.warn if warning else theme.danger
-        font = strong(theme.type.small) if warning else strong(theme.type.caption)
-        if part is Part.UNFOLD:
-            flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-            font = QFont(strong(theme.type.caption))
-            font.setUnderline(hovered)
-            self._text(rect, PART_WORDS[part], font, theme.accentInk, flags)
-            return
-        plain = ghost or part is Part.DISCARD
-        if part is Part.DISCARD:
-            colour = theme.ink2
-        p.setBrush(theme.hover if hovered else theme.surface)
-        p.setPen(QPen(theme.warnLine if warning else theme.dangerLine, 1))
-        if plain:
-            p.setPen(Qt.PenStyle.NoPen)
-            p.setBrush(theme.hover if hovered else Qt.BrushStyle.NoBrush)
-        radius = theme.metrics.gap(9 if warning else 8)
-        p.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
-        words = QRectF(rect)
-        if not plain:
-            side = theme.metrics.scaled(14)
-            taken = side + 6 + advance(font, PART_WORDS[part])
-            left = rect.center().x() - taken / 2
-            draw_icon(p, "again", QRectF(left, rect.center().y() - side / 2, side, side), colour)
-            words.setLeft(left + side + 6)
-            words.setWidth(taken)
-        flags = Qt.AlignmentFlag.AlignVCenter
-        flags |= Qt.AlignmentFlag.AlignHCenter if plain else Qt.AlignmentFlag.AlignLeft
-        self._text(words, PART_WORDS[part], font, colour, flags)
 
     def focus(self, rect: QRectF) -> None:
         """The ring around a row; painted after all rows, since neighbours are closer than it."""
@@ -378,19 +245,3 @@ class RowPainter:
         p.setBrush(Qt.BrushStyle.NoBrush)
         grow = 2 + width / 2
         p.drawRoundedRect(rect.adjusted(-grow, -grow, grow, grow), radius + grow, radius + grow)
-
-    def _text(
-        self,
-        rect: QRectF,
-        words: str,
-        font: QFont,
-        colour: QColor,
-        flags: int | Qt.AlignmentFlag = Qt.AlignmentFlag.AlignCenter,
-    ) -> None:
-        p = self._p
-        p.setFont(font)
-        p.setPen(colour)
-        p.drawText(rect, int(flags) | _UNCLIPPED, words)
-
-
-_UNCLIPPED = int(Qt.TextFlag.TextDontClip)

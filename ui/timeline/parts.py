@@ -21,6 +21,8 @@ class Part(Enum):
     DISCARD = auto()
     FETCH = auto()
     GAP_DETAILS = auto()
+    EARLIER = auto()
+    STORES = auto()
     UNFOLD = auto()
     HELD_ALL = auto()
     HELD_FEWER = auto()
@@ -31,10 +33,14 @@ PART_WORDS = {
     Part.DISCARD: "Discard",
     Part.FETCH: "Fetch again",
     Part.GAP_DETAILS: "Details",
+    Part.EARLIER: "Fetch earlier messages",
+    Part.STORES: "Stores…",
     Part.UNFOLD: "Show all",
     Part.HELD_ALL: "Show all",
     Part.HELD_FEWER: "Show fewer",
 }
+
+WITH_SIGN = frozenset({Part.RESEND, Part.FETCH, Part.EARLIER})
 
 
 @lru_cache(maxsize=64)

@@ -2,8 +2,9 @@
 
 Heights are asked for lazily, only for rows that come into view, so nothing here depends on how long
 the conversation is.  Placing starts at the anchor and walks both ways until the viewport is full.
-At the bottom the view sticks: the last row's lower edge is the anchor then.  Otherwise the topmost
-visible message is, and whatever is put in above it leaves it where it is.
+At the bottom the view sticks: the last row's lower edge is the anchor then.  Otherwise it is the
+message that was topmost when one scrolled last, and whatever is put in above it, even into view,
+leaves it where it is.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,6 +58,8 @@ class Placing:
         self.placed: list[Placed] = []
         self._anchor: MessageId | None = None
         self._offset = 0.0
+        self._scrolled = True
+        """Since the anchor was taken: the topmost message is what one reads on from now."""
 
     @property
     def anchor(self) -> tuple[MessageId, float] | None:
@@ -71,11 +74,13 @@ class Placing:
     def anchor_at(self, message_id: MessageId, offset: float) -> None:
         """Put the top of this message ``offset`` below the viewport's top, as far as possible."""
         self.sticks, self._anchor, self._offset = False, message_id, offset
+        self._scrolled = False
 
     def scroll(self, down: float) -> None:
         """Move the content by ``down`` pixels: positive shows what is older."""
         if self._anchor is not None:
             self.sticks = False
+            self._scrolled = True
             self._offset += down
 
     def y_of(self, message_id: MessageId) -> float | None:
@@ -96,7 +101,7 @@ class Placing:
             return self.placed
         start = None if self.sticks else self._start(loaded)
         if start is None:
-            self.sticks = True
+            self.sticks = self._scrolled = True
             index, y = len(rows) - 1, height - self.padding - self._height_of(rows[-1])
         else:
             index, y = start
@@ -168,9 +173,21 @@ class Placing:
         self.placed = visible or self.placed[-1:]
 
     def _take_anchor(self) -> None:
+        y = None if self._scrolled or self._anchor is None else self._y_of_any(self._anchor)
+        if y is not None:
+            self._offset = y
+            return
         for message_in_row in (message_of, message_in):  # Better one that has its place.
             for placed in self.placed:
                 message = message_in_row(placed.row)
                 if message is not None:
                     self._anchor, self._offset = message.message_id, placed.y
+                    self._scrolled = False
                     return
+
+    def _y_of_any(self, message_id: MessageId) -> float | None:
+        for placed in self.placed:
+            message = message_in(placed.row)
+            if message is not None and message.message_id == message_id:
+                return placed.y
+        return None

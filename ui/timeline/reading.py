@@ -14,19 +14,23 @@ from ui.timeline.loaded import LoadedMessages
 from ui.timeline.rows import is_system
 
 _MAX_LATE = 1000
+_FEW_LATE = 20
 
 
 class Reading:
     def __init__(self) -> None:
         self._seen_up_to: Position | None = None
         self._late: OrderedDict[MessageId, Position] = OrderedDict()
-        self._unread: OrderedDict[MessageId, None] = OrderedDict()
+        self._late_uncounted = 0
+        """More than can be kept one by one: known by number and by the first of them."""
+        self._late_first: Position | None = None
+        self._unread: dict[MessageId, Position] = {}
         self._unread_elsewhere = 0
         """Unread when the conversation was opened and not loaded since: known by number only."""
 
     def open(self, conversation: ConversationView) -> None:
         self._seen_up_to = None
-        self._late.clear()
+        self.dismiss_late()
         self._unread.clear()
         self._unread_elsewhere = max(0, conversation.unread)
 
@@ -40,13 +44,22 @@ class Reading:
 
     @property
     def late(self) -> int:
-        return len(self._late)
+        return len(self._late) + self._late_uncounted
 
     def first_late(self) -> Position | None:
-        return min(self._late.values(), default=None)
+        kept = min(self._late.values(), default=None)
+        if self._late_first is None or kept is None:
+            return self._late_first or kept
+        return min(kept, self._late_first)
+
+    def followed_late(self) -> None:
+        """Somebody was led to the first: few are seen one by one, of many that was the news."""
+        if self.late > _FEW_LATE:
+            self.dismiss_late()
 
     def dismiss_late(self) -> None:
         self._late.clear()
+        self._late_uncounted, self._late_first = 0, None
 
     def caught_up(self) -> None:
         """The newest message is in view: nothing below can be unread."""
@@ -56,13 +69,24 @@ class Reading:
     def arrived(self, message: MessageView) -> None:
         """Somebody else's message that is not known to have been seen."""
         if not is_system(message):
-            self._unread[message.message_id] = None
+            self._unread[message.message_id] = message.position
 
     def arrived_late(self, message: MessageView) -> None:
         """Its place is above what one reads: it would go unnoticed there."""
-        self._late[message.message_id] = message.position
-        if len(self._late) > _MAX_LATE:
-            self._late.popitem(last=False)
+        if len(self._late) < _MAX_LATE or message.message_id in self._late:
+            self._late[message.message_id] = message.position
+            return
+        self._late_uncounted += 1
+        if self._late_first is None or message.position < self._late_first:
+            self._late_first = message.position
+
+    def first_unread(self) -> MessageId | None:
+        """The first in the conversation's order that arrived and was not seen yet."""
+        return min(self._unread, key=self._unread.__getitem__, default=None)
+
+    def is_ahead(self, position: Position) -> bool:
+        """Whether the marker is known not to have come here yet."""
+        return self._seen_up_to is not None and position > self._seen_up_to
 
     def is_passed(self, position: Position) -> bool:
         """Whether the marker is already beyond this place."""

@@ -2,9 +2,9 @@
 
 Pure Python: ordered ``MessageView``s go in, rows come out; no widget, no font, no clock of its own.
 A *run* is what one sender wrote in one go; it breaks on a new sender, five minutes, a day, a gap or
-the unread line.  The gap marker stands where the missing messages belong:
-after everything that has its place and before the rows that wait behind it.  What is held aside
-because it claims a time too far ahead has no place yet: it is a section of its own after the end.
+the unread line.  The markers of what is missing and of what is lost stand where those messages
+belong (``gaps``).  What is held aside because it claims a time too far ahead has no place yet: it
+is a section of its own after the end.  Above the beginning one can ask for what was said earlier.
 
 ``sent_ms`` is the author's clock, so it may be anything: it decides about days and pauses, never
 about order.
@@ -18,6 +18,8 @@ from typing import TypeAlias
 
 from engine.core.types import MessageId, Position, UnixMs
 from engine.events import GapView, HeldView, MessageKind, MessageView
+from engine.history_views import HistoryView, LostView
+from ui.timeline.gaps import Stretch
 from ui.words import moment
 
 RUN_PAUSE_MS = 5 * 60 * 1000
@@ -28,9 +30,11 @@ _SYSTEM_KINDS = frozenset(
         MessageKind.CREATED,
         MessageKind.JOINED,
         MessageKind.LEFT,
+        MessageKind.RENAMED,
         MessageKind.ASKED,
         MessageKind.ACCEPTED,
         MessageKind.DECLINED,
+        MessageKind.WITHDRAWN,
     }
 )
 
@@ -54,6 +58,24 @@ class UnreadRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapRow:
     gap: GapView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostRow:
+    """Given up; they are shown if they ever turn up."""
+
+    lost: tuple[LostView, ...]
+    place: str
+    """What tells this marker from the others: the message below it."""
+    untold: int = 0
+    """So many more are lost, longer ago, of which nothing is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierRow:
+    """Above the oldest message that is here: what was said before may be fetched."""
+
+    history: HistoryView | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +114,27 @@ class HeldRow:
     """Its sender is not the one above it."""
 
 
-Row: TypeAlias = DayRow | UnreadRow | GapRow | SystemRow | MessageRow | HeldTitleRow | HeldRow
+Row: TypeAlias = (
+    DayRow
+    | UnreadRow
+    | GapRow
+    | LostRow
+    | EarlierRow
+    | SystemRow
+    | MessageRow
+    | HeldTitleRow
+    | HeldRow
+)
 RowKey = str
 """Equal for the same thing across rebuilds: what focus, anchor and accessibility hold on to."""
+
+
+_KEYS_OF_MARKERS: dict[type[Row], str] = {
+    UnreadRow: "unread",
+    GapRow: "gap",
+    EarlierRow: "earlier",
+    HeldTitleRow: "held",
+}
 
 
 def row_key(row: Row) -> RowKey:
@@ -103,14 +143,12 @@ def row_key(row: Row) -> RowKey:
             return message_key(row.message.message_id)
         case DayRow():
             return f"day {row.before}"
-        case UnreadRow():
-            return "unread"
-        case GapRow():
-            return "gap"
-        case HeldTitleRow():
-            return "held"
+        case LostRow():
+            return f"lost {row.place}"
         case HeldRow():
             return f"held {row.message.message_id}"
+        case _:
+            return _KEYS_OF_MARKERS[type(row)]
 
 
 def message_key(message_id: MessageId) -> RowKey:
@@ -157,34 +195,35 @@ def local_time(at_ms: UnixMs) -> datetime:
     return moment(at_ms)
 
 
-def derive_rows(
+def derive_rows(  # noqa: PLR0913 - what rows depend on
     messages: Sequence[MessageView],
     *,
     gap: GapView | None,
     first_unread: Position | None,
     starts_at_beginning: bool,
+    reaches_end: bool = True,
     day_of: Callable[[UnixMs], date] = local_day,
 ) -> list[Row]:
     """The rows of ``messages``, which are in ``order``.
 
-    ``gap`` is None unless the newest message is loaded.  The first row gets its day only if the
-    conversation starts there, or else its day would jump about while older pages come in.
+    The first row gets its day only if the conversation starts there, or else its day would jump
+    about while older pages come in.
     """
     rows: list[Row] = []
+    markers = _markers(messages, gap, starts_at_beginning, reaches_end)
     previous: MessageView | None = None
     previous_day: date | None = None
     unread_pending = first_unread is not None
-    gap_pending = gap is not None
-    for message in messages:
+    for index, message in enumerate(messages):
         day = day_of(message.sent_ms)
         breaks = previous is None or not _continues(previous, message)
         if day != previous_day:
             breaks = True
             if previous_day is not None or starts_at_beginning:
                 rows.append(DayRow(day=day, before=message.message_id))
-        if gap is not None and gap_pending and message.waiting:
-            rows.append(GapRow(gap=gap))
-            gap_pending, breaks = False, True
+        if index in markers:
+            rows += markers[index]
+            breaks = True
         if unread_pending and _is_unread(message, first_unread):
             rows.append(UnreadRow(since_ms=message.sent_ms))
             unread_pending, breaks = False, True
@@ -197,9 +236,38 @@ def derive_rows(
             rows.append(MessageRow(message=message, first=breaks, last=True))
             previous = message
         previous_day = day
-    if gap is not None and gap_pending:
-        rows.append(GapRow(gap=gap))
-    return rows
+    return rows + markers.get(len(messages), [])
+
+
+def _markers(
+    messages: Sequence[MessageView], gap: GapView | None, beginning: bool, end: bool
+) -> dict[int, list[Row]]:
+    """What stands above which message: first what is lost for good, then what is missing."""
+    if gap is None:
+        return {}
+    stretch = Stretch(messages=messages, reaches_beginning=beginning, reaches_end=end)
+    markers: dict[int, list[Row]] = {}
+    untold = max(0, gap.lost_total - len(gap.lost))
+    for index, lost in sorted(stretch.lost_indices(gap).items()):
+        place = messages[index].message_id if index < len(messages) else "end"
+        markers[index] = [LostRow(lost=lost, place=place, untold=untold)]
+        untold = 0
+    missing_at = stretch.gap_index(gap)
+    if missing_at is not None:
+        markers.setdefault(missing_at, []).append(GapRow(gap=gap))
+    return markers
+
+
+_NOTHING_EARLIER = frozenset({MessageKind.CREATED, MessageKind.ASKED})
+
+
+def earlier_row(
+    messages: Sequence[MessageView], history: HistoryView | None, *, offered: bool
+) -> list[Row]:
+    """Above the beginning, unless that is where the conversation itself began."""
+    if not offered or not messages or messages[0].kind in _NOTHING_EARLIER:
+        return []
+    return [EarlierRow(history=history)]
 
 
 def held_rows(held: HeldView | None, *, unfolded: bool, placed: Collection[MessageId]) -> list[Row]:

@@ -58,7 +58,7 @@ class Scene:
         self.loaded = LoadedMessages()
         self.bodies = BodyLayouts()
         self.height = 0.0
-        self.gap_explained = False
+        self._explained: set[RowKey] = set()
         self.is_pair = False
         """Two people: nobody needs a name above what they say."""
         self.faces: dict[ParticipantId, bytes] = {}
@@ -73,7 +73,7 @@ class Scene:
             geometry=geometry,
             bodies=self.bodies,
             unfolded=self._unfolded.__contains__,
-            explained=lambda: self.gap_explained,
+            explained=lambda key: key in self._explained,
             is_pair=lambda: self.is_pair,
             now_ms=self.now_ms,
         )
@@ -95,7 +95,11 @@ class Scene:
         self.placing.reset()
         self._boxes.clear()
         self._unfolded.clear()
-        self.gap_explained = False
+        self._explained.clear()
+
+    def explain(self, key: RowKey) -> None:
+        """Open the details of a marker, or close them."""
+        self._explained ^= {key}
 
     def show_contact(self, contact: ContactView | None) -> None:
         """Of a one-to-one conversation; None for a group."""

@@ -7,36 +7,43 @@ itself: resend, delete, fetch and links are wishes that the window fulfils.
 # ruff: noqa: N815 - signals are spelt as Qt spells its own.
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QMoveEvent
 from PySide6.QtWidgets import QWidget
 
 from engine.api import Page
 from engine.core.types import MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
+from engine.history_views import HistoryView
 from ui.timeline.canvas import wall_clock_ms
-from ui.timeline.interaction import TimelineInteraction
 from ui.timeline.loaded import Placement
 from ui.timeline.paging import Load, Pager, PageSource
-from ui.timeline.reading import Reading
-from ui.timeline.rows import RowKey, message_key, message_of
+from ui.timeline.rows import is_system, message_key, message_of
+from ui.timeline.watching import TimelineWatching
 from ui.timeline.words import held_title, spoken_message
 
 _PAGE_AHEAD = 50
 """Rows left on a side when the next page is fetched."""
-_SEEN_AFTER_MS = 150
 _FRAME_MS = 16
+_BURST_MS = 100
+"""Between pictures while changes keep coming, as they do when history is fetched."""
 _MOST_SAID = 3
 """More messages at once are not read out: nobody could follow."""
 _MAX_WAITING_EVENTS = 5000
 _TARGET_SHARE = 0.3
-RING_MS = 6000
-"""How long a message that arrived late is marked once somebody sees it."""
 
 
-class TimelineView(TimelineInteraction):
-    visibleUpTo = Signal(Position)
-    """Everything up to here was on screen in an active window."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A place that is read again and must stay where it is."""
+
+    position: Position
+    offset: float
+
+
+class TimelineView(TimelineWatching):
     pageShown = Signal()
     """A page came and stands in the view."""
     loadFailed = Signal(str)
@@ -52,19 +59,16 @@ class TimelineView(TimelineInteraction):
     ) -> None:
         super().__init__(names=names, now_ms=now_ms, parent=parent)
         self._conversation: ConversationView | None = None
-        self._reading = Reading()
+        self.faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]] = lambda _: {}
+        """Of a group: those members' pictures that are known."""
         self._pager = Pager(source, applied=self._apply, failed=self._page_failed)
         self._arrived: list[tuple[MessageView, Placement]] = []
         self._unshown = False
         self._waiting_events: list[Callable[[], None]] = []
-        self._target: Position | float | None = None
-        self._frame = self._timer(self.show_changes, single=True)
-        self._seen_soon = self._timer(self.note_seen, single=True)
-        self._ring_over_soon = self._timer(self.end_rings, single=True)
-        self._rings_seen: set[RowKey] = set()
+        self._target: Position | Kept | float | None = None
+        self._frame = self._timer(self._next_frame, single=True)
         self.destroyed.connect(self._pager.close)
         self.late_chip.clicked.connect(self.go_to_late)
-        self.late_chip.dismissed.connect(self._dismiss_late)
         self.jump_button.clicked.connect(self.go_to_newest)
 
     # what the window calls --------------------------------------------------------------------
@@ -104,9 +108,13 @@ class TimelineView(TimelineInteraction):
         self.show_changes()
 
     def update_conversation(self, conversation: ConversationView) -> None:
-        """Members changed: who does not hold a message yet is said by their names."""
+        """Members changed: who said a message, and who does not hold it yet, is said by name."""
         if self._is_shown(conversation):
             self.scene.show_contact(conversation.contact)
+            if conversation.contact is None:
+                self.scene.faces = self.faces_of(conversation)
+            if self.scene.loaded.rename({m.participant_id: m.name for m in conversation.members}):
+                self._changed()
             self.others = tuple(
                 m.participant_id for m in conversation.members if not m.is_self and not m.has_left
             )
@@ -123,6 +131,8 @@ class TimelineView(TimelineInteraction):
     def _add(self, message: MessageView) -> None:
         anchor = self.scene.placing.anchor
         placement = self.scene.loaded.add(message, keep=None if anchor is None else anchor[0])
+        if message.is_own and placement is not Placement.REPLACED and not is_system(message):
+            self.scene.loaded.set_first_unread(None)  # Who answers has read what was new.
         if placement is Placement.REPLACED:
             self._changed()
         elif message.is_own and placement is Placement.BEYOND_NEWER:
@@ -169,6 +179,18 @@ class TimelineView(TimelineInteraction):
             if held is not None and is_news and self.is_watched():
                 self.announcer.arrived(held_title(held))
 
+    def offer_earlier(self, history: HistoryView | None) -> None:
+        """What was said before the beginning can be had; ``history``: what is done about it."""
+        self.scene.loaded.offer_earlier(history)
+        self._changed()
+
+    def moveEvent(self, event: QMoveEvent) -> None:
+        """Something above came or went: what one reads stays where it is on the screen."""
+        super().moveEvent(event)
+        down = event.pos().y() - event.oldPos().y()
+        if self.isVisible() and down and not self.scene.placing.sticks:
+            self.scene.placing.scroll(-down)
+
     def _later(self, replay: Callable[[], None]) -> bool:
         """While a page is read, events wait: the page may tell of a time before or after them."""
         if not self._pager.busy:
@@ -176,8 +198,18 @@ class TimelineView(TimelineInteraction):
         self._waiting_events.append(replay)
         if len(self._waiting_events) > _MAX_WAITING_EVENTS:
             self._waiting_events.clear()
-            self.go_to_newest()  # Reads what was dropped here.
+            self._read_again()  # Reads what was dropped here.
         return True
+
+    def _read_again(self) -> None:
+        """From where one is, without moving it."""
+        anchor = self.scene.placing.anchor
+        message = None if anchor is None else self.scene.loaded.get(anchor[0])
+        if self.scene.placing.sticks or message is None or anchor is None or message.waiting:
+            self._pager.latest()
+        else:
+            self._target = Kept(message.position, anchor[1])
+            self._pager.around(message.position)
 
     # pages ------------------------------------------------------------------------------------
 
@@ -222,7 +254,10 @@ class TimelineView(TimelineInteraction):
         loaded, target = self.scene.loaded, self._target
         if not loaded.messages or target is None:
             return
-        if isinstance(target, Position):
+        if isinstance(target, Kept):
+            index = min(loaded.index_at_or_after(target.position), len(loaded) - 1)
+            self.scene.placing.anchor_at(loaded.messages[index].message_id, target.offset)
+        elif isinstance(target, Position):
             index = min(loaded.index_at_or_after(target), len(loaded) - 1)
             self.scene.placing.anchor_at(
                 loaded.messages[index].message_id, self.scene.height * _TARGET_SHARE
@@ -275,29 +310,21 @@ class TimelineView(TimelineInteraction):
         position = self._reading.first_late()
         if position is not None:
             self.go_to(position)
-
-    def _dismiss_late(self) -> None:
-        self._reading.dismiss_late()
-        self.refresh()
-
-    def _late_count(self) -> int:
-        return self._reading.late
+            self._reading.followed_late()
+            self.refresh()
 
     # what was shown -----------------------------------------------------------------------------
-
-    def _draw_unread_line(self, message: MessageView) -> None:
-        """Nobody is looking: the line goes where one will go on reading, if it was passed."""
-        line, loaded = self.scene.loaded.first_unread, self.scene.loaded
-        if self.is_watched() or message.waiting or self._reading.is_passed(message.position):
-            return
-        if line is None or self._reading.is_passed(line) or line == self._reading.seen_up_to:
-            loaded.set_first_unread(message.position)
 
     def _changed(self) -> None:
         """Show changes at once, but no more often than frames: thousands may come in a row."""
         self._unshown = True
         if not self._frame.isActive():
             self._frame.start(_FRAME_MS)
+            self.show_changes()
+
+    def _next_frame(self) -> None:
+        if self._unshown:
+            self._frame.start(_BURST_MS)
             self.show_changes()
 
     def show_changes(self) -> None:
@@ -311,7 +338,7 @@ class TimelineView(TimelineInteraction):
         late_before = self._reading.late
         for message, placement in arrived:
             self._notice(message, placement)
-        if self._reading.late != late_before:
+        if self._stops_at_unread() or self._reading.late != late_before:
             self.refresh()
         elif arrived:
             self.jump_button.show_unread(self._reading.unread)
@@ -321,17 +348,20 @@ class TimelineView(TimelineInteraction):
                 words = spoken_message(message, self.others, self.names, pair=pair)
                 self.announcer.arrived(words)
 
-    def _notice(self, message: MessageView, placement: Placement) -> None:
-        """Unread, or late if its place is above what one reads."""
-        key = message_key(message.message_id)
-        index, placed = self.scene.loaded.row_index(key), self.scene.placed
-        in_view = self.scene.rect(key) is not None
-        above = index is not None and bool(placed) and index < placed[0].index
-        passed = self._reading.is_passed(message.position) and not message.waiting
-        if not in_view and (placement is Placement.BEYOND_OLDER or above or passed):
-            self._reading.arrived_late(message)
-        else:
-            self._reading.arrived(message)
+    def _stops_at_unread(self) -> bool:
+        """The newest is followed only as far as nothing unseen leaves the view above."""
+        first, loaded, placed = self._reading.first_unread(), self.scene.loaded, self.scene.placed
+        index = None if first is None else loaded.message_row_index(first)
+        if first is None or index is None or not placed or not self.scene.placing.sticks:
+            return False
+        top = self.scene.placing.padding + self.scene.placing.covered
+        if index > placed[0].index or (index == placed[0].index and placed[0].y >= 0):
+            return False
+        while index > 0 and message_of(loaded.rows[index - 1]) is None:
+            index -= 1
+            top += self.scene.box(loaded.rows[index]).height
+        self.scene.placing.anchor_at(first, min(top, self.scene.height / 2))
+        return True
 
     def _rows_shown(self) -> None:
         loaded, placed = self.scene.loaded, self.scene.placed
@@ -344,45 +374,4 @@ class TimelineView(TimelineInteraction):
             elif loaded.has_newer and newest is not None and len(loaded) - last <= _PAGE_AHEAD:
                 self._pager.newer_than(newest.position)
         self.jump_button.show_unread(self._reading.unread)
-        if not self._seen_soon.isActive():
-            self._seen_soon.start(_SEEN_AFTER_MS)
-
-    def is_watched(self) -> bool:
-        """Whether somebody can be looking: visible, in an active window that is not minimised."""
-        window = self.window()
-        return self.isVisible() and window.isActiveWindow() and not window.isMinimized()
-
-    def note_seen(self) -> None:
-        """Report what is in view; called by itself a moment after rows came into view."""
-        if not self.is_watched():
-            return
-        limit = self.scene.height + 1
-        whole = [
-            message
-            for p in self.scene.placed
-            if p.bottom <= limit and (message := message_of(p.row)) is not None
-        ]
-        self._rings_seen |= {message_key(m.message_id) for m in whole if m.late} - self.ring_over
-        if self._rings_seen and not self._ring_over_soon.isActive():
-            self._ring_over_soon.start(RING_MS)
-        before = self._reading.late, self._reading.unread
-        marker = self._reading.seen(whole, self.scene.loaded)
-        if self.scene.placing.sticks:
-            self._reading.caught_up()
-        if before != (self._reading.late, self._reading.unread):
-            self._place_floating()
-            self.jump_button.show_unread(self._reading.unread)
-        if marker is not None:
-            self.visibleUpTo.emit(marker)
-
-    def end_rings(self) -> None:
-        """What was marked as late has been looked at for a while."""
-        self.ring_over |= self._rings_seen
-        self._rings_seen.clear()
-        self.viewport().update()
-
-    def event(self, event: QEvent) -> bool:
-        """Of its window becoming active only the window itself hears as a change."""
-        if event.type() == QEvent.Type.WindowActivate:
-            self._seen_soon.start(_SEEN_AFTER_MS)
-        return super().event(event)
+        self._look_soon()

@@ -8,15 +8,21 @@ from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 
+from engine.core.contacts import CONTACT_PREFIX
 from engine.core.duration import duration_words
 from engine.core.types import ParticipantId, UnixMs
 from engine.events import ClockView, GapView, HeldView, MessageKind, MessageView
+from engine.history_views import LostView
 from ui.glyphs import delivery_words
+from ui.history_words import earlier_words
+from ui.people import JOIN_PREFIX
 from ui.timeline.rows import (
     DayRow,
+    EarlierRow,
     GapRow,
     HeldRow,
     HeldTitleRow,
+    LostRow,
     MessageRow,
     Row,
     SystemRow,
@@ -28,6 +34,9 @@ from ui.words import count, kind_words, one_line
 
 _MAX_NAME = 64
 _WEEK_DAYS = 7
+_NAMES_SAID = 2
+_LOST_LISTED = 8
+_ID_SHOWN = 8
 _SECONDS_SAID = 120
 """From here on seconds are noise."""
 UNSUPPORTED_TEXT = "Sent with a newer version of Causerie. Update to see it."
@@ -62,13 +71,31 @@ def body_words(message: MessageView) -> str:
     return UNSUPPORTED_TEXT if message.kind is MessageKind.UNSUPPORTED else message.text
 
 
+def link_words(target: str) -> str:
+    """Where it leads; one of ours leads to a preview, and says nothing by its letters."""
+    if target.startswith(CONTACT_PREFIX):
+        return "A person's contact link. A click shows whose it is."
+    if target.startswith(JOIN_PREFIX):
+        return "An invitation to a group. A click shows what it says."
+    return target
+
+
 def gap_title(gap: GapView) -> str:
+    if not gap.missing:
+        return "Earlier messages missing"
     return f"{count(gap.missing, 'message')} missing"
 
 
 def gap_since(gap: GapView, today: date) -> str:
-    at = local_time(gap.since_ms)
-    when = time_words(gap.since_ms)
+    return since_words(gap.since_ms, today)
+
+
+def since_words(since_ms: UnixMs, today: date) -> str:
+    """Empty if nobody knows since when."""
+    if not since_ms:
+        return ""
+    at = local_time(since_ms)
+    when = time_words(since_ms)
     return f"since {when}" if at.date() == today else f"since {day_words(at.date(), today)}, {when}"
 
 
@@ -92,7 +119,9 @@ def gap_details(gap: GapView, now_ms: int, *, pair: bool = False) -> str:
 def gap_cause(gap: GapView, *, pair: bool = False) -> str:
     """Cause and age in full, for who opens the details."""
     them = "it" if gap.missing == 1 else "them"
-    who = f"Who wrote {them} sends {them}" if pair else "The members of the group are asked"
+    who = "The members of the group and your Stores are asked"
+    if pair:
+        who = f"Who wrote {them} sends {them}"
     words = (
         f"Messages that arrived refer to {them}, but this device never received {them}. "
         f"Noticed on {moment_words(gap.since_ms)}. {who} again "
@@ -102,6 +131,56 @@ def gap_cause(gap: GapView, *, pair: bool = False) -> str:
     if gap.waiting > 0:
         words += f"; what {_waits(gap.waiting)} behind is shown below after a minute"
     return f"{words}."
+
+
+def lost_title(lost: Sequence[LostView]) -> str:
+    return f"{count(len(lost), 'message')} lost"
+
+
+def lost_since(lost: Sequence[LostView], today: date) -> str:
+    return since_words(min(each.since_ms for each in lost), today)
+
+
+def lost_details(lost: Sequence[LostView], *, pair: bool = False) -> str:
+    """Of whom, and that nobody has it; never more than that is known."""
+    names = list(dict.fromkeys(one_line(each.sender_name, _MAX_NAME) for each in lost))
+    known = [name for name in names if name]
+    if known and len(known) < len(names):
+        known.append("somebody unknown")
+    shown = " and ".join(known[:_NAMES_SAID])
+    if len(known) > _NAMES_SAID:
+        shown = f"{known[0]} and {len(known) - 1} others"
+    nobody = "Not even the one who wrote it" if pair and len(lost) == 1 else "No member"
+    words = f"{nobody} and no Store has {'it' if len(lost) == 1 else 'them'} any more"
+    return f"From {shown} · {words}" if shown else words
+
+
+def lost_cause(row: LostRow, today: date) -> str:
+    """All that is known of each, for who opens the details."""
+    lines = [_lost_line(each, today) for each in row.lost[:_LOST_LISTED]]
+    more = len(row.lost) - len(lines)
+    if more > 0:
+        lines.append(f"and {more} more here")
+    if row.untold:
+        lines.append(f"{count(row.untold, 'other message')}, lost longer ago, not listed")
+    one = len(row.lost) == 1
+    lines.append(
+        "Later messages refer to "
+        + ("it. If it ever turns up, it takes its place here" if one else "them. What turns up ")
+        + ("." if one else "takes its place here.")
+    )
+    return "\n".join(lines)
+
+
+def _lost_line(lost: LostView, today: date) -> str:
+    who = one_line(lost.sender_name, _MAX_NAME)
+    if not who:
+        who = "Of an unknown sender" if lost.sender_id is None else "Of somebody unknown here"
+    words = f"{who}, id {one_line(lost.message_id, _ID_SHOWN + 1)}"
+    if lost.before is not None:
+        words += f", said before {_moment(UnixMs(lost.before.lamport_timestamp), today)}"
+    since = since_words(lost.since_ms, today)
+    return f"{words}, missing {since}" if since else words
 
 
 def _waits(number: int) -> str:
@@ -217,11 +296,24 @@ def spoken_row(
             return day_words(day, today)
         case UnreadRow(since_ms=since_ms):
             return f"New since {time_words(since_ms)}"
-        case GapRow(gap=gap):
-            details = gap_details(gap, now_ms, pair=pair)
-            return f"{gap_title(gap)} {gap_since(gap, today)}. {details}".rstrip(". ")
         case HeldTitleRow() | HeldRow():
             return _spoken_held(row, now_ms)
+        case _:
+            return _spoken_marker(row, now_ms, pair=pair)
+
+
+def _spoken_marker(row: GapRow | LostRow | EarlierRow, now_ms: UnixMs, *, pair: bool) -> str:
+    today = local_time(now_ms).date()
+    if isinstance(row, EarlierRow):
+        parts = (earlier_words(row.history), "Fetch earlier messages")
+        return " ".join(words for words in parts if words)
+    if isinstance(row, GapRow):
+        title, since = gap_title(row.gap), gap_since(row.gap, today)
+        details = gap_details(row.gap, now_ms, pair=pair)
+    else:
+        title, since = lost_title(row.lost), lost_since(row.lost, today)
+        details = lost_details(row.lost, pair=pair)
+    return f"{title} {since}".rstrip() + f". {details}".rstrip(". ")
 
 
 def _spoken_held(row: HeldTitleRow | HeldRow, now_ms: UnixMs) -> str:

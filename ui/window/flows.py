@@ -11,8 +11,10 @@ from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
+from engine.core.contacts import CONTACT_PREFIX
 from engine.core.types import ConversationId, MessageId
 from engine.events import ConversationView
+from engine.history_views import StoresChanged
 from ui.dialogs.about import HowItWorks
 from ui.dialogs.confirm import (
     OpenLinkConfirm,
@@ -26,14 +28,22 @@ from ui.dialogs.group import CreateGroup, InviteLink, Members
 from ui.dialogs.holders import Holders
 from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
+from ui.network_choice import NetworkPort
+from ui.people import JOIN_PREFIX, faces_of
 from ui.tasks import Tasks
+from ui.window.menu import WindowMenu
 from ui.window.one_sheet import OneSheet
+from ui.window.surroundings import Surroundings
 
 
 class Flows(QObject):
     open_requested = Signal(str)
     """A conversation id that should be shown now."""
     quit_agreed = Signal()
+    contact_link_pressed = Signal(str)
+    """In a message; what it says is the other flows' to show."""
+    stores_changed = Signal(StoresChanged)
+    """The engine told it; for the page that may be open."""
 
     def __init__(
         self,
@@ -52,6 +62,7 @@ class Flows(QObject):
         self._one = one_sheet
         self._start = one_sheet.start
         self._ask = one_sheet.ask
+        self._address_problem: Callable[[str], str] = lambda _: ""
 
     @property
     def sheet(self) -> Sheet | None:
@@ -72,6 +83,11 @@ class Flows(QObject):
         self._start("make a group", flow)
 
     def join(self) -> None:
+        self.show_invitation("")
+
+    def show_invitation(self, given: str) -> None:
+        """What the link says, and the choice to join; "" lets one paste one."""
+
         async def agree(link: str) -> None:
             invite = self._engine.preview_invite(link)
             if invite.already_joined:
@@ -81,6 +97,8 @@ class Flows(QObject):
 
         async def flow() -> None:
             sheet = Join(self._engine.preview_invite, agree, self._tasks, self._window)
+            if given:
+                sheet.show_link(given)
             if await self._ask(sheet):
                 self.open_requested.emit(joined[-1])
 
@@ -96,7 +114,8 @@ class Flows(QObject):
 
     def members(self, conversation: ConversationView) -> None:
         async def flow() -> None:
-            await self._ask(Members(conversation, self._window))
+            faces = faces_of(conversation, await self._engine.conversations())
+            await self._ask(Members(conversation, self._window, faces=faces))
 
         self._start("show the members", flow)
 
@@ -126,6 +145,14 @@ class Flows(QObject):
         self._start("show who holds it", flow)
 
     def link(self, target: str, open_url: Callable[[QUrl], bool]) -> None:
+        """Pressed in a message: one of ours is shown here, another program opens the rest."""
+        if target.startswith(CONTACT_PREFIX):
+            self.contact_link_pressed.emit(target)
+            return
+        if target.startswith(JOIN_PREFIX):
+            self.show_invitation(target)
+            return
+
         async def flow() -> None:
             url = openable(target)
             if url is None:
@@ -136,6 +163,38 @@ class Flows(QObject):
         self._start("open the address", flow)
 
     # --- the program ------------------------------------------------------------------------------
+
+    def offer_pages(self, menu: WindowMenu, surroundings: Surroundings) -> None:
+        """The pages of settings."""
+        port = surroundings.network
+        if port is not None:
+            menu.add("Network", (), lambda: self.network(port), icon_name="network")
+        self._address_problem = surroundings.store_problem
+        menu.add("Stores", (), self.stores, icon_name="store")
+
+    def stores(self) -> None:
+        from ui.dialogs.stores import Stores  # noqa: PLC0415 - seldom wanted, so not at the start
+
+        async def flow() -> None:
+            sheet = Stores(
+                self._engine,
+                self._tasks,
+                self._window,
+                problem_of=self._address_problem,
+                now=self._now,
+            )
+            self.stores_changed.connect(sheet.show_event)
+            await self._ask(sheet)
+
+        self._start("show the Stores", flow)
+
+    def network(self, port: NetworkPort) -> None:
+        from ui.dialogs.network import Network  # noqa: PLC0415 - seldom wanted, so not at the start
+
+        async def flow() -> None:
+            await self._ask(Network(port, self._tasks, self._window))
+
+        self._start("show the network settings", flow)
 
     def how_it_works(self, version: str) -> None:
         async def flow() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Signal
 from PySide6.QtGui import QAction, QIcon, QPainter, QPaintEvent, QResizeEvent
@@ -11,6 +12,7 @@ from engine.events import ConversationView, MessageView
 from ui.avatar import Avatar
 from ui.badge import badge_text, draw_badge
 from ui.controls import Area, Button, ElidedText, IconButton, plain_tip
+from ui.history_words import CHOICES
 from ui.icons import draw_icon, icon
 from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of, state_words
 from ui.theme import current_theme, theme_changed
@@ -91,6 +93,8 @@ class ConversationHeader(Area):
     block_requested = Signal()
     unblock_requested = Signal()
     remove_requested = Signal()
+    history_requested = Signal(object)
+    """For so many days; None: for all there is."""
     focus_left = Signal()
     """What had the focus is gone."""
 
@@ -99,6 +103,7 @@ class ConversationHeader(Area):
         self._now = now
         self._conversation: ConversationView | None = None
         self._typing: tuple[str, ...] = ()
+        self._fetching = ""
         self._is_alone = False
         self.back = BackButton()
         self._avatar = Avatar(38, is_group=True, behind="header")
@@ -120,11 +125,13 @@ class ConversationHeader(Area):
         person.setAccessibleName("Menu of this person")
         self._add(group, "Invitation link…", "join", self.invite_requested.emit)
         self._add(group, "Members…", "people", self.members_requested.emit)
+        self._add_history(group)
         mute_group = self._add(group, "Mute", "bell-off", self._toggle_mute)
         group.addSeparator()
         self._leave_action = self._add(group, "Leave group…", "leave", self.leave_requested.emit)
         self._add(person, "Safety number…", "key", self.safety_number_requested.emit)
         self._add(person, "Rename…", "rename", self.rename_requested.emit)
+        self._add_history(person)
         mute_person = self._add(person, "Mute", "bell-off", self._toggle_mute)
         self._mute_actions = (mute_group, mute_person)
         self._block_action = self._add(person, "Block…", "block", self._toggle_block)
@@ -137,6 +144,17 @@ class ConversationHeader(Area):
         action.triggered.connect(lambda _checked=False: run())
         self._icons[action] = icon_name
         return action
+
+    def _add_history(self, menu: QMenu) -> None:
+        choices = menu.addMenu("Fetch history")
+        choices.setAccessibleName("Fetch history from Stores")
+        self._icons[choices.menuAction()] = "again"
+        for words, days in CHOICES:
+            action = choices.addAction(words)
+            action.triggered.connect(partial(self._ask_history, days))
+
+    def _ask_history(self, days: int | None, _checked: bool = False) -> None:
+        self.history_requested.emit(days)
 
     def _lay_out(self) -> None:
         title = QHBoxLayout()
@@ -200,6 +218,12 @@ class ConversationHeader(Area):
         self._typing = names
         self._show_line()
 
+    def show_history(self, words: str) -> None:
+        """One quiet line about what is fetched by itself; empty once it is over."""
+        if words != self._fetching:
+            self._fetching = words
+            self._show_line()
+
     def set_back_visible(self, visible: bool) -> None:
         self.back.setVisible(visible)
         self._dress()
@@ -227,6 +251,9 @@ class ConversationHeader(Area):
         if self._typing:
             self._line.recolour("accentInk")
             self._line.setText(typing_line(self._typing))
+        elif self._fetching:
+            self._line.recolour("ink3")
+            self._line.setText(self._fetching)
         elif self._conversation is not None:
             self._line.recolour("ink3")
             self._line.setText(self._standing_line(self._conversation))

@@ -29,6 +29,13 @@ class Looks:
     def choose_previews(self, shown: bool) -> None:
         self._settings.show_message_text = shown
 
+    def choose_recording(self, wanted: bool) -> None:
+        self._settings.record_deliveries = wanted
+
+    @property
+    def delivery_key(self) -> str:
+        return self._settings.delivery_key
+
     def apply(self) -> None:
         app = QApplication.instance()
         if not isinstance(app, QApplication):

@@ -62,17 +62,16 @@ class MainWindow(QMainWindow):
         self.outbox = Outbox(engine, self.tasks, self)
         one_sheet = OneSheet(self.tasks, self)
         self.flows = Flows(engine, self.tasks, self, one_sheet, now=surroundings.now)
-        self.people = PeopleFlows(
-            engine,
-            self.tasks,
-            self,
-            one_sheet,
-            now=surroundings.now,
-            choose_picture=surroundings.choose_picture,
-        )
+        self.people = PeopleFlows(engine, self.tasks, self, one_sheet, surroundings)
         self.model = ConversationModel()
         self.panel = LeftPanel(self.model, surroundings.now)
-        self.pane = ConversationPane(engine, self.tasks, self.outbox, surroundings.now)
+        self.pane = ConversationPane(
+            engine,
+            self.tasks,
+            self.outbox,
+            surroundings.now,
+            conversations=self.model.conversations,
+        )
         self.empty = EmptyPage()
         self.first_start = FirstStart(engine.create_identity, self.tasks)
         self.notices = NoticesBar()
@@ -128,6 +127,7 @@ class MainWindow(QMainWindow):
         menu.add("Search conversations", ("Ctrl+K",), self._search, icon_name="search")
         menu.addSeparator()
         menu.add("Your profile", (), self._profile, icon_name="person")
+        flows.offer_pages(menu, self._surroundings)
         menu.add_looks(self._settings, self.looks)
         menu.addSeparator()
         menu.add("How it works", ("F1",), lambda: flows.how_it_works(version), icon_name="help")
@@ -152,6 +152,7 @@ class MainWindow(QMainWindow):
         self.people.open_requested.connect(self._open_when_known)
         self.people.profile_changed.connect(self._show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)
+        self.flows.contact_link_pressed.connect(self.people.show_contact_link)
         self.model.totals_changed.connect(self._show_totals)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
         self.router.connection_changed.connect(self._show_connection)
@@ -159,7 +160,7 @@ class MainWindow(QMainWindow):
         self.body.mode_changed.connect(self._show_mode)
         self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)
-        QGuiApplication.styleHints().colorSchemeChanged.connect(self._desktop_changed)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self.looks.apply)
         header, pane = self.pane.header, self.pane
         header.back_requested.connect(self._back)
         for wish, flow in (
@@ -182,6 +183,8 @@ class MainWindow(QMainWindow):
             lambda target: self.flows.link(target, self._surroundings.open_url)
         )
         pane.load_failed.connect(self._load_failed)
+        pane.stores_requested.connect(self.flows.stores)
+        self.bridge.stores_changed.connect(self.flows.stores_changed)
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -386,9 +389,6 @@ class MainWindow(QMainWindow):
                 self.pane.open(conversation)
 
         self.notices.raise_notice(unreadable_page(text, again))
-
-    def _desktop_changed(self) -> None:
-        self.looks.apply()
 
     def _notification_clicked(self, conversation_id: ConversationId) -> None:
         if self.isMinimized():

@@ -6,6 +6,7 @@ from functools import partial
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
+from ui.dialogs.recording import RecordingKey, recording_confirm
 from ui.icons import icon
 from ui.settings import Appearance, UiSettings
 from ui.theme import current_theme, theme_changed
@@ -53,6 +54,7 @@ class WindowMenu(QMenu):
         self.add_appearance(settings, looks.choose)
         self.add_text_size(looks.step_text_size)
         self.add_notifications(settings, looks)
+        self.add_recording(settings, looks)
 
     def add_appearance(self, settings: UiSettings, chosen: Callable[[Appearance], None]) -> None:
         menu = self.addMenu("Appearance")
@@ -86,6 +88,29 @@ class WindowMenu(QMenu):
             on=settings.show_message_text,
             changed=looks.choose_previews,
         )
+
+    def add_recording(self, settings: UiSettings, looks: Looks) -> None:
+        """Switched on only once it was said what that means."""
+        action = self.addAction("Record deliveries")
+        action.setCheckable(True)
+        action.setChecked(settings.record_deliveries)
+
+        def chosen(wanted: bool) -> None:
+            if not wanted:
+                looks.choose_recording(wanted=False)
+                return
+            action.setChecked(False)
+            ask = recording_confirm(self._window)
+            ask.accepted.connect(agreed)
+            ask.open()
+
+        def agreed() -> None:
+            looks.choose_recording(wanted=True)
+            action.setChecked(True)
+            if looks.delivery_key:
+                RecordingKey(looks.delivery_key, self._window).open()
+
+        action.triggered.connect(chosen)
 
     def add_choice(self, text: str, *, on: bool, changed: Callable[[bool], None]) -> None:
         action = self.addAction(text)

@@ -3,17 +3,18 @@
 It passes engine events for the open conversation on to its parts, and nothing for any other.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from datetime import datetime
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
 from engine.core.types import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
-from ui.people import Answer, cannot_write_words, lost_request
+from ui.people import Answer, cannot_write_words, faces_of, lost_request
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
 from ui.window.beads import MAX_BEADS
@@ -21,9 +22,21 @@ from ui.window.composer import Composer
 from ui.window.contact_bar import ContactBar
 from ui.window.header import ConversationHeader
 from ui.window.outbox import Outbox
+from ui.window.pane_history import PaneHistory
 from ui.words import is_group, one_line
 
 _UNKNOWN_NAME = "somebody"
+_HEADER_MS = 50
+
+
+def _shows_the_same(before: ConversationView, after: ConversationView) -> bool:
+    """Nothing changed but what every message changes."""
+    return before == replace(
+        after,
+        last_message=before.last_message,
+        unread=before.unread,
+        first_unread=before.first_unread,
+    )
 
 
 class Recent:
@@ -55,10 +68,18 @@ class ConversationPane(QWidget):
     link_activated = Signal(str)
     load_failed = Signal(str)
     block_requested = Signal()
+    stores_requested = Signal()
 
     def __init__(
-        self, engine: ChatEngine, tasks: Tasks, outbox: Outbox, now: Callable[[], datetime]
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        outbox: Outbox,
+        now: Callable[[], datetime],
+        *,
+        conversations: Callable[[], Iterable[ConversationView]] = tuple,
     ) -> None:
+        """``conversations``: all that there are; whom one talks to has a picture in groups, too."""
         super().__init__()
         self._engine = engine
         self._tasks = tasks
@@ -67,6 +88,7 @@ class ConversationPane(QWidget):
         self._recent = Recent()
         self.header = ConversationHeader(now)
         self.timeline = TimelineView(engine, names=self._name_of, parent=self)
+        self.timeline.faces_of = lambda group: faces_of(group, conversations())
         self.timeline.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.contact_bar = ContactBar()
         self.composer = Composer()
@@ -77,6 +99,11 @@ class ConversationPane(QWidget):
         layout.addWidget(self.timeline, 1)
         layout.addWidget(self.contact_bar)
         layout.addWidget(self.composer)
+        self.history = PaneHistory(engine, tasks, self.header, self.timeline, self)
+        self._header_soon = QTimer(self)
+        self._header_soon.setSingleShot(True)
+        self._header_soon.timeout.connect(self._header_again)
+        self._header_stale = False
         self._connect()
 
     def _connect(self) -> None:
@@ -97,6 +124,7 @@ class ConversationPane(QWidget):
         self.timeline.holdersRequested.connect(self.holders_requested)
         self.timeline.linkActivated.connect(self.link_activated)
         self.timeline.loadFailed.connect(self.load_failed)
+        self.history.stores_requested.connect(self.stores_requested)
 
     # --- what is open -----------------------------------------------------------------------------
 
@@ -118,6 +146,7 @@ class ConversationPane(QWidget):
         draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
         self.composer.open(conversation.name, draft)
         self._judge_standing()
+        self.history.open(conversation.conversation_id)
         conversation_id = conversation.conversation_id
 
         async def fill() -> None:
@@ -148,6 +177,7 @@ class ConversationPane(QWidget):
     def _let_go(self) -> None:
         self._conversation = None
         self._recent.clear()
+        self.history.leave()
         self.contact_bar.show_standing(None)
         self.timeline.clear()
         self.composer.set_text("")
@@ -155,11 +185,15 @@ class ConversationPane(QWidget):
 
     def refresh(self, conversation: ConversationView) -> None:
         """The open conversation's name, members or counts changed."""
+        before = self._conversation
         if self.is_open(conversation.conversation_id):
             self._conversation = conversation
             self.timeline.update_conversation(conversation)
             self._judge_standing()
-            self._show_header()
+            if before is not None and _shows_the_same(before, conversation):
+                self._change_header()
+            else:
+                self._show_header()
 
     def areas(self) -> tuple[QWidget, ...]:
         """What F6 leads to, in order."""
@@ -198,17 +232,17 @@ class ConversationPane(QWidget):
 
     def add(self, message: MessageView) -> None:
         self._recent.put(message)
-        self._show_header()
+        self._change_header()
         self.timeline.add(message)
 
     def change(self, message: MessageView) -> None:
         self._recent.put(message)
-        self._show_header()
+        self._change_header()
         self.timeline.change(message)
 
     def remove(self, message_id: MessageId) -> None:
         self._recent.remove(message_id)
-        self._show_header()
+        self._change_header()
         self.timeline.remove(message_id)
 
     def set_gap(self, gap: GapView | None) -> None:
@@ -290,6 +324,10 @@ class ConversationPane(QWidget):
                 "decline the request",
                 lambda: self._engine.decline_contact(open_id),
             ),
+            Answer.WITHDRAW: (
+                "withdraw the request",
+                lambda: self._engine.withdraw_contact(open_id),
+            ),
             Answer.UNBLOCK: (
                 "unblock the person",
                 lambda: self._engine.set_blocked(open_id, blocked=False),
@@ -335,6 +373,19 @@ class ConversationPane(QWidget):
             if member.participant_id == participant_id:
                 return one_line(member.name, 40)
         return _UNKNOWN_NAME
+
+    def _change_header(self) -> None:
+        """At once, but not anew for each of thousands that come in a row."""
+        if not self._header_soon.isActive():
+            self._header_soon.start(_HEADER_MS)
+            self._show_header()
+        else:
+            self._header_stale = True
+
+    def _header_again(self) -> None:
+        if self._header_stale:
+            self._header_stale = False
+            self._change_header()
 
     def _show_header(self) -> None:
         if self._conversation is not None:

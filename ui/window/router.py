@@ -20,6 +20,7 @@ from engine.events import (
     NoticeRaised,
     TypingChanged,
 )
+from engine.history_views import HistoryChanged
 from ui.bridge import EngineBridge
 from ui.list.model import ConversationModel
 from ui.notifications import Notifications
@@ -57,6 +58,7 @@ class EventRouter(QObject):
         bridge.message_removed.connect(self._message_removed)
         bridge.gap_updated.connect(self._gap_updated)
         bridge.held_updated.connect(self._held_updated)
+        bridge.history_changed.connect(self._history_changed)
         bridge.typing_changed.connect(self._typing_changed)
         bridge.connection_changed.connect(self._connection_changed)
         bridge.notice_raised.connect(self._notice_raised)
@@ -119,6 +121,9 @@ class EventRouter(QObject):
     def _held_updated(self, event: HeldUpdated) -> None:
         if self._shown.pane.is_open(event.conversation_id):
             self._shown.pane.set_held(event.held)
+
+    def _history_changed(self, event: HistoryChanged) -> None:
+        self._shown.pane.history.show(event.history)
 
     def _typing_changed(self, event: TypingChanged) -> None:
         self._shown.model.set_typing(event.conversation_id, event.names)

@@ -7,9 +7,16 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from engine.events import ConnectionLevel, ConnectionView, ConversationView
-from ui.controls import Area, Text, plain_tip
+from ui.controls import Area, ElidedText, Text, plain_tip
 from ui.theme import current_theme, theme_changed
-from ui.words import connection_line, connection_word, count, shown_level, traffic
+from ui.words import (
+    connection_line,
+    connection_reason,
+    connection_word,
+    count,
+    shown_level,
+    traffic,
+)
 
 _HEIGHT = 26
 _SHORT_BELOW = 640
@@ -68,11 +75,14 @@ class StatusStrip(Area):
         self._missing = self._to_send = self._not_sent = 0
         self._dot = Dot()
         self._link = Text(face="caption", colour="ink2")
+        self._reason = ElidedText(face="caption", colour="ink3")
+        self._reason.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self._traffic = Text(face="caption", colour="ink2")
         self._traffic.setToolTip(plain_tip("Sent and received since the start"))
         self._row = QHBoxLayout(self)
         self._row.addWidget(self._dot)
         self._row.addWidget(self._link)
+        self._row.addWidget(self._reason)
         self._dividers: list[tuple[_Divider, Text]] = []
         asking = Text(face="caption", colour="warn", strong=True)
         waiting = Text(face="caption", colour="ink2")
@@ -130,6 +140,9 @@ class StatusStrip(Area):
             self._link.setText(words(self._connection))
             said = f"{connection_line(self._connection)}. {self._connection.reason}"
             self._link.setAccessibleName(said)
+            reason = "" if short else connection_reason(self._connection)
+            self._reason.setText(reason)
+            self._reason.setVisible(bool(reason))
 
     def _dress(self) -> None:
         theme = current_theme()

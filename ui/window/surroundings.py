@@ -8,6 +8,8 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
+from ui.network_choice import NetworkPort
+from ui.screen import GrabScreens, grab_screens
 
 
 def _now() -> datetime:
@@ -20,3 +22,8 @@ class Surroundings:
     open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
     now: Callable[[], datetime] = _now
     choose_picture: ChoosePicture = choose_picture_file
+    grab_screens: GrabScreens = grab_screens
+    network: NetworkPort | None = None
+    """None: the window offers no page for it."""
+    store_problem: Callable[[str], str] = lambda _: ""
+    """Why a text is no address of a Store, as a sentence; empty if it is one."""

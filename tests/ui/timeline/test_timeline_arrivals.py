@@ -1,9 +1,12 @@
 """Messages come in while one reads: below, above, late, in thousands; and what counts as seen."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtWidgets import QWidget
 
 from engine.core.types import DeliveryState, MessageId, Position
+from engine.events import MessageKind
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     active,
@@ -18,7 +21,7 @@ from tests.ui.timeline.timeline_stage import (
     shown_view,
 )
 from ui.timeline.loaded import MAX_LOADED
-from ui.timeline.rows import GapRow, message_of
+from ui.timeline.rows import GapRow, UnreadRow, message_of
 from ui.timeline.view import TimelineView
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -303,5 +306,57 @@ def test_events_of_other_conversations_are_not_shown() -> None:
             assert len(view.scene.loaded) == 0
             view.add(message(10))
             assert len(view.scene.loaded) == 1
+
+    run(scenario)
+
+
+def test_the_unread_line_stays_while_one_reads_and_goes_with_an_own_message() -> None:
+    source = MemoryPages([message(10), message(20), message(30)])
+    unread = conversation(unread=2, first_unread=message(20).position)
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(unread)
+            await settled(view)
+            await active(view)
+            view.note_seen()
+            view.update_conversation(conversation())
+            view.add(message(40))
+            view.note_seen()
+            view.change(message(40, text="changed"))
+            assert line(view) == message(20).position, "all of it was read"
+            view.add(message(50, "Ines", kind=MessageKind.JOINED))
+            assert line(view) == message(20).position, "nobody wrote that"
+            view.add(message(60, "Ines"))
+            assert line(view) is None
+            assert not any(isinstance(row, UnreadRow) for row in view.scene.loaded.rows)
+            view.open(conversation())
+            await settled(view)
+            assert line(view) is None
+
+    run(scenario)
+
+
+def line(view: TimelineView) -> Position | None:
+    return view.scene.loaded.first_unread
+
+
+def test_rows_that_are_shown_follow_a_new_name() -> None:
+    source = MemoryPages([message(10), message(20, "Jonas")])
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            was = conversation()
+            members = tuple(
+                replace(m, name="Margaret") if m.name == "Maya" else m for m in was.members
+            )
+            view.update_conversation(replace(was, members=members))
+            view.show_changes()
+            assert [m.sender_name for m in view.scene.loaded.messages] == ["Margaret", "Jonas"]
+            shown = map(message_of, view.scene.loaded.rows)
+            said = [shown_one.sender_name for shown_one in shown if shown_one is not None]
+            assert said == ["Margaret", "Jonas"]
 
     run(scenario)

@@ -245,7 +245,7 @@ async def emitted(signal: SignalInstance) -> tuple[object, ...]:
 
     connection = signal.connect(take)
     try:
-        return await asyncio.wait_for(future, timeout=10)
+        return await asyncio.wait_for(future, timeout=60)
     finally:
         signal.disconnect(connection)
 
