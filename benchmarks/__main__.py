@@ -9,14 +9,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import demo, e2e, mvds, pair_e2e, sds, start
+from benchmarks import delivery, demo, e2e, history, mvds, network, pair_e2e, sds, start
 from benchmarks.report import Report
 
 BENCHMARKS: dict[str, Callable[[bool], Report]] = {
+    "delivery": delivery.run,
     "demo": demo.run,
     "e2e": e2e.run,
     "pair_e2e": pair_e2e.run,
+    "history": history.run,
     "mvds": mvds.run,
+    "network": network.run,
     "sds": sds.run,
     "start": start.run,
 }

@@ -31,7 +31,7 @@ def measure(
 ) -> Report:
     """``begin`` is what the first peer is told instead of a link: see ``window_peer``."""
     report = Report(name=name_of_report)
-    rounds = [_round(QUICK if quick else MESSAGES, begin) for _ in range(1 if quick else ROUNDS)]
+    rounds = [one_round(QUICK if quick else MESSAGES, begin) for _ in range(1 if quick else ROUNDS)]
     for name, share, bar in (("p50", 0.5, bars_ms[0]), ("p99", 0.99, bars_ms[1])):
         values = [percentile(one, share) for one in rounds]
         report.figures.append(
@@ -46,12 +46,12 @@ def measure(
     return report
 
 
-def _round(count: int, begin: str) -> list[float]:
-    """Milliseconds of every message of one run."""
+def one_round(count: int, begin: str, *, record: bool = False) -> list[float]:
+    """Milliseconds of every message of one run; ``record``: both record deliveries meanwhile."""
     with tempfile.TemporaryDirectory(prefix="causerie-bench-") as place:
-        sender = _peer(Path(place) / "sender", "Ines", begin, count)
+        sender = _peer(Path(place) / "sender", "Ines", begin, count, record=record)
         link = str(_next(sender, "link"))
-        receiver = _peer(Path(place) / "receiver", "Maya", link, 0)
+        receiver = _peer(Path(place) / "receiver", "Maya", link, 0, record=record)
         for peer in (sender, receiver):
             _next(peer, "ready")
             _go_on(peer)
@@ -63,9 +63,12 @@ def _round(count: int, begin: str) -> list[float]:
     return [(shown[text] - at_ns) / 1e6 for text, at_ns in entered.items()]
 
 
-def _peer(directory: Path, name: str, link: str, count: int) -> "subprocess.Popen[str]":
+def _peer(
+    directory: Path, name: str, link: str, count: int, *, record: bool
+) -> "subprocess.Popen[str]":
+    arguments = [str(directory), name, link, str(count), *(["record"] if record else [])]
     return subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-m", "benchmarks.window_peer", str(directory), name, link, str(count)],
+        [sys.executable, "-m", "benchmarks.window_peer", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,8 +1,8 @@
 """What a benchmark prints: figures with spread and bar, the machine, and the load it had.
 
-One JSON object per benchmark: ``{name, machine, load, figures: [{figure, value, unit, spread, bar,
-holds, peer}]}``.  ``value`` is a median unless the figure's name says otherwise; ``spread`` is
-(lowest, highest) of the runs; ``holds`` is None where there is no bar.
+One JSON object per benchmark: ``{name, machine, load, notes, figures: [{figure, value, unit,
+spread, bar, holds, peer}]}``.  ``value`` is a median unless the figure's name says otherwise;
+``spread`` is (lowest, highest) of the runs; ``holds`` is None where there is no bar.
 """
 
 import json
@@ -39,6 +39,8 @@ class Figure:
 class Report:
     name: str
     figures: list[Figure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What was not run, and why."""
     load_before: tuple[float, float, float] = field(default_factory=os.getloadavg)
 
     def as_json(self) -> str:
@@ -47,6 +49,7 @@ class Report:
                 "name": self.name,
                 "machine": machine(),
                 "load": {"before": self.load_before, "after": os.getloadavg()},
+                "notes": self.notes,
                 "figures": [asdict(f) | {"holds": f.holds} for f in self.figures],
             },
             indent=2,
@@ -66,7 +69,7 @@ class Report:
             for row in rows
         ]
         before = ", ".join(f"{x:.2f}" for x in self.load_before)
-        return "\n".join([f"{self.name}   (load before: {before})", *lines])
+        return "\n".join([f"{self.name}   (load before: {before})", *lines, *self.notes])
 
 
 def machine() -> dict[str, str | int]:

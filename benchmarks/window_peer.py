@@ -17,10 +17,13 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
 
 from chat_app.compose import build_engine
+from chat_app.delivery_recording import RecordWish, make_recorder
+from chat_app.paths import profile_paths
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, StorageSettings
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.types import ConversationId
+from engine.delivery.pseudonym import KEY_BYTES, key_text
 from engine.events import ConversationAdded, ConversationChanged, EngineEvent, MessageAdded
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine
@@ -64,10 +67,11 @@ class ShownWatch(QObject):
             tell(shown=text, ns=time.monotonic_ns())
 
 
-async def main(directory: Path, name: str, link: str, count: int) -> int:
-    engine = build_engine(
-        open_profile_directory(directory), Settings(storage=StorageSettings(key="file"))
-    )
+async def main(directory: Path, name: str, link: str, count: int, *, record: bool) -> int:
+    settings = Settings(storage=StorageSettings(key="file"))
+    wish = RecordWish(wanted=record, key=key_text(bytes(KEY_BYTES)) if record else None)
+    recorder = make_recorder(profile_paths(directory=directory), settings, wish)
+    engine = build_engine(open_profile_directory(directory), settings, recorder=recorder)
     await engine.start()
     await engine.create_identity(name)
     both_here = asyncio.Event()
@@ -139,4 +143,4 @@ async def _enter(window: MainWindow, text: str) -> None:
 
 if __name__ == "__main__":
     peer = (Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]))
-    sys.exit(run_on_qt(lambda: main(*peer)))
+    sys.exit(run_on_qt(lambda: main(*peer, record="record" in sys.argv[5:])))
