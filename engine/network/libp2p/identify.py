@@ -53,6 +53,7 @@ def remote_peer(
         listen_addresses=dialable_addresses(message, peer_id=peer_id, seen_at=seen_at),
         agent="".join(character for character in message.agent_version if character.isprintable()),
         outbound=outbound,
+        host=seen_at.host,
     )
 
 
@@ -65,6 +66,7 @@ def updated_peer(known: RemotePeer, message: IdentifyMessage, *, seen_at: Multia
         listen_addresses=pushed.listen_addresses or known.listen_addresses,
         agent=pushed.agent or known.agent,
         outbound=known.outbound,
+        host=known.host,
     )
 
 

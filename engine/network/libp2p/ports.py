@@ -51,6 +51,8 @@ class RemotePeer:
     """Multiaddrs with /p2p/, as far as they are dialable (bounded, validated)."""
     agent: str
     outbound: bool
+    host: str = ""
+    """Where the connection leads: an IP address, or a name that a proxy looked up."""
 
 
 StreamHandler = Callable[[Stream], Awaitable[None]]

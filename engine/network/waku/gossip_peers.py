@@ -1,8 +1,7 @@
-"""What the gossipsub router remembers of peers: subscriptions, back-off, misbehaviour, promises.
+"""What the gossipsub router remembers of peers: subscriptions, score, back-off, promises.
 
-Back-off and penalties outlive a connection, so that nobody gets rid of them by dialling again.
-The penalty is one number per peer that fades with every heartbeat; gossipsub 1.1's full score
-takes its place behind the same two questions: may it be in the mesh, is it heard at all.
+Back-off and a bad score outlive a connection, so that nobody gets rid of them by dialling again.
+How behaviour becomes a score is ``scoring``'s; here are the questions that the thresholds answer.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,17 +9,18 @@ from dataclasses import dataclass, field
 
 from engine.core.types import PubsubTopic
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.gossip_types import GossipsubSettings
+from engine.network.waku.score_params import ScoreParams, colocation_key
+from engine.network.waku.scoring import PeerScores
 
 MAX_TOPICS_PER_PEER = 256
 MAX_DONT_WANT = 1_000
-_FORGOTTEN_BELOW = 0.1
 
 
 @dataclass(slots=True)
 class PeerState:
     """One connected peer.  The counts start again with every heartbeat."""
 
+    outbound: bool = False
     topics: set[PubsubTopic] = field(default_factory=set)
     dont_want: set[bytes] = field(default_factory=set)
     ihave_rpcs: int = 0
@@ -40,37 +40,13 @@ class PeerState:
             self.dont_want.add(message_id)
 
 
-class Penalties:
-    """Misbehaviour per peer, fading; bounded by forgetting the smallest."""
-
-    def __init__(self, *, decay: float, max_peers: int = 1_000) -> None:
-        self._decay = decay
-        self._max_peers = max_peers
-        self._points: dict[PeerId, float] = {}
-
-    def __getitem__(self, peer_id: PeerId) -> float:
-        return self._points.get(peer_id, 0.0)
-
-    def add(self, peer_id: PeerId, points: float) -> None:
-        self._points[peer_id] = self._points.get(peer_id, 0.0) + points
-        if len(self._points) > self._max_peers:
-            del self._points[min(self._points, key=self._points.__getitem__)]
-
-    def fade(self) -> None:
-        if self._points:
-            faded = {peer_id: points * self._decay for peer_id, points in self._points.items()}
-            self._points = {
-                peer_id: points for peer_id, points in faded.items() if points >= _FORGOTTEN_BELOW
-            }
-
-
 class PeerBook:
-    """The connected peers, and how far each is trusted."""
+    """The connected peers, and what each is fit for: gossipsub 1.1's score thresholds."""
 
-    def __init__(self, settings: GossipsubSettings) -> None:
-        self._settings = settings
+    def __init__(self, params: ScoreParams) -> None:
+        self._params = params
         self._peers: dict[PeerId, PeerState] = {}
-        self._penalties = Penalties(decay=settings.penalty_decay)
+        self.scores = PeerScores(params)
 
     def __contains__(self, peer_id: PeerId) -> bool:
         return peer_id in self._peers
@@ -81,12 +57,14 @@ class PeerBook:
     def __getitem__(self, peer_id: PeerId) -> PeerState:
         return self._peers[peer_id]
 
-    def add(self, peer_id: PeerId) -> None:
-        self._peers.setdefault(peer_id, PeerState())
+    def add(self, peer_id: PeerId, *, outbound: bool, host: str) -> None:
+        self._peers.setdefault(peer_id, PeerState()).outbound = outbound
+        self.scores.connected(peer_id, address=colocation_key(host))
 
-    def remove(self, peer_id: PeerId) -> None:
-        """The penalty stays."""
+    def remove(self, peer_id: PeerId, *, now_ms: int) -> None:
+        """A bad score stays."""
         self._peers.pop(peer_id, None)
+        self.scores.disconnected(peer_id, now_ms=now_ms)
 
     def subscribers(self, topic: PubsubTopic) -> frozenset[PeerId]:
         """Connected, heard and subscribed to ``topic``."""
@@ -96,18 +74,21 @@ class PeerBook:
             if topic in peer.topics and not self.is_graylisted(peer_id)
         )
 
-    def penalize(self, peer_id: PeerId, points: float) -> None:
-        self._penalties.add(peer_id, points)
+    def is_meshable(self, peer_id: PeerId) -> bool:
+        return self.scores.score(peer_id) >= 0
 
-    def is_acceptable(self, peer_id: PeerId) -> bool:
-        """Fit for mesh and gossip."""
-        return self._penalties[peer_id] < self._settings.penalty_prune
+    def is_gossiped_with(self, peer_id: PeerId) -> bool:
+        return self.scores.score(peer_id) >= self._params.gossip_threshold
+
+    def is_published_to(self, peer_id: PeerId) -> bool:
+        """Gets our own messages."""
+        return self.scores.score(peer_id) >= self._params.publish_threshold
 
     def is_graylisted(self, peer_id: PeerId) -> bool:
-        return self._penalties[peer_id] >= self._settings.penalty_graylist
+        return self.scores.score(peer_id) < self._params.graylist_threshold
 
-    def begin_heartbeat(self) -> None:
-        self._penalties.fade()
+    def begin_heartbeat(self, *, now_ms: int) -> None:
+        self.scores.refresh(now_ms=now_ms)
         for peer in self._peers.values():
             peer.begin_heartbeat()
 
@@ -121,6 +102,10 @@ class Backoffs:
 
     def is_active(self, topic: PubsubTopic, peer_id: PeerId, *, now_ms: int) -> bool:
         return self._until_ms.get((topic, peer_id), now_ms) > now_ms
+
+    def until_ms(self, topic: PubsubTopic, peer_id: PeerId) -> int:
+        """0: there is none."""
+        return self._until_ms.get((topic, peer_id), 0)
 
     def extend(self, topic: PubsubTopic, peer_id: PeerId, *, until_ms: int) -> None:
         """Never shortens a back-off."""

@@ -5,7 +5,7 @@ Waku has no other.  Nothing here acts.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from engine.codec.gossipsub import Rpc
@@ -13,6 +13,7 @@ from engine.core.errors import ConfigError
 from engine.core.types import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import PeerId
+from engine.network.waku.score_params import ScoreParams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,13 @@ class GossipsubSettings:
     d_low: int = 4
     d_high: int = 8
     d_lazy: int = 6
+    d_score: int = 4
+    """Of those that stay when a mesh is too large, so many are the best; the others are random."""
+    d_out: int = 3
+    """So many of a mesh we dialled ourselves, if there are as many: whoever dials us in numbers
+    cannot have all of it."""
+    d_keep: int = 6
+    """What a mesh of more than ``d_high`` is cut to; D in the specification."""
     gossip_factor: float = 0.25
     heartbeat_interval_ms: int = 1_000
     flood_publish: bool = True
@@ -44,15 +52,20 @@ class GossipsubSettings:
     gossip_retransmission: int = 3
     """How often one peer may ask for the same message."""
     iwant_followup_ms: int = 3_000
-    penalty_prune: float = 20.0
-    """From here on a peer is kept out of the mesh and gossip."""
-    penalty_graylist: float = 80.0
-    """From here on nothing that a peer says is read."""
-    penalty_decay: float = 0.98
+    graft_flood_threshold_ms: int = 10_000
+    """A GRAFT so soon after the PRUNE counts twice; go-libp2p's."""
+    opportunistic_graft_ticks: int = 60
+    """Heartbeats from one look at the median to the next."""
+    opportunistic_graft_peers: int = 2
+    score: ScoreParams = field(default_factory=ScoreParams)
 
     def __post_init__(self) -> None:
         if not 0 < self.d_low <= self.d <= self.d_high:
             raise ConfigError("gossipsub: 0 < d_low <= d <= d_high must hold")
+        if not 0 <= self.d_out < self.d_low or self.d_out > self.d // 2:
+            raise ConfigError("gossipsub: d_out must be below d_low and at most d / 2")
+        if not (self.d_score <= self.d_keep and self.d_low <= self.d_keep <= self.d_high):
+            raise ConfigError("gossipsub: d_score, d_low <= d_keep <= d_high must hold")
         if not 0 < self.history_gossip <= self.history_length:
             raise ConfigError("gossipsub: 0 < history_gossip <= history_length must hold")
 
@@ -60,9 +73,9 @@ class GossipsubSettings:
 PEER = GossipsubSettings()
 """What the specifications recommend for one node among many."""
 
-HUB = GossipsubSettings(d_high=128)
+HUB = GossipsubSettings(d_high=128, d_keep=96, score=ScoreParams(ip_colocation_factor_threshold=64))
 """For a node that many leaves hang on: whoever grafts it stays in its mesh.  A leaf beyond d_high
-would get only gossip, which loses part of every burst."""
+would get only gossip, which loses part of every burst.  Leaves may share one address: a team's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +98,10 @@ class PeerReady:
     """A stream to the peer is being opened; again after it broke and is opened anew."""
 
     peer_id: PeerId
+    outbound: bool = False
+    """We dialled."""
+    host: str = ""
+    """Where it is, as an IP address; anything else is as good as unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,15 @@
 
 Messages go to the *mesh* (``gossip_mesh``), a few peers per topic that took each other in by GRAFT;
 every heartbeat fills it up and tells some peers outside by IHAVE what they may have missed.  Own
-messages are flooded to every subscriber.  A message's id is the SHA-256 of its data.  StrictNoSign
-is the codec's business, Waku's validity the injected validator's.
+messages are flooded to every subscriber above the publish threshold.  How a peer behaves becomes
+its score (``scoring``); docs/waku.md says clause by clause what that leads to.  A message's id is
+the SHA-256 of its data.  StrictNoSign is the codec's business, Waku's validity the injected
+validator's.
 
-Deviations, both harmless to others: a new subscriber is grafted at once instead of at the next
-heartbeat while the mesh is small, and peers offered by PRUNE are not dialled.  Time is whatever
-integer of milliseconds the driver counts.  It refuses to know streams, queues and clocks.
+Deviations, all harmless to others: a new subscriber is grafted at once instead of at the next
+heartbeat while the mesh is small, peers offered by PRUNE are not dialled, as no Waku node offers
+any, and there are no explicit peers.  Time is whatever integer of milliseconds the driver counts.
+It refuses to know streams, queues and clocks.
 """
 
 import hashlib
@@ -40,9 +43,9 @@ from engine.network.waku.gossip_types import (
     Validator,
 )
 
-_PENALTY_INVALID = 10.0
-_PENALTY_FLOOD = 1.0
-_PENALTY_PROMISE = 2.0
+TOO_MUCH = 0.1
+"""P7 of what lies beyond a bound of ours that an honest peer might not know."""
+MAX_INVALID_REMEMBERED = 10_000
 
 
 def message_id_of(data: bytes) -> bytes:
@@ -64,10 +67,12 @@ class GossipRouter:
         self._validate = validate
         self._random = random
         self._counters = counters
-        self._peers = PeerBook(settings)
+        self._peers = PeerBook(settings.score)
         self._mesh = Mesh(settings=settings, peers=self._peers, random=random, counters=counters)
         self._promises = Promises()
         self._seen = SeenCache(ttl_ms=settings.seen_ttl_ms, max_entries=settings.max_seen)
+        self._invalid = SeenCache(ttl_ms=settings.seen_ttl_ms, max_entries=MAX_INVALID_REMEMBERED)
+        """Of those seen: whoever brings one again is no better than who brought it first."""
         self._cache = MessageCache(
             history_length=settings.history_length,
             history_gossip=settings.history_gossip,
@@ -92,6 +97,9 @@ class GossipRouter:
         """Nothing that this peer says will be heeded: spare yourself decoding it."""
         return self._peers.is_graylisted(peer_id)
 
+    def score(self, peer_id: PeerId) -> float:
+        return self._peers.scores.score(peer_id)
+
     # --- the machine ----------------------------------------------------------------------------
 
     def handle(self, input_: Input, *, now_ms: int) -> Transition:
@@ -105,13 +113,13 @@ class GossipRouter:
                 self._publish(topic, data, effects, now_ms=now_ms)
             case DeadlineReached():
                 self._heartbeat(effects, now_ms=now_ms)
-            case PeerReady(peer_id=peer_id):
-                self._peers.add(peer_id)
+            case PeerReady(peer_id=peer_id, outbound=outbound, host=host):
+                self._peers.add(peer_id, outbound=outbound, host=host)
                 self._mesh.welcome(peer_id, effects, now_ms=now_ms)
                 effects.membership_changed = True
             case PeerGone(peer_id=peer_id):
-                self._peers.remove(peer_id)
                 self._mesh.forget(peer_id)
+                self._peers.remove(peer_id, now_ms=now_ms)
                 self._promises.forget_peer(peer_id)  # Gone is not broken.
                 effects.membership_changed = True
             case MalformedReceived(peer_id=peer_id, reason=reason):
@@ -125,19 +133,15 @@ class GossipRouter:
         return effects.transition()
 
     def _refuse(self, peer_id: PeerId, reason: str) -> None:
+        """An RPC, or a part of one, that an honest peer would not have sent."""
         self._counters.add(f"relay.{reason}")
-        self._peers.penalize(peer_id, _PENALTY_INVALID)
+        self._peers.scores.misbehaved(peer_id, TOO_MUCH if reason.startswith("too_many") else 1.0)
 
     # --- messages -------------------------------------------------------------------------------
 
     def _publish(self, topic: PubsubTopic, data: bytes, effects: Effects, *, now_ms: int) -> None:
         self._remember(message_id_of(data), topic, data, now_ms=now_ms)
-        if self._settings.flood_publish:
-            recipients = self._mesh.members(topic).union(self._mesh.candidates(topic))
-        elif topic in self._mesh:
-            recipients = self._mesh.members(topic)
-        else:
-            recipients = self._mesh.fanout(topic, now_ms=now_ms)
+        recipients = self._mesh.recipients(topic, now_ms=now_ms)
         effects.send(SendMessage(peer_ids=tuple(sorted(recipients)), topic=topic, data=data))
 
     def _receive(
@@ -175,7 +179,7 @@ class GossipRouter:
     def _receive_message(
         self, peer_id: PeerId, published: PublishedMessage, effects: Effects, *, now_ms: int
     ) -> None:
-        topic, data = published.topic, published.data
+        topic, data, scores = published.topic, published.data, self._peers.scores
         if topic not in self._mesh:
             self._counters.add("relay.topic_not_joined")
             return
@@ -183,15 +187,20 @@ class GossipRouter:
         self._promises.keep(message_id)
         if message_id in self._seen:
             self._counters.add("relay.duplicate")
+            if message_id in self._invalid:
+                scores.delivered_invalid(peer_id, topic)
+            else:
+                scores.delivered_again(peer_id, topic, message_id, now_ms=now_ms)
             return
         verdict = self._validate(topic, data)
         if isinstance(verdict, Refused):
             self._note_seen(message_id, now_ms=now_ms)
+            self._counters.add(f"relay.{verdict.reason}")
             if verdict.penalize:
-                self._refuse(peer_id, verdict.reason)
-            else:
-                self._counters.add(f"relay.{verdict.reason}")
+                self._invalid.add(message_id, now_ms=now_ms)
+                scores.delivered_invalid(peer_id, topic)
             return
+        scores.delivered_first(peer_id, topic, message_id, now_ms=now_ms)
         self._remember(message_id, topic, data, now_ms=now_ms)
         self._counters.add("relay.received")
         effects.deliver(
@@ -227,7 +236,7 @@ class GossipRouter:
     ) -> None:
         peer.ihave_rpcs += 1
         if (
-            not self._peers.is_acceptable(peer_id)
+            not self._peers.is_gossiped_with(peer_id)
             or peer.ihave_rpcs > self._settings.max_ihave_messages
         ):
             self._counters.add("relay.ihave_ignored")
@@ -242,7 +251,6 @@ class GossipRouter:
         room = self._settings.max_ihave_length - peer.asked
         if len(wanted) > room:
             self._counters.add("relay.ihave_flood")
-            self._peers.penalize(peer_id, _PENALTY_FLOOD)
             self._random.shuffle(wanted)
             del wanted[room:]
         if wanted:
@@ -257,14 +265,14 @@ class GossipRouter:
     def _receive_iwant(
         self, peer_id: PeerId, peer: PeerState, message_ids: tuple[bytes, ...], effects: Effects
     ) -> None:
-        if not self._peers.is_acceptable(peer_id):
+        if not self._peers.is_gossiped_with(peer_id):
             self._counters.add("relay.iwant_ignored")
             return
         for message_id in message_ids:
             peer.iwant_ids += 1
             if peer.iwant_ids > self._settings.max_iwant_served:
                 self._counters.add("relay.iwant_flood")
-                self._peers.penalize(peer_id, _PENALTY_FLOOD)
+                self._peers.scores.misbehaved(peer_id, TOO_MUCH)
                 return
             message = self._cache.get(message_id)
             if message is None:
@@ -286,11 +294,12 @@ class GossipRouter:
         if self._heartbeat_at_ms is not None and now_ms < self._heartbeat_at_ms:
             return  # Early: timers round.
         self._heartbeat_at_ms = now_ms + self._settings.heartbeat_interval_ms
-        self._peers.begin_heartbeat()
+        self._peers.begin_heartbeat(now_ms=now_ms)
         self._seen.expire(now_ms=now_ms)
+        self._invalid.expire(now_ms=now_ms)
         for peer_id in self._promises.broken(now_ms=now_ms):
             self._counters.add("relay.promise_broken")
-            self._peers.penalize(peer_id, _PENALTY_PROMISE)
+            self._peers.scores.misbehaved(peer_id)
         self._mesh.maintain(effects, now_ms=now_ms)
         self._gossip(effects)
         self._cache.shift()

@@ -104,6 +104,7 @@ class WakuRelay:
             random=random,
             counters=counters,
         )
+        self._remotes: dict[PeerId, RemotePeer] = {}
         self._sessions: dict[PeerId, RelaySession] = {}
         self._tasks: dict[RelaySession, asyncio.Task[None]] = {}
         self._inbound: dict[PeerId, list[Stream]] = {}
@@ -135,6 +136,7 @@ class WakuRelay:
         for stream in [stream for streams in self._inbound.values() for stream in streams]:
             await stream.reset()
         self._sessions.clear()
+        self._remotes.clear()
 
     def join(self, topic: PubsubTopic) -> None:
         self._step(Join(topic=topic))
@@ -161,13 +163,19 @@ class WakuRelay:
     def mesh_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
         return self._router.mesh_peers(topic)
 
+    def score(self, peer_id: PeerId) -> float:
+        """What its behaviour has come to; 0 for a stranger."""
+        return self._router.score(peer_id)
+
     # --- peers ----------------------------------------------------------------------------------
 
     def _peer_connected(self, peer: RemotePeer) -> None:
+        self._remotes[peer.peer_id] = peer
         if RELAY_PROTOCOL in peer.protocols:
             self._open_session(peer.peer_id)
 
     def _peer_disconnected(self, peer_id: PeerId) -> None:
+        self._remotes.pop(peer_id, None)
         if (reopening := self._reopenings.pop(peer_id, None)) is not None:
             reopening.cancel()
         if (session := self._sessions.get(peer_id)) is not None:
@@ -193,7 +201,9 @@ class WakuRelay:
 
     def greet(self, peer_id: PeerId, /) -> None:
         """For ``RelaySession``: tell the peer our topics."""
-        self._step(PeerReady(peer_id=peer_id))
+        remote = self._remotes.get(peer_id)
+        outbound, host = (False, "") if remote is None else (remote.outbound, remote.host)
+        self._step(PeerReady(peer_id=peer_id, outbound=outbound, host=host))
 
     def reachability_changed(self) -> None:
         """For ``RelaySession``."""
@@ -261,6 +271,9 @@ class WakuRelay:
             await asyncio.sleep(0)  # A fast peer must not starve the loop.
 
     async def _receive(self, peer_id: PeerId, frame: bytes) -> None:
+        if peer_id not in self._sessions:  # It takes nothing from us: no gossip, no answers.
+            self._counters.add("relay.unknown_peer")
+            return
         if self._router.is_graylisted(peer_id):
             self._counters.add("relay.graylisted")
             return

@@ -74,11 +74,16 @@ class Bench:
         self.now_ms = deadline
         return self(DeadlineReached())
 
-    def subscribers(self, count: int, topic: PubsubTopic = TOPIC) -> list[PeerId]:
-        """Peers that subscribe and, by being told, know that we joined."""
+    def subscribers(
+        self, count: int, topic: PubsubTopic = TOPIC, *, outbound: int = 0
+    ) -> list[PeerId]:
+        """Peers that subscribe and, by being told, know that we joined.
+
+        The last ``outbound`` of them we dialled.
+        """
         subscription = Rpc(subscriptions=(Subscription(topic=topic, subscribe=True),))
-        for peer_id in peers(count):
-            self(PeerReady(peer_id=peer_id))
+        for index, peer_id in enumerate(peers(count)):
+            self(PeerReady(peer_id=peer_id, outbound=index >= count - outbound))
             self.hear(peer_id, subscription)
         return peers(count)
 

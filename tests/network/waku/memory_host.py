@@ -93,7 +93,9 @@ class MemoryHost:
     def __init__(self, wire: "Wire", name: str) -> None:
         self.peer_id = PeerId(name)
         self.wire = wire
+        self.ip = ""
         self.links: dict[PeerId, MemoryHost] = {}
+        self.dialled: set[PeerId] = set()
         self.streams: list[MemoryStream] = []
         self.handlers: dict[ProtocolId, StreamHandler] = {}
         self._connected: list[Callable[[RemotePeer], None]] = []
@@ -142,6 +144,7 @@ class MemoryHost:
         remote = self.wire.hosts.get(PeerId(multiaddr.removeprefix("/memory/")))
         if remote is None:
             raise TransportError(f"nobody at {multiaddr}")
+        self.dialled.add(remote.peer_id)
         remote.meet(self)
         return self.meet(remote)
 
@@ -151,7 +154,8 @@ class MemoryHost:
             protocols=tuple(remote.handlers),
             listen_addresses=tuple(remote.addresses()),
             agent="memory",
-            outbound=True,
+            outbound=remote.peer_id in self.dialled,
+            host=remote.ip,
         )
         if remote.peer_id not in self.links:
             self.links[remote.peer_id] = remote

@@ -31,6 +31,7 @@ from engine.network.waku.gossip_types import (
     Publish,
     RpcReceived,
     SendControl,
+    Transition,
 )
 from tests.network.waku.gossip_bench import (
     OTHER,
@@ -72,7 +73,12 @@ some_rpcs = st.builds(
 some_peers = st.sampled_from(peers(6))
 some_inputs: st.SearchStrategy[Input] = st.one_of(
     st.builds(RpcReceived, peer_id=some_peers, rpc=some_rpcs),
-    st.builds(PeerReady, peer_id=some_peers),
+    st.builds(
+        PeerReady,
+        peer_id=some_peers,
+        outbound=st.booleans(),
+        host=st.sampled_from(["", "203.0.113.9", "8.8.8.8"]),
+    ),
     st.builds(PeerGone, peer_id=some_peers),
     st.builds(Join, topic=some_topics),
     st.builds(Leave, topic=some_topics),
@@ -90,9 +96,12 @@ some_inputs: st.SearchStrategy[Input] = st.one_of(
 def test_whatever_happens_the_rules_hold(
     steps: list[tuple[Input, int]], *, flood_publish: bool
 ) -> None:
-    gossip = GossipsubSettings(d_low=1, d=2, d_high=3, flood_publish=flood_publish)
+    gossip = GossipsubSettings(
+        d_low=2, d=2, d_high=3, d_score=1, d_out=1, d_keep=2, flood_publish=flood_publish
+    )
     bench, twin = Bench(gossip), Bench(gossip)
     connected: set[PeerId] = set()
+    dialled: set[PeerId] = set()
     delivered: Tally[bytes] = Tally()
     pruned_until_ms: dict[tuple[PubsubTopic, PeerId], int] = {}
     for input_, pause_ms in steps:
@@ -100,6 +109,8 @@ def test_whatever_happens_the_rules_hold(
         twin.now_ms += pause_ms
         if isinstance(input_, PeerReady):
             connected.add(input_.peer_id)
+            if input_.outbound:
+                dialled.add(input_.peer_id)
         elif isinstance(input_, PeerGone):
             connected.discard(input_.peer_id)
         step = bench(input_)
@@ -107,7 +118,9 @@ def test_whatever_happens_the_rules_hold(
         for topic in (TOPIC, OTHER):
             members = bench.router.mesh_peers(topic)
             assert members <= connected
-            assert len(members) <= gossip.d_high
+            assert len(members - dialled) <= gossip.d_high
+            for peer_id in members if isinstance(input_, DeadlineReached) else ():
+                assert bench.router.score(peer_id) >= 0 or step == Transition()
         for peer_id, rpc in controls(step).items():
             assert peer_id in connected
             for topic in rpc.graft:
