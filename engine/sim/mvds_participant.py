@@ -86,6 +86,7 @@ class MvdsParticipant:
         self.delivered: Counter[MvdsId] = Counter()
         self.delivered_ms: dict[MvdsId, UnixMs] = {}
         self.acknowledged: set[tuple[ParticipantId, MvdsId]] = set()
+        self.acknowledged_ms: dict[tuple[ParticipantId, MvdsId], UnixMs] = {}
         self.given_up: set[tuple[ParticipantId, MvdsId]] = set()
         self.refused: Counter[str] = Counter()
         self.hollow = 0
@@ -185,6 +186,7 @@ class MvdsParticipant:
                     self.delivered_ms.setdefault(message_id, now_ms)
                 case Acknowledged(peer_id=peer_id, message_id=message_id):
                     self.acknowledged.add((peer_id, message_id))
+                    self.acknowledged_ms.setdefault((peer_id, message_id), now_ms)
                 case GivenUp(peer_id=peer_id, message_id=message_id):
                     self.given_up.add((peer_id, message_id))
 

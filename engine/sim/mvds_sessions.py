@@ -8,7 +8,6 @@ apart: their number follows from the sessions, not from the messages.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
 from typing import Final
 
 from engine.core.faults import FaultSpec, SeededRandom
@@ -17,13 +16,13 @@ from engine.core.mvds.types import GroupId
 from engine.core.types import ParticipantId, UnixMs
 from engine.sim.mvds_participant import MvdsParticipant
 from engine.sim.mvds_world import PRESENCE_BYTES, START_MS, MvdsWorld
+from engine.sim.sessions import absence_ms, exponential
 
 A, B = ParticipantId("a"), ParticipantId("b")
 GROUP: Final = GroupId(b"two people and their own session")
 _MINUTE_MS: Final = 60_000
 PRESENCE_MS: Final = _MINUTE_MS
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
-_DELAY_MS: Final = (20, 120)
 _LONGEST_MS: Final = 25 * _DAY_MS
 """How long after the last message it may take until all is acknowledged."""
 
@@ -35,7 +34,10 @@ class Rhythm:
     offline: float = 0.0
     """Share of the time that each is offline."""
     loss: float = 0.0
-    session_ms: int = 10 * _MINUTE_MS
+    delay_ms: tuple[int, int] = (20, 120)
+    duplication: float = 0.0
+    reorder: float = 0.0
+    session_ms: float = 10 * _MINUTE_MS
     """Mean length of a session."""
     per_session: float = 2.0
     """Messages that each writes in one, on average."""
@@ -79,7 +81,13 @@ def cost(
     }
     world = MvdsWorld(
         people=people,
-        faults=FaultSpec(loss=rhythm.loss, delay_ms=_DELAY_MS, seed=seed),
+        faults=FaultSpec(
+            loss=rhythm.loss,
+            delay_ms=rhythm.delay_ms,
+            dup=rhythm.duplication,
+            reorder=rhythm.reorder,
+            seed=seed,
+        ),
         store_copies=rhythm.store_copies,
         presence=rhythm.presence and rhythm.offline > 0,
     )
@@ -94,34 +102,30 @@ def cost(
 def _plan(world: MvdsWorld, name: ParticipantId, rhythm: Rhythm, seed: int) -> UnixMs:
     """Sessions far beyond the last message; when that is written."""
     random = SeededRandom(seed, f"rhythm of {name}")
-    off_ms = rhythm.session_ms * rhythm.offline / max(1 - rhythm.offline, 1e-9)
+    off_ms = absence_ms(rhythm.offline, rhythm.session_ms)
     other = B if name == A else A
     written, at_ms = 0, float(START_MS)
     if random() < rhythm.offline:
         world.set_online(name, online=False)
-        at_ms += _exponential(off_ms, random)
+        at_ms += exponential(off_ms, random)
     last_ms = at_ms
     while at_ms < last_ms + (_LONGEST_MS if rhythm.offline else 0) or written < rhythm.messages:
         world.at(int(at_ms), lambda: world.set_online(name, online=True))
-        length_ms = _exponential(rhythm.session_ms, random)
+        length_ms = exponential(rhythm.session_ms, random)
         if world.presence:
             for hello_ms in range(int(at_ms) + PRESENCE_MS, int(at_ms + length_ms), PRESENCE_MS):
                 world.at(hello_ms, lambda: world.say_hello(name, answer=False))
         gap_ms = rhythm.session_ms / rhythm.per_session
-        write_ms = at_ms + _exponential(gap_ms, random)
+        write_ms = at_ms + exponential(gap_ms, random)
         while write_ms < at_ms + length_ms and written < rhythm.messages:
             world.at(int(write_ms), lambda: world.say(name, (other,), rhythm.size))
             written, last_ms = written + 1, write_ms
-            write_ms += _exponential(gap_ms, random)
+            write_ms += exponential(gap_ms, random)
         at_ms += length_ms
         if rhythm.offline:
             world.at(int(at_ms), lambda: world.set_online(name, online=False))
-            at_ms += _exponential(off_ms, random)
+            at_ms += exponential(off_ms, random)
     return UnixMs(int(last_ms))
-
-
-def _exponential(mean: float, random: SeededRandom) -> float:
-    return -mean * log(1 - random())
 
 
 def _settled(world: MvdsWorld) -> bool:

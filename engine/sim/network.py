@@ -59,7 +59,7 @@ class Traffic:
     lost: int = 0
     duplicated: int = 0
     cut_off: int = 0
-    """Not transmitted: partition, or the receiver was down."""
+    """Not transmitted: partition, or the receiver was down or offline."""
     refused: dict[str, int] = field(default_factory=dict)
 
 
@@ -73,6 +73,7 @@ class SimNetwork:
         self._participants: dict[str, SimParticipant] = {}
         self._plans: dict[tuple[str, str], FaultPlan] = {}
         self._islands: Mapping[str, int] = {}
+        self._offline: set[str] = set()
         self._events: list[tuple[UnixMs, int, Action]] = []
         self._serial = 0
         self._wake: dict[str, UnixMs] = {}
@@ -91,6 +92,14 @@ class SimNetwork:
 
     def is_up(self, name: str) -> bool:
         return name in self._participants
+
+    def set_online(self, name: str, *, online: bool) -> None:
+        """Who is offline runs and keeps its timers; nothing leaves it, nothing reaches it."""
+        (self._offline.discard if online else self._offline.add)(name)
+
+    def is_online(self, name: str) -> bool:
+        """Up, and connected."""
+        return name in self._participants and name not in self._offline
 
     def partition(self, *islands: Sequence[str]) -> None:
         """Only participants of the same island reach one another; unnamed ones share an island."""
@@ -114,7 +123,7 @@ class SimNetwork:
 
     def broadcast(self, sender: str, outgoing: Sequence[Outgoing]) -> None:
         """Transmit what a participant emitted, also outside ``receive`` and ``advance``."""
-        queue = list(outgoing)
+        queue = [] if sender in self._offline else list(outgoing)
         for item in queue:
             self.traffic.broadcasts += 1
             self.traffic.broadcast_bytes += len(item.payload)
@@ -146,7 +155,8 @@ class SimNetwork:
         return stop is not None and stop()
 
     def _transmit(self, sender: str, receiver: str, payload: bytes) -> bool:
-        if self._islands.get(sender, 0) != self._islands.get(receiver, 0):
+        islands = self._islands
+        if islands.get(sender, 0) != islands.get(receiver, 0) or receiver in self._offline:
             self.traffic.cut_off += 1
             return False
         plan = self._plans.get((sender, receiver))
@@ -165,7 +175,7 @@ class SimNetwork:
 
     def deliver(self, name: str, participant: SimParticipant, payload: bytes) -> None:
         """One copy arrives, if the participant that it was meant for still runs."""
-        if self._participants.get(name) is not participant:
+        if self._participants.get(name) is not participant or name in self._offline:
             self.traffic.cut_off += 1
             return
         self.traffic.arrived += 1

@@ -15,6 +15,7 @@ from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.judge import Verdict, judge
 from engine.sim.network import SimNetwork
+from engine.sim.sessions import sessions
 
 START_MS = UnixMs(1_760_000_000_000)
 MOST_LOSS = 0.5
@@ -73,7 +74,7 @@ class World:
             names = list(self.people)
             first = names.index(name)
             for speaker in names[first:] + names[:first]:
-                if network.is_up(speaker):
+                if network.is_online(speaker):
                     self.messages += 1
                     outgoing = self.people[speaker].send(f"text {number}", now_ms=network.now_ms)
                     network.broadcast(speaker, outgoing)
@@ -115,6 +116,30 @@ class World:
             at_ms = random.between(self.network.now_ms, max(end_ms - cut_off_ms, 0))
             self.network.at(UnixMs(at_ms), _partition(islands))
             self.network.at(UnixMs(at_ms + cut_off_ms), SimNetwork.heal)
+
+    def come_and_go(self, end_ms: int, *, offline: float, session_ms: float) -> None:
+        """Plan that all are online in sessions up to ``end_ms``, and online from then on.
+
+        ``offline`` is the share of the time that each is not there, ``session_ms`` how long one is
+        there at a time, on average.  Whoever is offline says nothing, but remembers everything.
+        """
+        for name in self.people:
+            random = SeededRandom(self.seed, f"presence of {name}")
+            for at_ms, online in sessions(
+                random, self.network.now_ms, end_ms, offline=offline, session_ms=session_ms
+            ):
+                self.network.at(UnixMs(at_ms), self._connection(name, online=online))
+
+    def _connection(self, name: str, *, online: bool) -> Callable[[SimNetwork], None]:
+        def act(network: SimNetwork) -> None:
+            person = self.people[name]
+            network.set_online(name, online=online)
+            if network.is_up(name):
+                network.broadcast(name, person.set_online(online, now_ms=network.now_ms))
+            else:
+                person.online = online  # That is how it starts again.
+
+        return act
 
     # --- what came of it ---
 

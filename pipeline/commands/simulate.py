@@ -4,13 +4,14 @@ import argparse
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import Field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engine.core.errors import ConfigError
 from pipeline.commands import complain, say
-from pipeline.simulate.case import Case
+from pipeline.simulate.case import BOTH, Case
 from pipeline.simulate.plots import draw, write_csv, write_figures
 from pipeline.simulate.study import study
 from pipeline.simulate.sweep import sweep, tasks_for
@@ -32,19 +33,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", type=int, default=3, help="seeds 1 to this (default 3)")
     parser.add_argument(
+        "--record", type=Path, help="write the participants' delivery logs below this directory"
+    )
+    own = parser.add_argument_group(
+        "parameters", "each takes one value or several; every combination is run with every seed"
+    )
+    own.add_argument(
         "--vary",
         action="append",
         default=[],
         metavar="NAME=A,B,…",
-        help=f"a parameter and its values, may be given again: {', '.join(_FIELDS)}",
+        help="the same for a parameter by its name, may be given again",
     )
-    parser.add_argument(
-        "--record", type=Path, help="write the participants' delivery logs below this directory"
-    )
+    for field in _FIELDS.values():
+        own.add_argument(
+            f"--{field.name.replace('_', '-')}",
+            dest="vary",
+            action="append",
+            type=partial(_named, field.name),
+            metavar="A,B,…",
+            help=_told(field),
+        )
+
+
+def _named(name: str, listed: str) -> str:
+    return f"{name}={listed}"
+
+
+def _told(field: "Field[object]") -> str:
+    of = "" if field.metadata["of"] == BOTH else f"{field.metadata['of']}: "
+    return f"{of}{field.metadata['means']} (default {field.default})"
 
 
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """Raises ConfigError for parameters that there are not."""
+    if arguments.study and arguments.vary:
+        raise ConfigError("simulate: --study has its own parameters; leave those out or --study")
     cases = (
         study(arguments.seeds, large=arguments.large)
         if arguments.study
@@ -76,8 +100,10 @@ def grid(varied: Sequence[str], seeds: int) -> list[Case]:
         raise ConfigError("simulate: --seeds is 1 or more")
     values: dict[str, list[object]] = {}
     for text in varied:
-        name, _, listed = text.partition("=")
-        values[name.strip()] = [_value(name.strip(), one.strip()) for one in listed.split(",")]
+        name, _, listed = (part.strip() for part in text.partition("="))
+        if name in values:
+            raise ConfigError(f"simulate: {name} is given twice")
+        values[name] = [_value(name, one.strip()) for one in listed.split(",")]
     names = list(values)
     combined = itertools.product(*values.values())
     cases = [
@@ -97,7 +123,7 @@ def _value(name: str, text: str) -> object:
     kind = str(getattr(field.type, "__name__", field.type))
     try:
         if kind == "bool":
-            return {"true": True, "false": False}[text]
+            return {"true": True, "false": False}[text.lower()]
         return _KINDS[kind](text)
     except (ValueError, KeyError) as error:
         raise ConfigError(f"simulate: {name}={text!r} is not of the kind {kind}") from error

@@ -1,7 +1,8 @@
 """A line chart as a small SVG file, for documents: legible on light and on dark pages.
 
-Nothing but lines with bands, two axes and a legend; each axis linear or logarithmic.  The file's
-bytes follow from the figures alone, so that a plot that is made again is the same.
+Nothing but lines with bands, marks of what others published, two axes and a legend; each axis
+linear or logarithmic.  The file's bytes follow from the figures alone, so that a plot that is made
+again is the same.
 """
 
 from collections.abc import Sequence
@@ -11,15 +12,21 @@ from math import ceil, floor, isfinite, log10
 from typing import Final
 
 WIDTH: Final = 760
-HEIGHT: Final = 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 20, 46, 86
+HEIGHT: Final = 440
+"""With a legend of one row."""
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 20, 66, 68
+_ROW: Final = 18
+_COLUMNS: Final = 2
+_MARK_DASHES: Final = ("5 3", "1 3", "9 3 2 3")
 _MOST_LINEAR_TICKS: Final = 6
 COLOURS: Final = ("#2f6fde", "#d1602b", "#1f8a5b", "#8a4fc7", "#b08900", "#c2347a")
 """Told apart by those who see no red or green too; with at least 3:1 on white and on #16181d."""
 _STYLE: Final = """
 text{font:13px system-ui,sans-serif;fill:#33363d}.t{font-size:15px;font-weight:600}
-.g{stroke:#d9dce3;stroke-width:1}.p{fill:#fff}
-@media(prefers-color-scheme:dark){text{fill:#d7dae0}.g{stroke:#3a3e47}.p{fill:#16181d}}
+.s{font-size:12px;fill:#5c626e}.g{stroke:#d9dce3;stroke-width:1}.p{fill:#fff}
+.m{stroke:#33363d;stroke-width:2.5;fill:none}
+@media(prefers-color-scheme:dark){text{fill:#d7dae0}.s{fill:#a4a9b4}.g{stroke:#3a3e47}
+.p{fill:#16181d}.m{stroke:#d7dae0}}
 """
 
 
@@ -31,12 +38,25 @@ class Line:
     points: Sequence[tuple[float, float, float, float]]
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A figure of somebody else: at ``x`` anything from ``low`` to ``high``."""
+
+    name: str
+    x: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     title: str
+    subtitle: str = ""
+    """Under what conditions."""
     x: str
     y: str
     lines: Sequence[Line]
+    marks: Sequence[Mark] = ()
     log_x: bool = False
     log_y: bool = False
 
@@ -80,21 +100,36 @@ def svg(chart: Chart) -> str:
         for line in chart.lines
     ]
     points = [point for line in lines for point in line.points]
-    x = _Axis([p[0] for p in points], log=chart.log_x, pixels=(_LEFT, WIDTH - _RIGHT))
+    names = [*(line.name for line in lines), *(mark.name for mark in chart.marks)]
+    height = HEIGHT + _ROW * ((len(names) - 1) // _COLUMNS)
+    bottom = HEIGHT - _BOTTOM
+    x = _Axis(
+        [*(p[0] for p in points), *(mark.x for mark in chart.marks)],
+        log=chart.log_x,
+        pixels=(_LEFT, WIDTH - _RIGHT),
+    )
     y = _Axis(
-        [value for p in points for value in p[1:]],
+        [
+            *(value for p in points for value in p[1:]),
+            *(value for mark in chart.marks for value in (mark.low, mark.high)),
+        ],
         log=chart.log_y,
-        pixels=(HEIGHT - _BOTTOM, _TOP),
+        pixels=(bottom, _TOP),
     )
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
         f"<title>{escape(chart.title)}</title><style>{_STYLE}</style>",
-        f'<rect class="p" width="{WIDTH}" height="{HEIGHT}"/>',
+        f'<rect class="p" width="{WIDTH}" height="{height}"/>',
         f'<text class="t" x="{_LEFT}" y="24">{escape(chart.title)}</text>',
+        f'<text class="s" x="{_LEFT}" y="45">{escape(chart.subtitle)}</text>',
         *_grid(chart, x, y),
     ]
     for number, line in enumerate(lines):
-        parts += _drawn(line, x, y, COLOURS[number % len(COLOURS)], number)
+        parts += _drawn(line, x, y, COLOURS[number % len(COLOURS)])
+    for number, mark in enumerate(chart.marks):
+        parts += _marked(mark, x, y, _MARK_DASHES[number % len(_MARK_DASHES)])
+    for number, name in enumerate(names):
+        parts += _legend(number, name, number - len(lines))
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -119,7 +154,7 @@ def _grid(chart: Chart, x: _Axis, y: _Axis) -> list[str]:
     return parts
 
 
-def _drawn(line: Line, x: _Axis, y: _Axis, colour: str, number: int) -> list[str]:
+def _drawn(line: Line, x: _Axis, y: _Axis, colour: str) -> list[str]:
     parts = []
     if any(low < high for _, _, low, high in line.points):
         there = [f"{x(p[0])},{y(p[3])}" for p in line.points]
@@ -129,11 +164,31 @@ def _drawn(line: Line, x: _Axis, y: _Axis, colour: str, number: int) -> list[str
     path = " ".join(f"{x(p[0])},{y(p[1])}" for p in line.points)
     parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
     parts += [f'<circle cx="{x(p[0])}" cy="{y(p[1])}" r="3" fill="{colour}"/>' for p in line.points]
-    column, row = number % 2, number // 2
-    left, top = _LEFT + column * 340, HEIGHT - 30 + row * 18
-    parts.append(f'<path d="M{left} {top}h22" stroke="{colour}" stroke-width="3"/>')
-    parts.append(f'<text x="{left + 30}" y="{top + 4}">{escape(line.name)}</text>')
     return parts
+
+
+def _marked(mark: Mark, x: _Axis, y: _Axis, dashes: str) -> list[str]:
+    """A bar with ends; of a single figure one end is left, a wider one."""
+    at, low, high = x(mark.x), y(mark.low), y(mark.high)
+    half = 8 if low != high else 20
+    ends = "".join(f"M{at - half} {end}h{2 * half}" for end in sorted({low, high}))
+    parts = [f'<path class="m" d="{ends}"/>']
+    if low != high:
+        parts.append(f'<path class="m" d="M{at} {low}V{high}" stroke-dasharray="{dashes}"/>')
+    return parts
+
+
+def _legend(number: int, name: str, mark: int) -> list[str]:
+    """``mark``: which one it is, or less than 0 for a line."""
+    left = _LEFT + number % _COLUMNS * 340
+    top = HEIGHT - 12 + number // _COLUMNS * _ROW
+    style = f'stroke="{COLOURS[number % len(COLOURS)]}" stroke-width="3"'
+    if mark >= 0:
+        style = f'class="m" stroke-dasharray="{_MARK_DASHES[mark % len(_MARK_DASHES)]}"'
+    return [
+        f'<path d="M{left} {top}h22" {style}/>',
+        f'<text x="{left + 30}" y="{top + 4}">{escape(name)}</text>',
+    ]
 
 
 def _number(value: float) -> str:

@@ -5,76 +5,119 @@ A run follows from its ``Case`` alone, seed included, so it does not matter wher
 Nothing here knows Spark or the simulator.
 """
 
+import hashlib
+import re
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
+from heapq import heappop, heappush
 from math import ceil
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 NEVER_MS: Final = float("inf")
 """What has not happened when a run ended.  It counts in every percentile."""
+HOUR_MS: Final = 3_600_000
+CONFIGS: Final = ("ours", "reference")
+SDS, MVDS, BOTH = "SDS", "MVDS", "both"
 Scalar: TypeAlias = str | int | float | bool | None
+Value = TypeVar("Value", str, int, float, bool)
+_LONGEST_NAME: Final = 180
+"""A directory is named after a run."""
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.,=_-]*", re.ASCII)
+_OTHER: Final = re.compile(r"[^A-Za-z0-9,=_-]", re.ASCII)
+
+
+def _parameter(default: Value, means: str, of: str = BOTH) -> Value:
+    """``of``: the protocol that knows it; the other one ignores it."""
+    made: Value = field(default=default, metadata={"means": means, "of": of})
+    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """Parameters; shares are from 0 to 1.  What a protocol does not know it ignores."""
+    """Parameters; shares are from 0 to 1."""
 
-    sweep: str = "own"
-    """Which study it belongs to."""
-    protocol: str = "sds"
-    seed: int = 1
-    config: str = "ours"
-    """``ours``, or ``reference``: js-waku's defaults of SDS, the reference's back-off of MVDS."""
-    members: int = 8
-    messages: int = 100
-    """In all (SDS), of each of the two (MVDS)."""
-    gap_ms: int = 2_000
-    """Between messages, on average (SDS)."""
-    size_bytes: int = 200
-    """Of a message's content."""
-    loss: float = 0.0
-    """Of every transmission to every receiver, independently."""
-    delay_low_ms: int = 50
-    delay_high_ms: int = 400
-    duplication: float = 0.0
-    reorder: float = 0.0
-    crashes: int = 0
-    """Members that die and come back (SDS)."""
-    partitions: int = 0
-    """Times that the network falls apart into three (SDS)."""
-    offline: float = 0.0
-    """Share of the time that each of the two is offline (MVDS)."""
-    store_copies: bool = False
-    presence: bool = False
-    mode: str = "mixed"
-    history: int = 10
-    """Entries of the causal history (SDS)."""
-    bloom_capacity: int = 256
-    sync_interval_ms: int = 30_000
-    sealed: bool = True
-    """Members say what they hold, for certain; else filters are all there is (SDS)."""
-    prompt: bool = True
-    """Small groups acknowledge at once (SDS); else by the sync interval alone."""
-    heal_ms: int = 600_000
-    """Virtual time after the last message, at most (SDS)."""
+    sweep: str = _parameter("own", "a name for runs that belong together")
+    protocol: str = _parameter("sds", "sds: a group; mvds: two people")
+    seed: int = _parameter(1, "all that is left to chance follows from it")
+    config: str = _parameter(
+        "ours", "ours, or reference: js-waku's defaults of SDS, the MVDS reference's back-off"
+    )
+    members: int = _parameter(8, "people in the group", SDS)
+    messages: int = _parameter(100, "messages in all (SDS), of each of the two (MVDS)")
+    gap_ms: int = _parameter(2_000, "time between two messages (MVDS: of one), on average")
+    size_bytes: int = _parameter(200, "content of a message")
+    loss: float = _parameter(0.0, "share lost of all transmissions to each receiver, independently")
+    latency_ms: int = _parameter(50, "every transmission takes at least so long")
+    jitter_ms: int = _parameter(350, "and up to so much longer")
+    duplication: float = _parameter(0.0, "share of transmissions that arrive twice")
+    reorder: float = _parameter(0.0, "share that is held back, so that others overtake it")
+    offline: float = _parameter(0.0, "share of the time that each is offline")
+    churn: float = _parameter(
+        6.0, "how often each goes offline in an hour of being online; counts if offline > 0"
+    )
+    crashes: int = _parameter(0, "how many members die and come back", SDS)
+    partitions: int = _parameter(0, "how often the network falls apart into three", SDS)
+    back_off_first_ms: int = _parameter(
+        0, "wait before a message is first sent again, doubling; 0: as the config has it"
+    )
+    back_off_longest_ms: int = _parameter(0, "where the doubling ends; 0: as the config has it")
+    store_copies: bool = _parameter(False, "a Store keeps copies for who is offline", MVDS)
+    presence: bool = _parameter(False, "people hint that they are there", MVDS)
+    mode: str = _parameter("mixed", "batch, interactive or mixed", MVDS)
+    history: int = _parameter(0, "entries of the causal history; 0: as the config has it", SDS)
+    bloom_capacity: int = _parameter(
+        0, "ids that a filter is made for; 0: as the config has it", SDS
+    )
+    sync_interval_ms: int = _parameter(0, "interval of sync messages; 0: as the config has it", SDS)
+    sealed: bool = _parameter(
+        True, "members say what they hold, for certain; else filters are all there is", SDS
+    )
+    prompt: bool = _parameter(True, "small groups acknowledge at once; else at the interval", SDS)
+    heal_ms: int = _parameter(600_000, "time after the last message, at most", SDS)
 
     @property
     def run(self) -> str:
-        """A name that no other case has."""
+        """A name that no other case has, fit for a file's."""
         differing = [
             f"{field.name}={getattr(self, field.name)}"
             for field in fields(self)
             if field.name != "sweep" and getattr(self, field.name) != field.default
         ]
-        return ",".join([self.sweep, *differing])
+        name = ",".join([self.sweep, *differing])
+        if len(name) <= _LONGEST_NAME and _PLAIN.fullmatch(name):
+            return name
+        digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+        return f"{_OTHER.sub('_', name)[:_LONGEST_NAME]}~{digest}"
+
+    @property
+    def session_ms(self) -> float:
+        """How long each is online at a time, on average, if anybody ever goes offline."""
+        return HOUR_MS / self.churn
+
+    def check(self) -> None:
+        """Raises ValueError for what cannot be; what the simulator refuses is not looked at."""
+        least = {"members": 2, "messages": 1, "size_bytes": 1}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, int | float) and not value >= least.get(one.name, 0):
+                raise ValueError(f"{one.name} is {least.get(one.name, 0)} or more, not {value}")
+        if self.config not in CONFIGS:
+            raise ValueError(f"config is one of {', '.join(CONFIGS)}, not {self.config!r}")
+        if not self.offline < 1:
+            raise ValueError(f"offline is less than 1, not {self.offline}")
+        if not 0 < self.churn < NEVER_MS:
+            raise ValueError(f"churn is more than 0, not {self.churn}")
+        if 0 < self.back_off_longest_ms < self.back_off_first_ms:
+            raise ValueError("back_off_longest_ms is less than back_off_first_ms")
 
     @property
     def work_s(self) -> float:
         """About how long it takes, to be dealt out evenly.  Nothing else follows from it."""
+        again = 1 / max(1 - self.loss, 0.05)
         if self.protocol == "mvds":
-            return self.messages * (0.0005 + 0.005 * self.offline)
-        copies = 4 + 0.1 * self.members
-        return 0.05 + self.messages * copies * self.members * 0.0002 / max(1 - self.loss, 0.1)
+            return self.messages * (0.0005 + 0.005 * self.offline + 0.001 * (again - 1))
+        heard = (4 + 0.3 * self.members) * self.members
+        return 0.05 + self.messages * heard * 0.0002 * again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +135,9 @@ class Outcome:
     delivery_p99_ms: float
     acked_share: float
     """Of (message, other member), for certain."""
-    ack_p50_ms: float | None
-    ack_p95_ms: float | None
-    """None: not measured."""
-    known_p95_ms: float | None
+    ack_p50_ms: float
+    ack_p95_ms: float
+    known_p95_ms: float
     """As ``ack_p95_ms``, filters' words counted too."""
     held_by_all_share: float
     content_bytes: int
@@ -147,11 +189,16 @@ def share_ms(times_ms: Sequence[float], share: float) -> float:
 
 
 def deal(cases: Sequence[Case], hands: int) -> list[int]:
-    """For each case the hand that gets it: the heaviest first, to whoever has least."""
-    loads = [0.0] * hands
+    """For each case the hand that gets it: the heaviest first, to whoever has least.
+
+    Hands are numbered by their load, the heaviest is 0: whoever works them off in this order has
+    the small ones left when the others end.
+    """
+    loads = [(0.0, hand) for hand in range(hands)]
     dealt = [0] * len(cases)
     for number in sorted(range(len(cases)), key=lambda i: (-cases[i].work_s, i)):
-        hand = loads.index(min(loads))
+        load, hand = heappop(loads)
         dealt[number] = hand
-        loads[hand] += cases[number].work_s
-    return dealt
+        heappush(loads, (load + cases[number].work_s, hand))
+    ranks = {hand: rank for rank, (_, hand) in enumerate(sorted(loads, key=lambda one: -one[0]))}
+    return [ranks[hand] for hand in dealt]

@@ -5,10 +5,12 @@ is there and a Store that keeps copies can be had besides.
 """
 
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Final
 
-from engine.core.mvds.config import Mode, MvdsConfig
+from engine.core.mvds.config import FIRST_BACK_OFF, UPPER_BACK_OFF, Mode, MvdsConfig
+from engine.sim.back_off import doubling
 from engine.sim.mvds_sessions import Rhythm, cost
 from engine.sim.mvds_world import PRESENCE_BYTES, START_MS, MvdsWorld
 from pipeline.simulate.case import NEVER_MS, Case, Outcome, share_ms
@@ -20,8 +22,17 @@ def config_of(case: Case) -> MvdsConfig:
     """Raises ValueError for a mode that there is not."""
     mode = Mode(case.mode)
     if case.config == "reference":
-        return MvdsConfig.spec_model(mode)
-    return replace(MvdsConfig(), mode=mode)
+        config = MvdsConfig.spec_model(mode)
+    else:
+        config = replace(MvdsConfig(), mode=mode)
+    if case.back_off_first_ms or case.back_off_longest_ms:
+        first, longest = (
+            ceil(wait_ms / config.epoch_ms)
+            for wait_ms in (case.back_off_first_ms, case.back_off_longest_ms)
+        )
+        first = first or min(FIRST_BACK_OFF, longest)
+        config = replace(config, backoff=doubling(first, longest or max(first, UPPER_BACK_OFF)))
+    return config
 
 
 def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
@@ -37,6 +48,11 @@ def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
     rhythm = Rhythm(
         offline=case.offline,
         loss=case.loss,
+        delay_ms=(case.latency_ms, case.latency_ms + case.jitter_ms),
+        duplication=case.duplication,
+        reorder=case.reorder,
+        session_ms=case.session_ms,
+        per_session=case.session_ms / max(case.gap_ms, 1),
         messages=case.messages,
         size=case.size_bytes,
         store_copies=case.store_copies,
@@ -48,7 +64,13 @@ def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
         _write(world, logs)
     said = PEOPLE * case.messages
     delays = [*found.latencies_ms, *([NEVER_MS] * (said - found.delivered))]
-    acked = sum(len(person.acknowledged) for person in world.people.values())
+    acks = [
+        at_ms - person.appended_ms[message_id]
+        for person in world.people.values()
+        for (_, message_id), at_ms in person.acknowledged_ms.items()
+    ]
+    acked = len(acks)
+    waits = [*acks, *([NEVER_MS] * (said - acked))]
     appended = max(at for one in world.people.values() for at in one.appended_ms.values())
     wire = world.traffic.bytes + world.traffic.presences * PRESENCE_BYTES
     content = said * case.size_bytes
@@ -62,9 +84,9 @@ def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
         delivery_p95_ms=share_ms(delays, 0.95),
         delivery_p99_ms=share_ms(delays, 0.99),
         acked_share=acked / said,
-        ack_p50_ms=None,
-        ack_p95_ms=None,
-        known_p95_ms=None,
+        ack_p50_ms=share_ms(waits, 0.5),
+        ack_p95_ms=share_ms(waits, 0.95),
+        known_p95_ms=share_ms(waits, 0.95),
         held_by_all_share=acked / said,
         content_bytes=content,
         wire_bytes=wire,

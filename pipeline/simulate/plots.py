@@ -2,103 +2,15 @@
 
 import csv
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import inf, isfinite
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from pipeline.report.svg import Chart, Line, svg
+from pipeline.simulate.plot_list import PLOTS, Plot, Row
 
-Row: TypeAlias = Mapping[str, object]
 COMMAND: Final = "causerie-pipeline simulate --study --large --out docs/study"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """``unit``: what the figure is divided by."""
-
-    file: str
-    sweep: str
-    title: str
-    x: str
-    x_text: str
-    ys: Sequence[tuple[str, str]]
-    """(column, text)"""
-    y_text: str
-    line: Callable[[Row], str] = lambda _row: ""
-    unit: float = 1.0
-    x_unit: float = 1.0
-    log_x: bool = False
-    log_y: bool = False
-
-
-def _mode(row: Row) -> str:
-    if row["config"] == "reference":
-        return f"{row['mode']}, reference's back-off"
-    return "ours, hints and Store copies" if row["presence"] else "ours, neither"
-
-
-def _config(row: Row) -> str:
-    return "js-waku's defaults" if row["config"] == "reference" else "ours"
-
-
-_TIMES: Final = [("delivery_p50_ms", "delivered, p50"), ("delivery_p95_ms", "delivered, p95"),
-                 ("ack_p95_ms", "acknowledged, p95")]  # fmt: skip
-PLOTS: Final = (
-    Plot(file="mvds-bandwidth", sweep="mvds-offline", title="MVDS: bandwidth", x="offline",
-         x_text="share of the time that each is offline", ys=[("bytes_per_message", "")],
-         y_text="bytes on the wire per message of 1 000", line=_mode, log_y=True),
-    Plot(file="mvds-latency-p50", sweep="mvds-offline", title="MVDS: latency, median", x="offline",
-         x_text="share of the time that each is offline", ys=[("delivery_p50_ms", "")],
-         y_text="seconds to delivery", line=_mode, unit=1_000, log_y=True),
-    Plot(file="mvds-latency-p95", sweep="mvds-offline", title="MVDS: latency, 95th percentile",
-         x="offline", x_text="share of the time that each is offline",
-         ys=[("delivery_p95_ms", "")], y_text="seconds to delivery", line=_mode, unit=1_000,
-         log_y=True),
-    Plot(file="sds-loss-delivery", sweep="sds-loss", title="SDS, 8 members: delivery", x="loss",
-         x_text="share of copies lost, at each receiver",
-         ys=[("delivery_p95_ms", "delivered, p95")], y_text="seconds", line=_config, unit=1_000,
-         log_y=True),
-    Plot(file="sds-loss-acks", sweep="sds-loss", title="SDS, 8 members: acknowledgement", x="loss",
-         x_text="share of copies lost, at each receiver", ys=[("ack_p95_ms", "acknowledged, p95")],
-         y_text="seconds", line=_config, unit=1_000, log_y=True),
-    Plot(file="sds-loss-overhead", sweep="sds-loss", title="SDS, 8 members: bandwidth", x="loss",
-         x_text="share of copies lost, at each receiver", ys=[("bytes_per_message", "")],
-         y_text="bytes broadcast per message of 200", line=_config, log_y=True),
-    Plot(file="sds-size-times", sweep="sds-size", title="SDS, a tenth lost: group size",
-         x="members", x_text="members", ys=_TIMES, y_text="seconds", unit=1_000, log_x=True,
-         log_y=True),
-    Plot(file="sds-size-overhead", sweep="sds-size", title="SDS, a tenth lost: bandwidth",
-         x="members", x_text="members", ys=[("bytes_per_message", "bytes per message")],
-         y_text="bytes broadcast per message of 200", log_x=True, log_y=True),
-    Plot(file="sds-crowd", sweep="sds-crowd", title="SDS, crowds, 30 s after the last message",
-         x="members", x_text="members, a tenth lost",
-         ys=[("delivered_share", "delivered"), ("acked_share", "acknowledged")],
-         y_text="share of messages and members", log_x=True),
-    Plot(file="sds-crowd-overhead", sweep="sds-crowd", title="SDS, crowds: bandwidth",
-         x="members", x_text="members, a tenth lost",
-         ys=[("bytes_per_message", "bytes per message")],
-         y_text="bytes broadcast per message of 200", log_x=True, log_y=True),
-    Plot(file="sds-history", sweep="sds-history", title="SDS, 24 members, a fifth lost: history",
-         x="history", x_text="entries of the causal history", ys=_TIMES, y_text="seconds",
-         unit=1_000, log_x=True),
-    Plot(file="sds-history-overhead", sweep="sds-history",
-         title="SDS, 24 members, a fifth lost: bandwidth", x="history",
-         x_text="entries of the causal history", ys=[("bytes_per_message", "bytes per message")],
-         y_text="bytes broadcast per message of 200", log_x=True),
-    Plot(file="sds-bloom", sweep="sds-bloom", title="SDS, open channel of 8, a fifth lost: filter",
-         x="bloom_capacity", x_text="ids that the filter is made for",
-         ys=[("bytes_per_message", "bytes per message")],
-         y_text="bytes broadcast per message of 200", log_x=True),
-    Plot(file="sds-sync", sweep="sds-sync", title="SDS, 24 members, a fifth lost: sync interval",
-         x="sync_interval_ms", x_text="seconds", ys=_TIMES, y_text="seconds", unit=1_000,
-         x_unit=1_000),
-    Plot(file="sds-sync-overhead", sweep="sds-sync",
-         title="SDS, 24 members, a fifth lost: bandwidth", x="sync_interval_ms", x_text="seconds",
-         ys=[("bytes_per_message", "bytes per message")],
-         y_text="bytes broadcast per message of 200", x_unit=1_000),
-)  # fmt: skip
 
 
 def number_of(value: object) -> float:
@@ -135,9 +47,11 @@ def draw(rows: Sequence[Row], place: Path) -> list[tuple[Plot, list[Line]]]:
         if lines:
             chart = Chart(
                 title=plot.title,
+                subtitle=plot.about,
                 x=plot.x_text,
                 y=plot.y_text,
                 lines=lines,
+                marks=plot.marks,
                 log_x=plot.log_x,
                 log_y=plot.log_y,
             )
@@ -168,13 +82,15 @@ def write_figures(
     ]
     for plot, lines in drawn:
         text += ["", f"## {plot.title}", "", f"![{plot.title}]({plot.file}.svg)", ""]
-        text += [f"{plot.y_text}, by {plot.x_text}:", ""]
+        text += [f"{plot.about}. {plot.y_text}, by {plot.x_text}:", ""]
         text.append("| | " + " | ".join(line.name or "value" for line in lines) + " |")
         text.append("| --- |" + " --- |" * len(lines))
         columns = [{point[0]: point for point in line.points} for line in lines]
         for at in sorted({at for column in columns for at in column}):
             cells = [_cell(column.get(at)) for column in columns]
             text.append(f"| {at:g} | " + " | ".join(cells) + " |")
+        text += [""] if plot.marks else []
+        text += [f"- {mark.name}, at {mark.x:g}" for mark in plot.marks]
     path.write_text("\n".join([*text, ""]), encoding="utf-8")
 
 

@@ -12,6 +12,7 @@ from engine.core.faults import FaultSpec
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import HeldByChanged, Input, MessageDelivered
 from engine.core.types import MessageId, ParticipantId, UnixMs
+from engine.sim.back_off import with_resend
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.judge import Verdict
 from engine.sim.network import Outgoing, SimNetwork
@@ -97,7 +98,7 @@ class Group(World):
         case = self.case
         spec = FaultSpec(
             loss=case.loss,
-            delay_ms=(case.delay_low_ms, case.delay_high_ms),
+            delay_ms=(case.latency_ms, case.latency_ms + case.jitter_ms),
             dup=case.duplication,
             reorder=case.reorder,
             seed=case.seed,
@@ -132,17 +133,23 @@ class Group(World):
 
 
 def config_of(case: Case) -> SdsConfig:
-    """``reference`` is taken as it is, whatever else the case says of a channel."""
+    """What the case leaves open is as the config has it, ours or ``reference``."""
     if case.config == "reference":
-        return SdsConfig.js_defaults()
-    small = case.members <= SMALL_GROUP and case.prompt
-    base = SdsConfig.for_small_group() if small else SdsConfig()
+        base = SdsConfig.js_defaults()
+    else:
+        small = case.members <= SMALL_GROUP and case.prompt
+        base = SdsConfig.for_small_group() if small else SdsConfig()
+        base = base if case.prompt else replace(base, prompt_sync_ms=None)
+    first_ms, longest_ms = base.resend_unacknowledged_ms
+    if case.back_off_first_ms or case.back_off_longest_ms:
+        first_ms = case.back_off_first_ms or min(first_ms, case.back_off_longest_ms)
+        longest_ms = case.back_off_longest_ms or max(first_ms, longest_ms)
+        base = with_resend(base, first_ms, longest_ms)
     return replace(
         base,
-        prompt_sync_ms=base.prompt_sync_ms if case.prompt else None,
-        causal_history_size=case.history,
-        bloom_capacity=case.bloom_capacity,
-        sync_interval_ms=case.sync_interval_ms,
+        causal_history_size=case.history or base.causal_history_size,
+        bloom_capacity=case.bloom_capacity or base.bloom_capacity,
+        sync_interval_ms=case.sync_interval_ms or base.sync_interval_ms,
     )
 
 
@@ -153,9 +160,11 @@ def run_sds(case: Case, logs: Path | None = None) -> Outcome:
         for member in group.members.values():
             member.record(case.run, now_ms=START_MS)
     end_ms = group.talk(case.messages, gap_ms=case.gap_ms)
+    last_ms = UnixMs(end_ms + case.heal_ms)
     group.befall(end_ms, crashes=case.crashes, partitions=case.partitions)
+    group.come_and_go(last_ms, offline=case.offline, session_ms=case.session_ms)
     group.network.run_until(end_ms)
-    group.network.run_until(UnixMs(end_ms + case.heal_ms), stop=group.is_over)
+    group.network.run_until(last_ms, stop=group.is_over)
     if logs is not None:
         for member in group.members.values():
             member.finish_recording(START_MS, now_ms=group.network.now_ms)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TASK_S: Final = 2.0
 """Work in a task, at least, if there is so much."""
+MOST_TASKS_PER_CORE: Final = 64
 MOST_TASKS: Final = 4_096
 _HAND: Final = "hand"
 
@@ -34,9 +35,8 @@ def run_case(case: Case, logs: Path | None = None) -> Outcome:
     run = {"sds": run_sds, "mvds": run_mvds}.get(case.protocol)
     if run is None:
         raise ConfigError(f"{case.run}: protocol is sds or mvds, not {case.protocol!r}")
-    if case.members < 2 or case.messages < 1:  # noqa: PLR2004 - nobody talks alone
-        raise ConfigError(f"{case.run}: at least 2 members and 1 message")
     try:
+        case.check()
         if logs is None:
             return run(case)
         return _recorded(run, case, logs)
@@ -46,7 +46,7 @@ def run_case(case: Case, logs: Path | None = None) -> Outcome:
 
 def _recorded(run: Callable[[Case, Path | None], Outcome], case: Case, logs: Path) -> Outcome:
     """A log is whole or not there; a task that is tried again finds what it would write."""
-    target = logs / case.run.replace("/", "_")
+    target = logs / case.run
     logs.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(prefix=".run-", dir=logs))
     try:
@@ -77,10 +77,10 @@ def run_in_pool(cases: Sequence[Case], processes: int, logs: Path | None = None)
 
 
 def tasks_for(cases: Sequence[Case], cores: int) -> int:
-    """Two for each core, unless they would be too small; more if one would take minutes."""
+    """As many as there are pieces of ``TASK_S``: then a core that is done early takes another."""
     work_s = sum(case.work_s for case in cases)
-    most = min(len(cases), int(work_s / TASK_S) + 1, MOST_TASKS)
-    return max(1, min(most, max(2 * cores, int(work_s / 60))))
+    pieces = min(len(cases), int(work_s / TASK_S), MOST_TASKS_PER_CORE * cores, MOST_TASKS)
+    return max(1, pieces)
 
 
 def sweep(

@@ -13,13 +13,15 @@ from pyspark.sql import SparkSession
 from engine.core.errors import ConfigError
 from engine.delivery.contract import DELIVERY_EVENT, Kind
 from engine.delivery.sqlite_log import LogReader, find_logs
-from pipeline.report.svg import Chart, Line, svg
+from pipeline.report.svg import Chart, Line, Mark, svg
 from pipeline.simulate.case import NEVER_MS, Case, deal, share_ms, values
+from pipeline.simulate.plot_list import PLOTS
 from pipeline.simulate.plots import draw, write_csv, write_figures
 from pipeline.simulate.study import study
 from pipeline.simulate.sweep import row_of, run_case, run_in_pool, sweep, tasks_for
 
 CASES = [
+    Case(members=4, messages=6, gap_ms=20_000, offline=0.4, churn=60.0, latency_ms=300),
     Case(members=3, messages=8, loss=0.3, seed=1),
     Case(members=3, messages=8, loss=0.3, seed=2),
     Case(members=4, messages=6, loss=0.2, sealed=False, bloom_capacity=16),
@@ -34,18 +36,18 @@ def test_spark_and_a_process_pool_give_the_same_bits(spark: SparkSession) -> Non
     by_run = {case.run: row for case, row in zip(CASES, pooled, strict=True)}
     for tasks in (1, 4):
         rows = [tuple(row) for row in sweep(spark, CASES, tasks=tasks).collect()]
-        width = len(values(CASES[0]))
+        width = len(values(CASES[1]))
         assert {row[width + 1]: row for row in rows} == by_run
     assert any(NEVER_MS in row for row in pooled)
 
 
 def test_a_run_repeats_itself_and_a_seed_makes_a_difference() -> None:
-    assert run_case(CASES[0]) == run_case(CASES[0])
-    assert run_case(CASES[0]) != replace(run_case(CASES[1]), run=CASES[0].run)
+    assert run_case(CASES[1]) == run_case(CASES[1])
+    assert run_case(CASES[1]) != replace(run_case(CASES[2]), run=CASES[1].run)
 
 
 def test_recording_changes_nothing_and_can_be_tried_again(tmp_path: Path) -> None:
-    for case in (CASES[0], CASES[4]):
+    for case in (CASES[0], CASES[1], CASES[5]):
         assert run_case(case, tmp_path) == run_case(case)
         logs = find_logs(tmp_path / case.run)
         before = [path.read_bytes() for path in logs]
@@ -67,7 +69,14 @@ def test_recording_changes_nothing_and_can_be_tried_again(tmp_path: Path) -> Non
     ("case", "said"),
     [
         (Case(protocol="xmpp"), "protocol is sds or mvds, not 'xmpp'"),
-        (Case(members=1), "at least 2 members"),
+        (Case(members=1), "members is 2 or more, not 1"),
+        (Case(messages=0), "messages is 1 or more"),
+        (Case(loss=-0.1), "loss is 0 or more"),
+        (Case(offline=1.0), "offline is less than 1"),
+        (Case(churn=0.0), "churn is more than 0"),
+        (Case(config="theirs"), "config is one of ours, reference, not 'theirs'"),
+        (Case(back_off_first_ms=9, back_off_longest_ms=8), "back_off_longest_ms is less than"),
+        (Case(latency_ms=70_000), "out of range"),
         (Case(loss=1.5), "loss=1.5 is out of range"),
         (Case(protocol="mvds", mode="eager"), "'eager' is not a valid Mode"),
     ],
@@ -97,21 +106,41 @@ def test_work_is_dealt_evenly(sizes: list[int], hands: int) -> None:
     for case, hand in zip(cases, deal(cases, hands), strict=True):
         loads[hand] += case.work_s
     assert max(loads) <= sum(loads) / hands + max(case.work_s for case in cases) + 1e-9
+    assert loads == sorted(loads, reverse=True), "whoever works them off has the small ones last"
+
+
+def test_a_runs_name_is_fit_for_a_directory_and_no_others(tmp_path: Path) -> None:
+    odd = [Case(sweep=name) for name in ("../up", "..", "é" * 90, "a/b", "a_b", "", "x" * 400)]
+    names = [one.run for one in (*odd, *CASES, Case(loss=0.3), Case(loss=0.30000001))]
+    assert len(set(names)) == len(names)
+    for name in names:
+        (tmp_path / name).mkdir()
+        assert (tmp_path / name).resolve().parent == tmp_path.resolve()
 
 
 def test_the_study_is_whole_and_no_run_is_there_twice() -> None:
     cases = study(2, large=True)
     assert len({case.run for case in cases}) == len(cases)
     assert max(case.members for case in cases) == 1_000
-    assert {case.mode for case in cases if case.protocol == "mvds"} >= {"batch", "interactive"}
+    assert {plot.sweep for plot in PLOTS} == {case.sweep for case in cases}
+    for plot in PLOTS:
+        turned = {getattr(case, plot.x) for case in cases if case.sweep == plot.sweep}
+        assert len(turned) > 3, plot.file
+    for sweep_name in ("mvds-offline", "mvds-missed"):
+        modes = {case.mode for case in cases if case.sweep == sweep_name}
+        assert modes == {"batch", "interactive", "mixed"}
     assert 1 <= tasks_for(cases, 2) <= len(cases)
 
 
 def test_plots_are_well_formed_and_leave_out_what_never_came(tmp_path: Path) -> None:
     points = [(1.0, 5.0, 4.0, 6.0), (2.0, math.inf, 4.0, math.inf), (3.0, 9.0, 9.0, 9.0)]
-    text = svg(Chart(title="a < b", x="x", y="y", lines=[Line("l&m", points)], log_y=True))
+    marks = [Mark("theirs <", 2.0, 100.0, 1_000.0), Mark("once", 1.0, 7.0, 7.0)]
+    lines = [Line("l&m", points)]
+    text = svg(Chart(title="a < b", x="x", y="y", lines=lines, marks=marks, log_y=True))
     root = ET.fromstring(text)  # noqa: S314 - our own
     assert len(root.findall("{http://www.w3.org/2000/svg}circle")) == 2
+    words = {found.text for found in root.findall("{http://www.w3.org/2000/svg}text")}
+    assert {"a < b", "x", "y", "l&m", "theirs <", "once", "1000"} <= words
     rows = [
         dict(
             zip([*Case.__dataclass_fields__, "delivered_share"], (*values(case), 1.0), strict=True)
@@ -126,6 +155,8 @@ def test_plots_are_well_formed_and_leave_out_what_never_came(tmp_path: Path) -> 
     assert [plot.file for plot, _ in drawn] == [
         "mvds-bandwidth", "mvds-latency-p50", "mvds-latency-p95",
     ]  # fmt: skip
+    told = (tmp_path / "figures.md").read_text()
+    assert "published, interactive: 100 to 1 000 times, at 0.9" in told
     assert len((tmp_path / "runs.csv").read_text().splitlines()) == len(rows) + 1
     for plot, _ in drawn:
         assert f"({plot.file}.svg)" in (tmp_path / "figures.md").read_text()

@@ -1,0 +1,44 @@
+"""Other waits between two attempts than the defaults, of the same shape: what a sweep turns.
+
+The core's own functions stay what they are; these only make them of two numbers.
+"""
+
+from dataclasses import replace
+
+from engine.core.mvds.config import JITTER, LOWER_BACK_OFF, BackOff
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.types import RandomUnit
+
+POSSIBLY: int = 3
+"""A message that a filter names waits so many times longer, as in ours of SDS."""
+
+
+def doubling(first_epochs: int, longest_epochs: int) -> BackOff:
+    """MVDS: from ``first_epochs`` doubling to ``longest_epochs``, then again from a minute on."""
+    first_waits = _waits(first_epochs, longest_epochs)
+    later_waits = _waits(min(max(first_epochs, LOWER_BACK_OFF), longest_epochs), longest_epochs)
+
+    def back_off(send_count: int, random_unit: RandomUnit) -> int:
+        if send_count <= len(first_waits):
+            wait = first_waits[send_count - 1]
+        else:
+            wait = later_waits[(send_count - len(first_waits) - 1) % len(later_waits)]
+        return max(1, int(wait * (1 - JITTER + 2 * JITTER * random_unit()) + 0.5))
+
+    return back_off
+
+
+def with_resend(config: SdsConfig, first_ms: int, longest_ms: int) -> SdsConfig:
+    """SDS: periods of messages that nobody acknowledged, and of those that a filter names."""
+    return replace(
+        config,
+        resend_unacknowledged_ms=(first_ms, longest_ms),
+        resend_possibly_ms=(POSSIBLY * first_ms, POSSIBLY * longest_ms),
+    )
+
+
+def _waits(first: int, longest: int) -> tuple[int, ...]:
+    waits = [min(first, longest)]
+    while waits[-1] < longest:
+        waits.append(min(2 * waits[-1], longest))
+    return tuple(waits)
