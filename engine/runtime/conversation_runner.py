@@ -85,7 +85,7 @@ class ConversationRunner(Generic[S]):
         self._load = load
         self._around = around
         self._inbox: Inbox[S] = Inbox(around.counters)
-        self._outbox = Outbox(around.counters)
+        self._outbox = Outbox(around.counters, alone=lambda: self._teller.is_alone)
         self._session: S | None = None
         self._advanced_s = 0.0
         self._looked_ms = around.now_ms()
@@ -407,6 +407,7 @@ class ConversationRunner(Generic[S]):
         if self._around.recorder is not None:
             record_copy(self._around.recorder, self.record, publish, receipt)
         if publish.message_ids and receipt.peers > 0:
+            self._outbox.taken(publish.message_ids)
             self.offer(
                 lambda session, now_ms: session.accepted(
                     publish.message_ids,

@@ -68,6 +68,11 @@ class Teller:
         self.members = session.members()
         self._people = member_views(tuple(self.members.values()), self._around.own_id)
 
+    @property
+    def is_alone(self) -> bool:
+        """Nobody else is known to be in the conversation."""
+        return not self.is_pair and self.members.keys() == {self._around.own_id}
+
     # --- read models --------------------------------------------------------------------------
 
     def view(self, session: Session | None) -> ConversationView | None:

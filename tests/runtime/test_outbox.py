@@ -8,7 +8,7 @@ from engine.core.counters import Counters
 from engine.core.sds.types import SendPurpose
 from engine.core.types import ContentTopic, MessageId
 from engine.core.waku import WakuMessage
-from engine.runtime.outbox import OUTBOX_SIZE, Outbox
+from engine.runtime.outbox import MAX_TAKEN, OUTBOX_SIZE, Outbox
 from engine.session.types import Load, LoadForRepair, Publish
 
 CONTENT, SYNC = SendPurpose.CONTENT, SendPurpose.SYNC
@@ -40,7 +40,7 @@ def texts(outbox: Outbox) -> list[str]:
 
 
 def filled(*sends: Publish | Load) -> Outbox:
-    outbox = Outbox(Counters())
+    outbox = Outbox(Counters(), alone=lambda: False)
     for each in sends:
         outbox.put_nowait(each)
     return outbox
@@ -119,7 +119,7 @@ def test_it_is_bounded_and_waits_for_all_that_it_took() -> None:
 def test_what_is_spared_is_counted_and_not_waited_for() -> None:
     async def scenario() -> None:
         counters = Counters()
-        outbox = Outbox(counters)
+        outbox = Outbox(counters, alone=lambda: False)
         for each in (send("one", CONTENT, own="1"), send("again", AGAIN, own="1")):
             outbox.put_nowait(each)
         assert texts(outbox) == ["one"]
@@ -127,3 +127,36 @@ def test_what_is_spared_is_counted_and_not_waited_for() -> None:
         assert counters.snapshot() == {"runner.outbox_spared": 1}
 
     asyncio.run(scenario())
+
+
+def test_alone_what_the_network_has_is_not_sent_again_until_somebody_comes() -> None:
+    async def scenario() -> None:
+        counters, alone = Counters(), True
+        outbox = Outbox(counters, alone=lambda: alone)
+        outbox.taken([MessageId("1")])
+        for each in (
+            send("again", AGAIN, own="1"),
+            send("not taken yet", AGAIN, own="2"),
+            send("written", CONTENT, own="1"),
+            send("repair", AGAIN, repairs="1"),
+        ):
+            outbox.put_nowait(each)
+        assert texts(outbox) == ["written", "not taken yet", "repair"]
+        assert counters.snapshot() == {"runner.sent_to_nobody_again": 1}
+        alone = False
+        outbox.put_nowait(send("again", AGAIN, own="1"))
+        assert texts(outbox) == ["again"]
+        outbox.taken([MessageId("3")])
+        alone = True  # Everybody left, and what they had taken is taken no longer.
+        outbox.put_nowait(send("again", AGAIN, own="1"))
+        assert texts(outbox) == ["again"]
+
+    asyncio.run(scenario())
+
+
+def test_what_was_taken_is_remembered_within_bounds() -> None:
+    outbox = Outbox(Counters(), alone=lambda: True)
+    outbox.taken([MessageId(str(number)) for number in range(MAX_TAKEN + 1)])
+    outbox.put_nowait(send("oldest", AGAIN, own="0"))
+    outbox.put_nowait(send("newest", AGAIN, own=str(MAX_TAKEN)))
+    assert texts(outbox) == ["oldest"]

@@ -1,0 +1,64 @@
+"""A founder who waits for the others: relays are there, and nobody else is in the group."""
+
+import asyncio
+from pathlib import Path
+
+from engine.core.types import UnixMs
+from engine.events import MessageAdded
+from engine.network.memory import MemoryNetwork
+from tests.runtime.conftest import Person
+
+
+class Clocked(Person):
+    """A person whose clock can be put forward, which makes everything that waits due."""
+
+    ahead_ms = 0
+
+    def _now_ms(self) -> UnixMs:
+        return UnixMs(super()._now_ms() + self.ahead_ms)
+
+    def pass_time(self, ms: int) -> None:
+        self.ahead_ms += ms
+        for runner in self.engine._conversations.groups():
+            runner.offer(lambda session, now_ms: session.advance(now_ms=now_ms))
+
+
+def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        network = MemoryNetwork()
+        founder = Clocked("founder", tmp_path, network)
+        await founder.start()
+        stranger = await Person("stranger", tmp_path, network).start()
+        try:
+            group = await founder.engine.create_group("Tea")
+            heard: list[bytes] = []
+            stranger.transport.subscribe(
+                founder.topic(group), lambda message, _hash: heard.append(message.payload)
+            )
+            for number in range(20):
+                await founder.engine.send_text(group, f"text {number}")
+            async with asyncio.timeout(60):
+                while len(heard) < 20:  # noqa: ASYNC110 - a network in memory tells nobody
+                    await asyncio.sleep(0.01)
+            written = len(heard)
+            for number in range(1, 4):
+                founder.pass_time(60_000 * 4**number)
+                await founder.until_counted("runner.sent_to_nobody_again", 20 * number)
+            assert len(heard) == written
+            await stranger.engine.join_group(await founder.engine.make_invite_link(group))
+            texts: set[str] = set()
+            seen = 0
+            async with asyncio.timeout(60):
+                while len(texts) < 20:
+                    founder.pass_time(1_000)
+                    await asyncio.sleep(0.02)
+                    for event in stranger.told[seen:]:
+                        if isinstance(event, MessageAdded) and event.message.text:
+                            texts.add(event.message.text)
+                    seen = len(stranger.told)
+            assert texts >= {f"text {number}" for number in range(20)}
+        finally:
+            await founder.engine.stop()
+            await stranger.engine.stop()
+
+    asyncio.run(scenario())
