@@ -1,7 +1,9 @@
 """``causerie export-log``: recorded deliveries as Parquet or JSON lines, one file for each table.
 
-A log may be written to meanwhile.  One that cannot be read is named with the reason and left out, a
-row that does not keep to the contract is counted and left out; the exit status tells of both.
+A log may be written to meanwhile; whoever writes it is asked for the order of conversations as of
+now, and if nobody answers, as after a kill, that is said.  A log that cannot be read is named with
+the reason and left out, a row that does not keep to the contract is counted and left out; the exit
+status tells of both.
 """
 
 import argparse
@@ -12,14 +14,19 @@ from typing import Final
 
 from chat_app.delivery_recording import delivery_directory
 from chat_app.paths import profile_paths
-from chat_app.table_export import Row, export_tables
+from chat_app.table_export import Row, check_place, export_tables
 from engine.core.errors import ConfigError
+from engine.delivery.asking import ask_for_snapshots
 from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, Table
 from engine.delivery.sqlite_log import DeliveryLogError, LogReader, find_logs
 
 BATCH: Final = 10_000
 EXIT_INCOMPLETE: Final = 1
 _HOW: Final = "they are recorded with causerie --record-delivery"
+_UNFINISHED: Final = (
+    "nobody who writes it answers; its final order is of the last snapshot, and what was delivered"
+    " after it stands in the events"
+)
 _AT: Final = DELIVERY_EVENT.names.index("at_ms")
 
 
@@ -78,6 +85,9 @@ def export_log(asked: argparse.Namespace) -> int:
     if asked.logs is None and not place.exists():
         raise ConfigError(f"{place.parent}: no deliveries were recorded there; {_HOW}")
     export = LogExport(place, asked.since, asked.until)
+    check_place(asked.out)  # before anybody is asked
+    for path in ask_for_snapshots(export.logs):
+        sys.stderr.write(f"causerie: {path}: {_UNFINISHED}\n")
     tables = {table: export.batches(table) for table in LOG_TABLES}
     counts = export_tables(asked.out, asked.format, tables)
     said = ", ".join(f"{count} of {name}" for name, count in counts.items())

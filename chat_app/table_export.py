@@ -64,13 +64,18 @@ def writer_of(format_: str) -> Callable[[Path, Table], TableFile]:
     return make
 
 
+def check_place(out: Path) -> None:
+    """Raises ConfigError if nothing can be made there."""
+    if out.exists():
+        raise ConfigError(f"--out {out}: is there already; name a directory that is not")
+
+
 def export_tables(
     out: Path, format_: str, tables: Mapping[Table, Iterable[Sequence[Row]]]
 ) -> dict[str, int]:
     """Write each table's batches; how many rows each has.  Raises ConfigError."""
     make = writer_of(format_)
-    if out.exists():
-        raise ConfigError(f"--out {out}: is there already; name a directory that is not")
+    check_place(out)
     fresh = out.with_name(out.name + ".partial")
     try:
         shutil.rmtree(fresh, ignore_errors=True)

@@ -93,7 +93,7 @@ class Book:
                 case Refused():
                     channel.refused(step.at_ms, step.reason)
                 case SdsStep():
-                    add_sds(channel, step, sent_ms)
+                    add_sds(channel, step, sent_ms, bare=self._from_nothing)
                 case MvdsStep():
                     add_mvds(channel, step, bare=self._from_nothing)
         if which.protocol is Protocol.MVDS:
@@ -119,6 +119,25 @@ class Book:
             to=copy.to,
             via=via,
         )
+
+    def asks(self, which: Which, query: int | None) -> None:
+        """From now on comes what Stores gave for this query; None: nothing of them."""
+        self._channel(which).query = query
+
+    def asked(  # noqa: PLR0913 - keyword-only: all that is known of a query
+        self,
+        which: Which,
+        query: int,
+        *,
+        hashes: int,
+        end: str,
+        at_ms: UnixMs,
+        mono_ns: int,
+    ) -> None:
+        """A query at Stores is over."""
+        channel = self._channel(which)
+        channel.mono_ns = mono_ns
+        channel.add(Kind.STORE_QUERY, at_ms, attempt=query, amount=hashes, detail=end)
 
     def note(
         self,

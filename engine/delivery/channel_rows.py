@@ -24,7 +24,10 @@ _MAX_DETAIL: Final = 64
 
 
 class ChannelRows:
-    """``mono_ns`` and ``via`` are set before each call: when, and how copies come now."""
+    """``mono_ns`` and ``via`` are set before each call: when, and how copies come now.
+
+    ``query``: at Stores, whose answers come now.
+    """
 
     def __init__(  # noqa: PLR0913 - keyword-only: what all channels of a log share
         self,
@@ -43,6 +46,7 @@ class ChannelRows:
         self.mono_ns = 0
         self.via = Via.RELAY
         self.arrived: Arrived | None = None
+        self.query: int | None = None
         self._name = pseudonyms.participant
         self._rows = rows
         self._attempts: OrderedDict[tuple[MessageId, ParticipantId | None], int] = OrderedDict()
@@ -132,6 +136,18 @@ class ChannelRows:
                 Kind.DELIVERED, at_ms, message_id, lamport=lamport, position=position, peer=sender
             )
         return is_new
+
+    def store_hit(self, at_ms: int, message_id: MessageId, waku_hash: bytes | None) -> None:
+        """If it was a Store that brought the copy which was received just now."""
+        if self.arrived is not None and self.arrived.from_store:
+            self.add(
+                Kind.STORE_HIT,
+                at_ms,
+                message_id,
+                waku_hash=waku_hash,
+                attempt=self.query,
+                via=Via.STORE,
+            )
 
     def refused(self, at_ms: int, reason: str) -> None:
         arrived = self.arrived

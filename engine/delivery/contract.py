@@ -89,8 +89,13 @@ KIND_TEXTS: Final[Mapping[Kind, str]] = {
     Kind.SYNC_RECEIVED: "A message without content came.",
     Kind.EPHEMERAL_SENT: "A message that nobody keeps was handed to the network.",
     Kind.EPHEMERAL_RECEIVED: "A message that nobody keeps came.",
-    Kind.STORE_QUERY: "Stores were asked; `amount`: for how many messages by hash, 0 = by time.",
-    Kind.STORE_HIT: "A Store's answer held this message, and it was not here.",
+    Kind.STORE_QUERY: (
+        "A query at Stores is over; `amount`: for how many messages by hash, 0 = by time;"
+        " `attempt`: its number; `detail`: how it ended.  What it brought stands before it."
+    ),
+    Kind.STORE_HIT: (
+        "A Store's answer held this message, and it was not here; `attempt`: number of the query."
+    ),
     Kind.REJECTED: "Bytes were refused; `detail` is the reason.",
     Kind.ONLINE: "From now on somebody can be reached.",
     Kind.OFFLINE: "From now on nobody can be reached.",

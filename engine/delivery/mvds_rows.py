@@ -82,6 +82,8 @@ def _add_payload(rows: ChannelRows, step: MvdsStep, received: PayloadReceived) -
             wire_bytes=wire_bytes,
             via=via,
         )
+        if is_new:
+            rows.store_hit(at_ms, message_id_of(mvds_id), waku_hash)
         wire_bytes = None
     if not ids:
         rows.add(

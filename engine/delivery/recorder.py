@@ -21,6 +21,7 @@ from typing import Final
 from engine.core.errors import StorageError
 from engine.core.ports import LoggedMessage, MemberRecord, StoreWrite
 from engine.core.types import ParticipantId, UnixMs
+from engine.delivery.asking import requests_for, take_away
 from engine.delivery.book import Book, Copy, Which
 from engine.delivery.contract import Kind, Via
 from engine.delivery.log_writer import Limits, LogWriter, Owner, usable_rows
@@ -52,7 +53,7 @@ class RecorderSettings:
 
 
 class Recorder:
-    """All methods but ``flush`` and ``close`` return at once.  Calls count from ``begin`` on."""
+    """All methods but those that wait return at once.  Calls count from ``begin`` on."""
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Recorder:
         self._thread: threading.Thread | None = None
         self._hurry = threading.Event()
         self._book: Book | None = None
+        self._owner: Owner | None = None
         self._writer: LogWriter | None = None
         self._via, self._push_via = Via.RELAY, Via.RELAY
         self._dropped = 0
@@ -100,6 +102,7 @@ class Recorder:
             app_version=settings.app_version,
             network=settings.network,
         )
+        self._owner = owner
         self._book = Book(self._pseudonyms, own_id)
         self._writer = LogWriter(
             settings.directory,
@@ -163,6 +166,17 @@ class Recorder:
         else:
             self._queue.put(call)
 
+    def asks(self, which: Which, query: int | None) -> None:
+        """What Stores gave for this query is handed over from now on; None: no more of it."""
+        if self._book is not None:
+            self._put(partial(self._book.asks, which, query))
+
+    def asked(self, which: Which, query: int, *, hashes: int, end: str) -> None:
+        """A query at Stores is over: for so many messages by hash, 0 = by time."""
+        if self._book is not None:
+            call = partial(self._book.asked, which, query, hashes=hashes, end=end)
+            self._put(partial(call, at_ms=self._now_ms(), mono_ns=time.monotonic_ns()))
+
     # --- waiting for it -----------------------------------------------------------------------
 
     def flush(self, *, timeout_ms: int = CLOSE_WITHIN_MS) -> bool:
@@ -174,6 +188,15 @@ class Recorder:
         self._queue.put(partial(self._flushed.append, done))
         self._hurry.set()
         return done.wait(timeout_ms / 1000)
+
+    def wanted(self) -> list[Path]:
+        """Who wants to know how things stand now (``engine.delivery.asking``); reads the disk."""
+        return [] if self._owner is None else requests_for(self.directory, self._owner.participant)
+
+    def answer(self, requests: Sequence[Path], *, dropped: int) -> None:
+        """Once all is written that was handed over, and nothing was lost since ``dropped``."""
+        if self.flush() and self.dropped == dropped:
+            take_away(requests)
 
     def close(self, *, timeout_ms: int = CLOSE_WITHIN_MS) -> bool:
         """Write what is left and end; False if that takes too long.  Idempotent."""

@@ -32,8 +32,13 @@ from engine.delivery.steps import SdsStep
 _NO_BLOOM: Final = (0, 0, None)
 
 
-def add_sds(rows: ChannelRows, step: SdsStep, sent_ms: Mapping[MessageId, int]) -> None:
-    """``sent_ms``: of messages that became rows of the timeline with it."""
+def add_sds(
+    rows: ChannelRows, step: SdsStep, sent_ms: Mapping[MessageId, int], *, bare: bool
+) -> None:
+    """``sent_ms``: of messages that became rows of the timeline with it.
+
+    ``bare``: nobody else tells what Stores were asked for.
+    """
     at_ms, input_, transition = step
     if isinstance(input_, MessageReceived):
         _add_received(rows, at_ms, input_, transition)
@@ -56,7 +61,7 @@ def add_sds(rows: ChannelRows, step: SdsStep, sent_ms: Mapping[MessageId, int]) 
             case _:
                 pass
     for send in transition.sends:
-        if isinstance(send, AskStore):
+        if bare and isinstance(send, AskStore):
             rows.add(Kind.STORE_QUERY, at_ms, amount=len(send.missing))
 
 
@@ -87,8 +92,7 @@ def _add_received(
     if kind is Kind.RECEIVED:
         if kept is PutIncoming:
             _add_message(rows, message, None)
-        if rows.arrived is not None and rows.arrived.from_store:
-            rows.add(Kind.STORE_HIT, at_ms, message_id, waku_hash=waku_hash, via=via)
+        rows.store_hit(at_ms, message_id, waku_hash)
 
 
 def _kept(message_id: MessageId, transition: Transition) -> type[Write] | None:

@@ -142,6 +142,11 @@ class LogReader:
         ((newest,),) = self._all("SELECT coalesce(max(seq), 0) FROM delivery_event")
         return newest if isinstance(newest, int) else 0
 
+    def last_kind(self) -> object:
+        """Of the newest event, None if there is none."""
+        rows = self._all("SELECT kind FROM delivery_event ORDER BY seq DESC LIMIT 1")
+        return rows[0][0] if rows else None
+
     def batches(
         self,
         table: Table = DELIVERY_EVENT,

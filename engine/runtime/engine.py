@@ -189,6 +189,7 @@ class Engine(HistoryCommands, PageCommands):
                 counters=self._counters,
                 online=lambda: self._online,
                 config=self._parts.history,
+                recorder=self._parts.recorder,
             )
         )
         self._history = self._conversations.filled_by = history

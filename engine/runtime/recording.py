@@ -1,12 +1,14 @@
 """Tells a recorder of deliveries how whole conversations stand.
 
-When recording begins, now and then, and at the end: what was there before and what their final
-order is cannot be made out of events alone, which runners tell (``engine.runtime.recorded``).
+When recording begins, now and then, when somebody asks, and at the end: what was there before and
+what their final order is cannot be made out of events alone, which runners tell
+(``engine.runtime.recorded``).
 """
 
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.core.errors import ChatError
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from engine.core.types import Position
 
 SNAPSHOT_EVERY_MS = 300_000
+LOOK_EVERY_MS = 1_000
+"""Whether somebody wants a snapshot now."""
 PAGE = 5_000
 
 logger = logging.getLogger(__name__)
@@ -51,9 +55,18 @@ class Recording:
             logger.warning("what was before is not recorded", extra={"error": type(error).__name__})
         else:
             self._recorder.before_ends()
+        loop_s = asyncio.get_running_loop().time
+        due_s = loop_s() + SNAPSHOT_EVERY_MS / 1000
         while True:
-            await asyncio.sleep(SNAPSHOT_EVERY_MS / 1000)
-            await self.snapshot(around)
+            await asyncio.sleep(LOOK_EVERY_MS / 1000)
+            wanted = await asyncio.to_thread(self._recorder.wanted)
+            if wanted or loop_s() >= due_s:
+                due_s = loop_s() + SNAPSHOT_EVERY_MS / 1000
+                dropped = self._recorder.dropped
+                await self.snapshot(around)
+                if wanted:
+                    answer = partial(self._recorder.answer, wanted, dropped=dropped)
+                    await asyncio.to_thread(answer)
 
     def stopping(self) -> None:
         """The conversations are about to be taken down."""

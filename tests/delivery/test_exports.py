@@ -20,6 +20,7 @@ from engine.core.types import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import ArchivedMessage
 from engine.core.waku_store import StoreQueryRequest
+from engine.delivery import asking
 from engine.delivery.check import problem_of
 from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, MESSAGE, STORE_MESSAGE, Table
 from engine.delivery.log_writer import Limits, LogWriter, Owner
@@ -309,3 +310,17 @@ def test_an_endless_store_ends(old: bool, told: str) -> None:
 
     with pytest.raises(TransportError, match=told):
         asyncio.run(ask())
+
+
+def test_who_was_killed_is_not_waited_for_for_ever_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _log(tmp_path / "logs")
+    beside = path.with_name(f"{path.name}-wal")
+    beside.touch()  # as a process leaves it that was killed
+    monkeypatch.setattr(asking.ask_for_snapshots, "__kwdefaults__", {"within_s": 0.2})
+    arguments = ["--logs", str(path), "--format", "jsonl"]
+    assert main(["export-log", *arguments, "--out", str(tmp_path / "out")]) == 0
+    assert "nobody who writes it answers" in capsys.readouterr().err
+    assert len(_lines(tmp_path / "out" / "delivery_event.jsonl")) == 10
+    assert list(path.parent.glob("*wanted")) == []

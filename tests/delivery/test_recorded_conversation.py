@@ -1,6 +1,7 @@
 """What real engines record when they talk: what happened, in order, and nothing that they said."""
 
 import asyncio
+import json
 import os
 import time
 from collections import Counter
@@ -10,6 +11,7 @@ from random import SystemRandom
 
 import pytest
 
+from chat_app.__main__ import main
 from engine.core.contacts import ContactState
 from engine.core.types import ConversationId, ParticipantId, UnixMs
 from engine.delivery.contract import (
@@ -295,3 +297,29 @@ def test_a_second_run_goes_on_in_the_same_file_and_knows_what_was_there(tmp_path
         last = [row for row in events if row["kind"] == "delivered"][-1]
         order = [row["message_id"] for row in log[LOG_SNAPSHOT]]
         assert last["position"] in {None, order.index(last["message_id"])}
+
+
+def test_an_export_has_the_order_as_of_now_while_the_program_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def export(place: Path, name: str) -> list[str]:
+        out = tmp_path / name
+        asked = ["export-log", "--logs", str(place), "--format", "jsonl", "--out", str(out)]
+        assert await asyncio.to_thread(main, asked) == 0
+        lines = (out / "log_snapshot.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line)["message_id"] for line in lines]
+
+    async def scenario(one: Talker, other: Talker) -> None:
+        await _in_a_group(one, other)
+        for number, talker in enumerate((one, other)):
+            order = await export(talker.logs, f"out {number}")
+            assert talker.recorder.flush()
+            assert sorted(order) == sorted(
+                map(str, _ids(_read(talker)[DELIVERY_EVENT], "delivered"))
+            )
+            assert list(talker.logs.glob("*wanted")) == []
+
+    one, other = _play(tmp_path, scenario)
+    assert capsys.readouterr().err == ""
+    orders = [[row["message_id"] for row in _read(t)[LOG_SNAPSHOT]] for t in (one, other)]
+    assert orders[0] == orders[1]

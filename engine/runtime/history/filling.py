@@ -62,6 +62,7 @@ from engine.runtime.history.named import Named
 from engine.runtime.history.sinks import Sink
 from engine.runtime.history.telling import HistoryTeller
 from engine.runtime.history.words import problem_of
+from engine.runtime.recorded import RecordedQueries
 
 DAY_MS: Final = 24 * 3_600_000
 CONNECT_LONGEST_MS: Final = 30 * DAY_MS
@@ -76,7 +77,7 @@ logger = logging.getLogger(__name__)
 
 
 class Filler:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only: what one conversation's filler is made of
         self,
         conversation_id: ConversationId,
         topics: Topics,
@@ -84,12 +85,14 @@ class Filler:
         sink: Sink,
         keeper: Keeper,
         parts: FillerParts,
+        recorded: RecordedQueries,
     ) -> None:
         self.conversation_id = conversation_id
         self.topics = topics
         self._sink = sink
         self._keeping = Keeping(keeper, parts.now_ms)
         self._parts = parts
+        self._recorded = recorded
         self._teller = HistoryTeller(conversation_id, parts.tell, parts.now_ms)
         self._schedule: Schedule | None = None
         self._candidates: tuple[Candidate, ...] = ()
@@ -213,6 +216,7 @@ class Filler:
         )
         self._schedule = None
         self._queries.clear()
+        self._recorded.forget()
         self._keeping.forget()
         self._connect_wanted = True
         self._rest()
@@ -316,6 +320,7 @@ class Filler:
         match event:
             case QueryStarted():
                 self._queries[event.query_id] = event
+                self._recorded.started(event)
                 if isinstance(event.query, Window):
                     self._teller.started(
                         event.purpose,
@@ -324,7 +329,8 @@ class Filler:
                         arrived=self._sink.arrived,
                     )
             case Fetched():
-                await self._fetched(event)
+                with self._recorded.feeding(event.query_id):
+                    await self._fetched(event)
             case Advanced():
                 self._teller.advanced(event.reached_ns)
             case StoreEnded():
@@ -334,6 +340,7 @@ class Filler:
                 if started is not None and isinstance(started.query, Window):
                     self._notes = event.notes
                 self._parts.note(event.notes)
+                self._recorded.ended(event)
             case Covered():
                 await self._covered(event)
             case GaveUp():

@@ -21,6 +21,7 @@ from engine.core.history.types import Candidate, StoreEnded, StoreNote, StoreRef
 from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
 from engine.core.sds.types import AskStore, RandomUnit
 from engine.core.types import ContentTopic, ConversationId, UnixMs
+from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.history_views import (
     HistoryChanged,
@@ -39,6 +40,7 @@ from engine.runtime.history.sinks import Inbox, InboxSink, RunnerSink, Sink
 from engine.runtime.history.stores import StoreBook
 from engine.runtime.history.turns import Turns
 from engine.runtime.inbox import S
+from engine.runtime.recorded import RecordedQueries, which_is
 
 LOOK_AROUND_S: Final = 1.0
 SAVE_EVERY_S: Final = 5.0
@@ -62,6 +64,7 @@ class HistoryParts:
     counters: Counters
     online: Callable[[], bool]
     config: HistoryConfig
+    recorder: Recorder | None = None
 
 
 @dataclass(slots=True)
@@ -118,6 +121,7 @@ class History:
             keeper=keeper,
             tell_stores=lambda reachable: runner.stores_changed(reachable=reachable),
             is_group=not runner.is_pair,
+            recorded=RecordedQueries(self._parts.recorder, which_is(runner.record)),
         )
 
     def begin_inbox(self, inbox: Inbox, content_topic: ContentTopic) -> None:
@@ -128,6 +132,7 @@ class History:
             keeper=InboxKeeper(self._parts.store, self._parts.storage),
             tell_stores=lambda _reachable: None,
             is_group=False,
+            recorded=RecordedQueries(),
         )
 
     def _begin(  # noqa: PLR0913 - what the two kinds differ in
@@ -139,6 +144,7 @@ class History:
         keeper: Keeper,
         tell_stores: Callable[[bool], None],
         is_group: bool,
+        recorded: RecordedQueries,
     ) -> None:
         network, parts = self._parts.network, self._parts
         if network is None:
@@ -162,6 +168,7 @@ class History:
                 note=self._note,
                 trouble=self._trouble,
             ),
+            recorded=recorded,
         )
         filler.stores_changed(self._candidates)
         running = _Running(

@@ -10,6 +10,7 @@ from random import SystemRandom
 
 from engine.core.history.config import HistoryConfig
 from engine.core.types import ConversationId, DeliveryState, UnixMs
+from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent, MessageAdded, MessageKind
 from engine.history_views import HistoryChanged, HistoryView
 from engine.network.node.embedded import EmbeddedNode
@@ -73,7 +74,7 @@ class StoreNode:
 class Person:
     """One engine, what it told, and how to wait for it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only: what people differ in
         self,
         name: str,
         place: Path,
@@ -81,6 +82,7 @@ class Person:
         peers: tuple[str, ...] = (),
         config: HistoryConfig = QUICK,
         keeps: bool = False,
+        recorder: Recorder | None = None,
     ) -> None:
         self.name = name
         self.told: list[EngineEvent] = []
@@ -88,6 +90,7 @@ class Person:
         self._keeps = keeps
         self._peers = peers
         self._config = config
+        self._recorder = recorder
         self._changed = asyncio.Event()
         self.engine = self._make()
 
@@ -101,6 +104,7 @@ class Person:
                 now_ms=self.now_ms,
                 peers=self._peers,
                 history=self._config,
+                recorder=self._recorder,
             )
         )
         engine.subscribe(self._hear)
