@@ -20,6 +20,9 @@ from engine.persistence.storage_thread import StorageThread
 
 COUNTERS_EVERY_MS = 60_000
 TRAFFIC_EVERY_MS = 2_000
+TRAFFIC_RARELY_MS = 16_000
+"""While next to nothing comes and goes."""
+NO_TRAFFIC_BYTES = 512
 BREATHE_MS = 20
 """Between two slices of what was removed: whoever saves something comes first."""
 
@@ -132,10 +135,12 @@ class Upkeep:
 
     async def _tell_traffic(self, transport: Transport) -> None:
         """Status changes are told at once; bytes alone only now and then."""
-        told = (0, 0)
+        told, pause_ms = 0, TRAFFIC_EVERY_MS
         while True:
-            await asyncio.sleep(TRAFFIC_EVERY_MS / 1000)
+            await asyncio.sleep(pause_ms / 1000)
             view = connection_view(transport.status())
-            if (view.bytes_in, view.bytes_out) != told:
-                told = (view.bytes_in, view.bytes_out)
+            fresh, told = view.bytes_in + view.bytes_out - told, view.bytes_in + view.bytes_out
+            if fresh:
                 self._publish(ConnectionChanged(connection=view))
+            is_busy = abs(fresh) > NO_TRAFFIC_BYTES
+            pause_ms = TRAFFIC_EVERY_MS if is_busy else min(2 * pause_ms, TRAFFIC_RARELY_MS)

@@ -63,6 +63,9 @@ class MessageCache:
         self._max_bytes = max_bytes
         self._bytes = 0
 
+    def __len__(self) -> int:
+        return len(self._messages)
+
     @property
     def held_bytes(self) -> int:
         return self._bytes

@@ -43,6 +43,11 @@ class Mesh:
         """Whether we joined ``topic``."""
         return topic in self._members
 
+    @property
+    def is_settled(self) -> bool:
+        """Time alone changes nothing."""
+        return not self._backoffs and not self._fanout
+
     def members(self, topic: PubsubTopic) -> frozenset[PeerId]:
         return frozenset(self._members.get(topic, ()))
 

@@ -100,6 +100,9 @@ class Backoffs:
         self._max_entries = max_entries
         self._until_ms: dict[tuple[PubsubTopic, PeerId], int] = {}
 
+    def __len__(self) -> int:
+        return len(self._until_ms)
+
     def is_active(self, topic: PubsubTopic, peer_id: PeerId, *, now_ms: int) -> bool:
         return self._until_ms.get((topic, peer_id), now_ms) > now_ms
 
@@ -130,6 +133,9 @@ class Promises:
     def __init__(self, *, max_entries: int = 10_000) -> None:
         self._max_entries = max_entries
         self._until_ms: dict[bytes, dict[PeerId, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._until_ms)
 
     def add(self, message_id: bytes, peer_id: PeerId, *, until_ms: int) -> None:
         if message_id in self._until_ms or len(self._until_ms) < self._max_entries:

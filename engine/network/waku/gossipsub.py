@@ -83,7 +83,7 @@ class GossipRouter:
     # --- questions ------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        """When ``DeadlineReached`` is due; None until the first input."""
+        """When ``DeadlineReached`` is due; None: not before another input."""
         return self._heartbeat_at_ms
 
     def topic_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
@@ -103,8 +103,9 @@ class GossipRouter:
     # --- the machine ----------------------------------------------------------------------------
 
     def handle(self, input_: Input, *, now_ms: int) -> Transition:
-        if self._heartbeat_at_ms is None:
+        if self._heartbeat_at_ms is None and not isinstance(input_, DeadlineReached):
             self._heartbeat_at_ms = now_ms + self._settings.heartbeat_interval_ms
+            self._peers.scores.refresh(now_ms=now_ms)  # The rest is over; nothing faded in it.
         effects = Effects()
         match input_:
             case RpcReceived(peer_id=peer_id, rpc=rpc, refused=refused):
@@ -303,6 +304,19 @@ class GossipRouter:
         self._mesh.maintain(effects, now_ms=now_ms)
         self._gossip(effects)
         self._cache.shift()
+        if self._is_at_rest():
+            self._heartbeat_at_ms = None
+
+    def _is_at_rest(self) -> bool:
+        """Whether the next heartbeats would find nothing to do, unless something happens first."""
+        pending = len(self._seen) + len(self._cache) + len(self._promises)
+        may_improve = self._settings.score.opportunistic_graft_threshold > 0
+        return (
+            not pending
+            and not may_improve
+            and self._mesh.is_settled
+            and self._peers.scores.is_settled
+        )
 
     def _gossip(self, effects: Effects) -> None:
         for topic, message_ids in self._cache.gossip_ids().items():

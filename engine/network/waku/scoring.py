@@ -67,6 +67,16 @@ class PeerScores:
     def __len__(self) -> int:
         return len(self._peers)
 
+    @property
+    def is_settled(self) -> bool:
+        """Nothing fades, nobody's time in a mesh counts on, and nobody who left is remembered."""
+        return all(
+            stats.until_ms is None
+            and not stats.behaviour_penalty
+            and all(_is_settled(each, self._params.topic) for each in stats.topics.values())
+            for stats in self._peers.values()
+        )
+
     def score(self, peer_id: PeerId) -> float:
         """0 for a stranger."""
         known = self._scores.get(peer_id)
@@ -274,6 +284,20 @@ def _topic_score(stats: _TopicStats, params: TopicScoreParams) -> float:
         + params.mesh_message_deliveries_weight * _deficit(stats, params) ** 2
         + params.mesh_failure_penalty_weight * stats.mesh_failure_penalty
         + params.invalid_message_deliveries_weight * stats.invalid_message_deliveries**2
+    )
+
+
+def _is_settled(stats: _TopicStats, params: TopicScoreParams) -> bool:
+    grows = stats.grafted_ms is not None and (
+        stats.mesh_ms < params.time_in_mesh_cap * params.time_in_mesh_quantum_ms
+        or not stats.is_active
+    )
+    return not (
+        grows
+        or stats.first_message_deliveries
+        or stats.mesh_message_deliveries
+        or stats.mesh_failure_penalty
+        or stats.invalid_message_deliveries
     )
 
 

@@ -16,6 +16,7 @@ from engine.network.waku.gossip_types import (
     GossipsubSettings,
     Join,
     Leave,
+    MalformedReceived,
     PeerGone,
     PeerReady,
     Publish,
@@ -358,3 +359,35 @@ def test_settings_that_cannot_work_are_refused() -> None:
         GossipsubSettings(d_out=4)
     with pytest.raises(ConfigError, match="d_low <= d_keep <= d_high"):
         GossipsubSettings(d_keep=9)
+
+
+# --- rest -----------------------------------------------------------------------------------------
+
+
+def test_where_nothing_happens_the_router_rests_and_goes_on_with_the_next_input() -> None:
+    bench, everybody = joined(3)
+    bench.hear_message(everybody[0], waku_data("x"))
+    beats = 0
+    while bench.router.next_deadline() is not None:
+        bench.heartbeat()
+        beats += 1
+        assert beats < 200
+    assert beats >= 120  # What was seen is remembered for two minutes.
+    bench.now_ms += 3_600_000
+    bench.hear_message(everybody[0], b"\xff invalid")
+    assert bench.router.next_deadline() == bench.now_ms + 1_000
+    assert controls(bench.heartbeat())[everybody[0]].prune
+
+
+def test_a_router_does_not_rest_while_a_back_off_or_a_bad_score_has_to_end() -> None:
+    bench, everybody = joined(2)
+    bench.hear(everybody[0], Rpc(prune=(Prune(topic=TOPIC, backoff_s=300),)))
+    for _ in range(299):
+        bench.heartbeat()
+        assert bench.router.next_deadline() is not None
+    bench(MalformedReceived(peer_id=everybody[1], reason="rpc_malformed"))
+    bench(PeerGone(peer_id=everybody[1]))
+    for _ in range(3_000):
+        bench.heartbeat()
+    assert bench.router.next_deadline() is None
+    assert bench.router.mesh_peers(TOPIC) == {everybody[0]}
