@@ -32,6 +32,7 @@ from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
 from engine.network.node.attempts import Attempts
+from engine.network.node.introductions import Introductions
 from engine.network.node.services import NodeServices, Surroundings
 from engine.network.node.settings import NodeSettings
 from engine.network.node.status import connection_level
@@ -102,6 +103,7 @@ class EmbeddedNode:
         self._services: NodeServices | None = None
         self._logged_peers: set[str] = set()
         self._attempts = Attempts(self._counters)
+        self._introductions = Introductions(self._counters)
         self._last_status = self.status()
 
     # --- life -----------------------------------------------------------------------------------
@@ -348,7 +350,7 @@ class EmbeddedNode:
 
     def _peer_connected(self, peer: RemotePeer) -> None:
         if RELAY_PROTOCOL in peer.protocols and peer.peer_id not in self._attempts:
-            for address in peer.listen_addresses:
+            for address in self._introductions.worth_remembering(peer):
                 self._address_listeners.call(address)
 
 
