@@ -42,7 +42,8 @@ from engine.runtime.history.turns import Turns
 from engine.runtime.inbox import S
 from engine.runtime.recorded import RecordedQueries, which_is
 
-LOOK_AROUND_S: Final = 1.0
+LOOK_AROUND_S: Final = 5.0
+"""For a Store that came or went while the network stayed as it was; else it is looked at once."""
 SAVE_EVERY_S: Final = 5.0
 TEST_TIMEOUT_S: Final = 20.0
 INBOX: Final = ConversationId("inbox")
