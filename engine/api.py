@@ -167,6 +167,11 @@ class ChatEngine(Protocol):
     async def fetch_missing(self, conversation_id: ConversationId) -> None:
         """Ask for missing messages again, now."""
 
+    async def fetch_lost(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
+    ) -> None:
+        """Ask members and Stores once more for what was given up; it stays lost until it comes."""
+
     async def latest_page(
         self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE
     ) -> Page: ...

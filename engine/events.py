@@ -91,6 +91,22 @@ class MessageView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GapPlace:
+    """One gap: what lacks directly before one message."""
+
+    missing: int
+    """0: nothing is known to lack, and yet something waits."""
+    waiting: int
+    """How many received messages wait from here to the next gap."""
+    since_ms: UnixMs
+    """0: nobody knows."""
+    requests: int = 0
+    next_request_ms: UnixMs | None = None
+    before: Position | None = None
+    """The first message known to come after what lacks; None: nobody knows where it belongs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GapView:
     """Messages known to exist that this device lacks."""
 
@@ -98,12 +114,8 @@ class GapView:
     missing: int
     waiting: int
     """How many received messages wait behind them."""
-    since_ms: UnixMs
-    """0 if nothing is missing any more."""
-    requests: int
-    next_request_ms: UnixMs | None
-    before: Position | None = None
-    """The first message known to come after something missing: the marker's place."""
+    places: tuple[GapPlace, ...] = ()
+    """In order; of very many gaps, the last ones as one."""
     lost: tuple[LostView, ...] = ()
     """Given up, the latest 64 of ``lost_total``; a gap may hold nothing else."""
     lost_total: int = 0

@@ -145,6 +145,14 @@ class LostView:
     """The first message known to come after it: its Lamport timestamp is below that one's."""
     since_ms: UnixMs
     """Since when it was known to lack."""
+    stores_ms: UnixMs | None = None
+    """When Stores were asked for it last; None: they never were, for nobody knows its hash."""
+    lacked_by: int = 0
+    """So many of them said then that they do not have it."""
+    silent_stores: tuple[str, ...] = ()
+    """Addresses of those that gave no answer."""
+    asked_again_ms: UnixMs | None = None
+    """When the user last wanted it asked for once more, since the program started."""
 
 
 # --- events -------------------------------------------------------------------------------------

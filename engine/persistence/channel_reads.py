@@ -20,6 +20,7 @@ from engine.core.sds.types import (
     MissingState,
     OutgoingEntry,
     OutgoingState,
+    StoresSaid,
 )
 from engine.core.types import (
     AuthorSequence,
@@ -175,7 +176,8 @@ def _incoming_of_row(row: _IncomingRow) -> IncomingEntry:
 def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[MissingEntry, ...]:
     cursor = connection.execute(
         "SELECT message_id, retrieval_hint, sender_id, state, since_ms, online_ms, request_at_ms, "
-        "requests, before_lamport, before_message_id FROM missing "
+        "requests, before_lamport, before_message_id, stores_ms, stores_lacked, stores_silent, "
+        "stores_kept_back FROM missing "
         "WHERE conversation_key = ? ORDER BY missing_key",
         (conversation,),
     )
@@ -188,6 +190,7 @@ def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[Mi
             request_at_ms=request_at_ms,
             requests=requests,
             before=None if lamport is None else Position(lamport, before_id),
+            stores=_stores_said(stores_ms, lacked, silent, kept_back),
         )
         for (
             message_id,
@@ -200,7 +203,24 @@ def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[Mi
             requests,
             lamport,
             before_id,
+            stores_ms,
+            lacked,
+            silent,
+            kept_back,
         ) in cursor
+    )
+
+
+def _stores_said(
+    stores_ms: UnixMs | None, lacked: int, silent: str, kept_back: int
+) -> StoresSaid | None:
+    if stores_ms is None:
+        return None
+    return StoresSaid(
+        at_ms=stores_ms,
+        lacked=lacked,
+        silent=tuple(silent.splitlines()),
+        kept_back=bool(kept_back),
     )
 
 

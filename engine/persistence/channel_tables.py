@@ -62,13 +62,16 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 """
 _PUT_MISSING: Final = """
 INSERT INTO missing (conversation_key, message_id, retrieval_hint, sender_id, state, since_ms,
-                     online_ms, request_at_ms, requests, before_lamport, before_message_id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                     online_ms, request_at_ms, requests, before_lamport, before_message_id,
+                     stores_ms, stores_lacked, stores_silent, stores_kept_back)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   retrieval_hint = excluded.retrieval_hint, sender_id = excluded.sender_id, state = excluded.state,
   since_ms = excluded.since_ms, online_ms = excluded.online_ms,
   request_at_ms = excluded.request_at_ms, requests = excluded.requests,
-  before_lamport = excluded.before_lamport, before_message_id = excluded.before_message_id
+  before_lamport = excluded.before_lamport, before_message_id = excluded.before_message_id,
+  stores_ms = excluded.stores_ms, stores_lacked = excluded.stores_lacked,
+  stores_silent = excluded.stores_silent, stores_kept_back = excluded.stores_kept_back
 """
 # Certain beats maybe and brings its own time; of the same kind the first stays.
 _PUT_HOLDER: Final = """
@@ -193,6 +196,7 @@ def _put_incoming(connection: sqlite3.Connection, conversation: int, entry: Inco
 
 
 def _put_missing(connection: sqlite3.Connection, conversation: int, entry: MissingEntry) -> None:
+    said = entry.stores
     connection.execute(
         _PUT_MISSING,
         (
@@ -207,6 +211,10 @@ def _put_missing(connection: sqlite3.Connection, conversation: int, entry: Missi
             entry.requests,
             entry.before and entry.before.lamport_timestamp,
             entry.before and entry.before.message_id,
+            said and said.at_ms,
+            said.lacked if said else 0,
+            "\n".join(said.silent) if said else "",
+            said.kept_back if said else False,
         ),
     )
 

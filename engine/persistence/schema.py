@@ -15,7 +15,7 @@ from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseTooNewError
 from engine.persistence.sqlite_utils_alone import Database, Migrations
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 
 migrations = Migrations("causerie")
 
@@ -279,6 +279,13 @@ _HISTORY_TABLES: Final = (
     "ALTER TABLE missing ADD COLUMN before_message_id TEXT",
 )
 
+_STORES_SAID: Final = (
+    "ALTER TABLE missing ADD COLUMN stores_ms INTEGER",
+    "ALTER TABLE missing ADD COLUMN stores_lacked INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE missing ADD COLUMN stores_silent TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE missing ADD COLUMN stores_kept_back INTEGER NOT NULL DEFAULT 0",
+)
+
 
 @migrations()
 def create_first_tables(db: Database) -> None:
@@ -330,6 +337,14 @@ def add_history(db: Database) -> None:
     for statement in _HISTORY_TABLES:
         db.conn.execute(statement)
     db.conn.execute("PRAGMA user_version = 7")
+
+
+@migrations()
+def add_what_stores_said(db: Database) -> None:
+    """Of what is missing; one address in a line.  What they said before is not known."""
+    for statement in _STORES_SAID:
+        db.conn.execute(statement)
+    db.conn.execute("PRAGMA user_version = 8")
 
 
 def migrate(db: Database) -> None:

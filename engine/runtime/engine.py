@@ -371,6 +371,13 @@ class Engine(HistoryCommands, PageCommands):
             lambda session, now_ms: session.retrieve(now_ms=now_ms)
         )
 
+    async def fetch_lost(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
+    ) -> None:
+        await self._runner(conversation_id).do(
+            lambda session, now_ms: session.retrieve_lost(message_ids, now_ms=now_ms)
+        )
+
     # --- state --------------------------------------------------------------------------------
 
     def connection(self) -> ConnectionView:

@@ -43,6 +43,7 @@ from engine.core.sds.types import (
     MessageDelivered,
     MessageReceived,
     ResendRequested,
+    RetrieveLostRequested,
     RetrieveRequested,
     Send,
     SendContent,
@@ -73,6 +74,7 @@ from engine.session.group_people import GroupPeople
 from engine.session.group_seed import GroupSeed
 from engine.session.narration import Narrator
 from engine.session.types import (
+    GapNoted,
     HeldAside,
     Loaded,
     LoadForRepair,
@@ -194,6 +196,20 @@ class GroupSession:
     def retrieve(self, *, now_ms: UnixMs) -> SessionTransition:
         return self._handle(RetrieveRequested(), now_ms=now_ms)
 
+    def retrieve_kept_back(self, *, now_ms: UnixMs) -> SessionTransition:
+        kept_back = self._narrator.kept_back()
+        return self._handle(RetrieveLostRequested(message_ids=kept_back), now_ms=now_ms)
+
+    def retrieve_lost(
+        self, message_ids: Sequence[MessageId], *, now_ms: UnixMs
+    ) -> SessionTransition:
+        self._narrator.asked_again(message_ids, now_ms)
+        batch = Batch()
+        batch.notes.append(GapNoted())
+        wanted = RetrieveLostRequested(message_ids=tuple(message_ids))
+        self._feed(wanted, batch, now_ms=now_ms)
+        return batch.finish()
+
     # --- what the world says ------------------------------------------------------------------
 
     def knock(self, message: WakuMessage) -> bool:
@@ -272,8 +288,8 @@ class GroupSession:
     def stores_answered(self, *, through_ms: UnixMs, now_ms: UnixMs) -> SessionTransition:
         return self._handle(StoreAnswered(through_ms=through_ms), now_ms=now_ms)
 
-    def stores_lack(self, message_ids: Sequence[MessageId], *, now_ms: UnixMs) -> SessionTransition:
-        return self._handle(StoreLacks(message_ids=tuple(message_ids)), now_ms=now_ms)
+    def stores_lack(self, lacks: StoreLacks, *, now_ms: UnixMs) -> SessionTransition:
+        return self._handle(lacks, now_ms=now_ms)
 
     def hasten_stores(self, *, now_ms: UnixMs) -> SessionTransition:
         return self._handle(HastenStoreQuery(), now_ms=now_ms)
@@ -318,7 +334,7 @@ class GroupSession:
 
     def gap(self) -> GapView | None:
         """What is known to exist and not here; None if nothing is."""
-        return self._narrator.gap()
+        return self._narrator.gap(self._channel.gaps())
 
     def held_aside(self) -> HeldAside:
         """What has no place yet because it claims a time too far ahead."""

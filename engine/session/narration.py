@@ -6,7 +6,6 @@ nothing of bytes on the wire, and of membership only who the others are.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import assert_never
 
 from engine.codec.content import decode_content, decode_ephemeral
@@ -19,6 +18,7 @@ from engine.core.sds.types import (
     DependencyLost,
     EphemeralReceived,
     Event,
+    Gap,
     GapChanged,
     HeldAsideChanged,
     HeldByChanged,
@@ -42,7 +42,7 @@ from engine.core.types import (
     Position,
     UnixMs,
 )
-from engine.events import GapView
+from engine.events import GapPlace, GapView
 from engine.history_views import LostView
 from engine.session.batch import Batch
 from engine.session.held_messages import HeldMessages
@@ -79,9 +79,9 @@ class Narrator:
         self._name_of = name_of
         self._typing = typing
         self._shown_waiting = {e.message.message_id for e in state.incoming if e.shown}
-        self._missing = tuple(m for m in state.missing if m.state is MissingState.WANTED)
-        self._missing_total = len(self._missing)
         self._lost = {m.entry.message_id: m for m in state.missing if m.state is MissingState.LOST}
+        self._asked_again: dict[MessageId, UnixMs] = {}
+        """When somebody wanted a lost one asked for once more, since the program started."""
         self._waiting = len(state.incoming)
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
@@ -96,7 +96,6 @@ class Narrator:
             case EphemeralReceived():
                 self._ephemeral(event.message, batch, now_ms=now_ms)
             case GapChanged():
-                self._missing, self._missing_total = event.missing, event.missing_total
                 self._waiting = event.waiting
                 batch.notes.append(GapNoted())
             case DependencyLost() | RepairRequested():
@@ -114,45 +113,50 @@ class Narrator:
         return None
 
     def hear_writes(self, writes: Sequence[Write]) -> None:
-        """Keep count of how often what is missing was asked for, and of what is lost."""
+        """Keep count of what is lost."""
         for write in writes:
             if isinstance(write, PutMissing) and write.entry.state is MissingState.LOST:
                 self._lost[write.entry.entry.message_id] = write.entry
             elif isinstance(write, RemoveMissing):
                 self._lost.pop(write.message_id, None)
-        asked = {
-            write.entry.entry.message_id: write.entry
-            for write in writes
-            if isinstance(write, PutMissing) and write.entry.state is MissingState.WANTED
-        }
-        if asked:
-            self._missing = tuple(asked.get(m.entry.message_id, m) for m in self._missing)
+                self._asked_again.pop(write.message_id, None)
 
-    def gap(self) -> GapView | None:
-        wanted = self._missing
-        if not self._missing_total and not self._waiting and not self._lost:
+    def asked_again(self, message_ids: Sequence[MessageId], now_ms: UnixMs) -> None:
+        self._asked_again |= {each: now_ms for each in message_ids if each in self._lost}
+
+    def kept_back(self) -> tuple[MessageId, ...]:
+        """What Stores had, from before all that anybody wanted to see."""
+        return tuple(each for each, missing in self._lost.items() if _is_kept_back(missing))
+
+    def gap(self, gaps: Sequence[Gap]) -> GapView | None:
+        """``gaps``: what is looked for.  What is kept back is no loss, it is only older."""
+        lost = [missing for missing in self._lost.values() if not _is_kept_back(missing)]
+        if not gaps and not self._waiting and not lost:
             return None
-        latest = islice(reversed(self._lost.values()), MAX_LOST_TOLD)
+        places = tuple(map(_gap_place, gaps))
+        if not places and self._waiting:
+            places = (GapPlace(missing=0, waiting=self._waiting, since_ms=UnixMs(0)),)
         return GapView(
             conversation_id=self._conversation_id,
-            missing=self._missing_total,
+            missing=sum(gap.missing for gap in gaps),
             waiting=self._waiting,
-            since_ms=min((m.since_ms for m in wanted), default=UnixMs(0)),
-            requests=max((m.requests for m in wanted), default=0),
-            next_request_ms=min((m.request_at_ms for m in wanted), default=None),
-            before=min((m.before for m in wanted if m.before is not None), default=None),
-            lost=tuple(map(self._lost_view, latest)),
-            lost_total=len(self._lost),
+            places=places,
+            lost=tuple(map(self._lost_view, lost[-MAX_LOST_TOLD:])),
+            lost_total=len(lost),
         )
 
     def _lost_view(self, missing: MissingEntry) -> LostView:
-        sender_id = missing.entry.sender_id
+        sender_id, said = missing.entry.sender_id, missing.stores
         return LostView(
             message_id=missing.entry.message_id,
             sender_id=sender_id,
             sender_name="" if sender_id is None else self._name_of(sender_id),
             before=missing.before,
             since_ms=missing.since_ms,
+            stores_ms=None if said is None else said.at_ms,
+            lacked_by=0 if said is None else said.lacked,
+            silent_stores=() if said is None else said.silent,
+            asked_again_ms=self._asked_again.get(missing.entry.message_id),
         )
 
     def held_aside(self) -> HeldAside:
@@ -250,3 +254,18 @@ class Narrator:
                 failure=GIVEN_UP if failed else None,
             ),
         )
+
+
+def _is_kept_back(missing: MissingEntry) -> bool:
+    return missing.stores is not None and missing.stores.kept_back
+
+
+def _gap_place(gap: Gap) -> GapPlace:
+    return GapPlace(
+        missing=gap.missing,
+        waiting=gap.waiting,
+        since_ms=gap.since_ms,
+        requests=gap.requests,
+        next_request_ms=gap.next_request_ms,
+        before=gap.before,
+    )

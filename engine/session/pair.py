@@ -29,6 +29,7 @@ from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ContactRecord, MemberRecord, PutContact, SaveValue
+from engine.core.sds.types import StoreLacks
 from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair
@@ -265,6 +266,17 @@ class PairSession:
         return SessionTransition()
 
     def stores_lack(
+        self,
+        lacks: StoreLacks,  # noqa: ARG002
+        *,
+        now_ms: UnixMs,  # noqa: ARG002
+    ) -> SessionTransition:
+        return SessionTransition()
+
+    def retrieve_kept_back(self, *, now_ms: UnixMs) -> SessionTransition:  # noqa: ARG002
+        return SessionTransition()
+
+    def retrieve_lost(
         self,
         message_ids: Sequence[MessageId],  # noqa: ARG002
         *,

@@ -14,7 +14,7 @@ dropped.  It knows nothing of bytes on the wire and of what a message means.
 """
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.core.content import ContactAnswer, ContactRequest, Content
@@ -29,8 +29,8 @@ from engine.core.ports import (
     StoreWrite,
     WaitingContent,
 )
-from engine.core.types import ConversationId, InstanceId, MessageId, UnixMs
-from engine.events import GapView
+from engine.core.types import ConversationId, InstanceId, MessageId, Position, UnixMs
+from engine.events import GapPlace, GapView
 
 AHEAD_MS = 5 * 60_000
 SHOW_AFTER_MS = 60_000
@@ -41,6 +41,7 @@ MAX_WAITING = 2_000
 MAX_WAITING_BYTES = 8 * 1024 * 1024
 MAX_INSTANCES = 256
 MAX_MISSING_TOLD = 1_000_000
+MAX_PLACES_TOLD = 64
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -347,25 +348,18 @@ class PairOrder:
 
     def gap(self) -> GapView | None:
         """What lacks before messages that are shown waiting; None if none are."""
-        missing = waiting_count = 0
-        since_ms: int | None = None
+        places: list[GapPlace] = []
         for instance_id, waiting in self._waiting.items():
-            shown = [one.kept.received_ms for one in waiting if one.kept.shown]
-            if not shown or instance_id not in self._delivered:
-                continue
-            sequences = {one.sequence for one in waiting}
-            missing += max(sequences) - self._delivered[instance_id] - len(sequences)
-            waiting_count += sum(not _is_statement(one.content) for one in waiting)
-            since_ms = min([*shown, since_ms] if since_ms is not None else shown)
-        if since_ms is None:
+            if instance_id in self._delivered:
+                places += _places(waiting, delivered=self._delivered[instance_id])
+        if not places:
             return None
+        places.sort(key=lambda place: place.before or Position(0, MessageId("")))
         return GapView(
             conversation_id=self._conversation_id,
-            missing=min(missing, MAX_MISSING_TOLD),
-            waiting=waiting_count,
-            since_ms=UnixMs(since_ms),
-            requests=0,
-            next_request_ms=None,
+            missing=min(sum(place.missing for place in places), MAX_MISSING_TOLD),
+            waiting=sum(place.waiting for place in places),
+            places=tuple(places[:MAX_PLACES_TOLD]),
         )
 
     def snapshot(self) -> PairState:
@@ -380,6 +374,27 @@ class PairOrder:
                 )
             ),
         )
+
+
+def _places(waiting: Sequence[_Waits], *, delivered: int) -> list[GapPlace]:
+    """Each hole in the numbers of one author, above the first that is shown after it."""
+    places: list[GapPlace] = []
+    expected, lacking = delivered + 1, 0
+    for one in waiting:
+        lacking += max(one.sequence - expected, 0)
+        expected = max(expected, one.sequence + 1)
+        if one.kept.shown and (lacking or not places):
+            place = GapPlace(
+                missing=min(lacking, MAX_MISSING_TOLD),
+                waiting=0,
+                since_ms=one.kept.received_ms,
+                before=Position(one.content.lamport_timestamp, one.message_id),
+            )
+            places.append(place)
+            lacking = 0
+        if places and not _is_statement(one.content):
+            places[-1] = replace(places[-1], waiting=places[-1].waiting + 1)
+    return places
 
 
 def _is_statement(content: Content) -> bool:

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 from engine.core.content import Body
 from engine.core.ports import ContactRecord, GroupRecord, MemberRecord
+from engine.core.sds.types import StoreLacks
 from engine.core.types import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import GapView
@@ -28,6 +29,14 @@ class Session(Protocol):
     def type_now(self, *, active: bool, now_ms: UnixMs) -> SessionTransition: ...
 
     def resend(self, message_id: MessageId, *, now_ms: UnixMs) -> SessionTransition: ...
+
+    def retrieve_kept_back(self, *, now_ms: UnixMs) -> SessionTransition:
+        """Ask once more for what Stores had and nobody wanted to see: more is wanted by now."""
+
+    def retrieve_lost(
+        self, message_ids: Sequence[MessageId], *, now_ms: UnixMs
+    ) -> SessionTransition:
+        """Ask once more for what was given up."""
 
     def retrieve(self, *, now_ms: UnixMs) -> SessionTransition:
         """Ask for what is missing, now."""
@@ -62,8 +71,8 @@ class Session(Protocol):
     def stores_answered(self, *, through_ms: UnixMs, now_ms: UnixMs) -> SessionTransition:
         """All that Stores have up to then was handed in."""
 
-    def stores_lack(self, message_ids: Sequence[MessageId], *, now_ms: UnixMs) -> SessionTransition:
-        """Every Store was asked for these and has none of them."""
+    def stores_lack(self, lacks: StoreLacks, *, now_ms: UnixMs) -> SessionTransition:
+        """Every Store was asked for these and brought none of them."""
 
     def hasten_stores(self, *, now_ms: UnixMs) -> SessionTransition:
         """Much waits: ask Stores for what lacks, now."""

@@ -63,7 +63,7 @@ COLUMNS_ADDED_SINCE = {
     ("mvds_record", 3): 1,
     ("mvds_record", 4): 1,
     **{("member", version): 1 for version in (1, 2, 3, 4)},
-    **{("missing", version): 2 for version in (1, 2, 3, 4, 5, 6)},
+    **{("missing", version): 6 for version in (1, 2, 3, 4, 5, 6)},
 }
 """By (table, version); always at the end."""
 

@@ -53,6 +53,7 @@ from engine.core.sds.types import (
     RemoveOutgoing,
     SaveClock,
     SaveRetrievalHint,
+    StoresSaid,
 )
 from engine.core.types import (
     AuthorSequence,
@@ -390,7 +391,13 @@ WANTED = MissingEntry(
     request_at_ms=NOW,
     requests=0,
 )
-LOST = replace(WANTED, entry=HISTORY[0], state=MissingState.LOST, requests=9)
+LOST = replace(
+    WANTED,
+    entry=HISTORY[0],
+    state=MissingState.LOST,
+    requests=9,
+    stores=StoresSaid(at_ms=NOW, lacked=2, silent=("/dns4/one", "/dns4/two"), kept_back=True),
+)
 
 
 def test_a_new_group_starts_with_the_clock_it_is_given(store: ProfileStore) -> None:

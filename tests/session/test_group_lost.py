@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from engine.core.content import Text
-from engine.core.types import UnixMs
+from engine.core.sds.types import StoreLacks
+from engine.core.types import MessageId, UnixMs
+from engine.session.types import GapNoted
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
 from tests.session.test_group_session import NOW, give, pair, settle, texts
@@ -21,11 +23,12 @@ def a_day_later_without_it() -> tuple[
     give(bob, alice.say(Text(text="heard"), now_ms=UnixMs(at_ms + 1)), at_ms + 1)
     missing = alice.session.channel.snapshot().log[-2].position.message_id
     later_ms = at_ms + DAY_MS + 10_000
-    bob.session.stores_lack([missing], now_ms=UnixMs(at_ms + 20_000))
+    lacks = StoreLacks(message_ids=(missing,))
+    bob.session.stores_lack(lacks, now_ms=UnixMs(at_ms + 20_000))
     gap = bob.session.gap()
     assert gap is not None
     assert (gap.missing, gap.lost) == (1, ()), "it may still come: nobody gives it up so soon"
-    given_up = bob.session.stores_lack([missing], now_ms=UnixMs(later_ms))
+    given_up = bob.session.stores_lack(lacks, now_ms=UnixMs(later_ms))
     bob.store.apply(given_up.writes)
     return alice, bob, lost, later_ms
 
@@ -47,3 +50,49 @@ def test_it_closes_months_later() -> None:
     give(bob, said, later_ms + 90 * DAY_MS)
     assert bob.session.gap() is None
     assert texts(bob)[-2:] == ["lost", "heard"]
+
+
+def lost_id(bob: SessionParticipant) -> MessageId:
+    gap = bob.session.gap()
+    assert gap is not None
+    (lost,) = gap.lost
+    return lost.message_id
+
+
+def test_who_gave_no_answer_is_told_and_when_it_was_asked_for_again() -> None:
+    _, bob, _, later_ms = a_day_later_without_it()
+    again_ms, missing = UnixMs(later_ms + 1_000), lost_id(bob)
+    told = bob.session.retrieve_lost([missing], now_ms=again_ms)
+    assert GapNoted() in told.notes
+    silent = StoreLacks(message_ids=(missing,), lacked=1, silent=("/dns4/silent/tcp/1",))
+    answered = bob.session.stores_lack(silent, now_ms=UnixMs(again_ms + 10_000))
+    assert GapNoted() in answered.notes
+    gap = bob.session.gap()
+    assert gap is not None
+    (lost,) = gap.lost
+    assert (lost.asked_again_ms, lost.stores_ms) == (again_ms, again_ms + 10_000)
+    assert (lost.lacked_by, lost.silent_stores) == (1, ("/dns4/silent/tcp/1",))
+
+
+def test_what_comes_because_somebody_tried_again_takes_its_place() -> None:
+    _, bob, said, later_ms = a_day_later_without_it()
+    bob.session.retrieve_lost([lost_id(bob)], now_ms=UnixMs(later_ms + 1_000))
+    give(bob, said, later_ms + 2_000)
+    assert bob.session.gap() is None
+    assert texts(bob)[-2:] == ["lost", "heard"]
+
+
+def test_what_is_only_older_than_all_one_wants_to_see_is_no_loss_until_more_is_wanted() -> None:
+    """A Store has it: it would be wrong to say that nobody does."""
+    _, bob, _, later_ms = a_day_later_without_it()
+    missing = lost_id(bob)
+    kept_back = StoreLacks(message_ids=(missing,), lacked=0, kept_back=True)
+    bob.store.apply(bob.session.stores_lack(kept_back, now_ms=UnixMs(later_ms + 1)).writes)
+    assert bob.session.gap() is None
+    bob.restart(now_ms=UnixMs(later_ms + 2))
+    assert bob.session.gap() is None
+    assert not bob.session.wants(missing)
+    bob.session.retrieve_kept_back(now_ms=UnixMs(later_ms + 3))
+    assert bob.session.wants(missing)
+    bob.session.stores_lack(StoreLacks(message_ids=(missing,)), now_ms=UnixMs(later_ms + 4))
+    assert lost_id(bob) == missing, "now no Store has it"

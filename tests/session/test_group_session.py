@@ -212,12 +212,16 @@ def test_the_gap_tells_how_often_was_asked_and_closes() -> None:
     give(bob, alice.say(Text(text="heard"), now_ms=UnixMs(at_ms + 1)), at_ms + 1)
     gap = bob.session.gap()
     assert gap is not None
-    assert (gap.missing, gap.waiting, gap.requests) == (1, 1, 0)
+    (place,) = gap.places
+    assert (place.missing, place.waiting, place.requests) == (1, 1, 0)
+    heard = bob.session.channel.snapshot().incoming[0].message.message_id
+    assert place.before is not None
+    assert place.before.message_id == heard
     while (deadline := bob.next_deadline()) is not None and deadline < at_ms + 20_000:
         bob.advance(now_ms=deadline)
     gap = bob.session.gap()
     assert gap is not None
-    assert gap.requests >= 2
+    assert gap.places[0].requests >= 2
     bob.restart(now_ms=UnixMs(at_ms + 20_000))
     assert bob.session.gap() == gap
     settle(alice, bob, at_ms + 20_000, 60)

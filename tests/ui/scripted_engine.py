@@ -29,6 +29,7 @@ from engine.events import (
     ConversationView,
     DeliveryView,
     EngineEvent,
+    GapPlace,
     GapUpdated,
     GapView,
     HeldUpdated,
@@ -174,9 +175,15 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
             conversation_id=conversation_id,
             missing=missing,
             waiting=1,
-            since_ms=UnixMs(START_MS),
-            requests=1,
-            next_request_ms=UnixMs(START_MS + 12_000),
+            places=(
+                GapPlace(
+                    missing=missing,
+                    waiting=1,
+                    since_ms=UnixMs(START_MS),
+                    requests=1,
+                    next_request_ms=UnixMs(START_MS + 12_000),
+                ),
+            ),
         )
         if missing:
             self.gaps[conversation_id] = gap
@@ -303,6 +310,11 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
 
     async def fetch_missing(self, conversation_id: ConversationId) -> None:
         self._enter("fetch_missing", conversation_id)
+
+    async def fetch_lost(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
+    ) -> None:
+        self._enter("fetch_lost", (conversation_id, tuple(message_ids)))
 
     async def latest_page(self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE) -> Page:
         self._enter("latest_page", conversation_id)

@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.types import DeliveryState, UnixMs
-from engine.events import ConversationView, DeliveryView, GapView, MessageKind
+from engine.events import ConversationView, DeliveryView, GapPlace, MessageKind
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.scripted_people import PERSON_FINGERPRINT, SAFETY_NUMBER, pair_id
 from ui.glyphs import Glyph, count_of, delivery_words, glyph_of
@@ -228,14 +228,7 @@ def test_rows_say_who_asked_accepted_and_declined() -> None:
 
 
 def test_a_gap_between_two_is_filled_by_who_wrote_it() -> None:
-    gap = GapView(
-        conversation_id=pair_id("Bob"),
-        missing=1,
-        waiting=2,
-        since_ms=UnixMs(START_MS),
-        requests=0,
-        next_request_ms=None,
-    )
+    gap = GapPlace(missing=1, waiting=2, since_ms=UnixMs(START_MS))
     details = gap_details(gap, START_MS, pair=True)
     assert details == "It comes again by itself · 2 messages wait behind"
     more = gap_details(replace(gap, missing=2), START_MS, pair=True)

@@ -14,6 +14,7 @@ from ui.app import build_window
 from ui.dialogs.stores import Stores
 from ui.settings import UiSettings
 from ui.timeline.rows import message_of
+from ui.window.main_window import MainWindow
 from ui.window.surroundings import Surroundings
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -56,7 +57,7 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
         timeline, words = window.pane.timeline, set(said)
 
         def shown() -> list[str]:
-            messages = (message_of(row) for row in timeline.scene.loaded.rows)
+            messages = map(message_of, timeline.scene.loaded.rows)
             return [m.text for m in messages if m is not None and m.text in words]
 
         # Counting all rows would not do: that somebody joined is one as well.
@@ -67,13 +68,7 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
         page.reject()
 
         window.pane.header.history_requested.emit(7)
-        await until(lambda: window.pane.history.bar is not None)
-        bar = window.pane.history.bar
-        assert bar is not None
-        await until(lambda: bar.history is not None and bar.history.is_over)
-        assert bar.history is not None
-        assert bar.history.state is HistoryState.DONE
-        assert bar.title.text() == "History fetched: nothing new"
+        assert await _end_of_bar(window) == "History fetched: nothing new"
 
         window.close()
         await window.shutdown()
@@ -82,3 +77,16 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
         await node.stop()
 
     play(scenario)
+
+
+async def _end_of_bar(window: MainWindow) -> str:
+    """What the bar says once all is fetched."""
+
+    def is_done() -> bool:
+        bar = window.pane.history.bar
+        history = None if bar is None else bar.history
+        return history is not None and history.state is HistoryState.DONE
+
+    await until(is_done)
+    assert window.pane.history.bar is not None
+    return window.pane.history.bar.title.text()

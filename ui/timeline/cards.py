@@ -69,14 +69,14 @@ class Cards:
         )
 
     def lost(self, row: LostRow, *, explained: bool) -> CardBox:
-        """Nothing can be done about it but to read what is known."""
+        """Nobody has it; but who was away may be back, and then asking again helps."""
         today = local_time(self.now_ms).date()
         return self._marker(
             title=lost_title(row.lost),
             since=lost_since(row.lost, today),
             details=lost_details(row.lost, pair=self.is_pair),
             cause=lost_cause(row, today) if explained else "",
-            parts=(Part.GAP_DETAILS,),
+            parts=(Part.GAP_DETAILS, Part.TRY_AGAIN),
         )
 
     def _marker(

@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.core.types import Position
-from engine.events import GapView, MessageView
+from engine.core.types import Position, UnixMs
+from engine.events import GapPlace, GapView, MessageView
 from engine.history_views import LostView
 
 
@@ -25,14 +25,22 @@ class Stretch:
     def _first_waiting(self) -> int:
         return bisect_left(self.messages, True, key=lambda message: message.waiting)
 
-    def gap_index(self, gap: GapView | None) -> int | None:
-        """Of the message below the marker; one beyond the last: at the end; None: elsewhere."""
-        if gap is None or not (gap.missing or gap.waiting):
-            return None
-        if gap.before is None:
-            waiting = self._first_waiting()
-            return waiting if self.reaches_end or waiting < len(self.messages) else None
-        return self._index(gap.before)
+    def gap_indices(self, gap: GapView | None) -> dict[int, GapPlace]:
+        """What is missing, by the message below its marker; one beyond the last: at the end.
+
+        Gaps with no message between them are one to the eye.
+        """
+        found: dict[int, list[GapPlace]] = {}
+        for place in () if gap is None else gap.places:
+            index = self._unplaced() if place.before is None else self._index(place.before)
+            if index is not None and (place.missing or place.waiting):
+                found.setdefault(index, []).append(place)
+        return {index: _together(places) for index, places in found.items()}
+
+    def _unplaced(self) -> int | None:
+        """Nobody says where it belongs: behind all that is in order."""
+        waiting = self._first_waiting()
+        return waiting if self.reaches_end or waiting < len(self.messages) else None
 
     def lost_indices(self, gap: GapView | None) -> dict[int, tuple[LostView, ...]]:
         """Those that are lost, by the message below their marker."""
@@ -50,7 +58,7 @@ class Stretch:
     def _index(self, before: Position) -> int | None:
         waiting = self._first_waiting()
         for index in range(waiting, len(self.messages)):
-            if self.messages[index].position == before:
+            if self.messages[index].message_id == before.message_id:
                 return index
         index = bisect_left(self.messages, before, hi=waiting, key=lambda each: each.position)
         if index == waiting:
@@ -58,6 +66,20 @@ class Stretch:
         if index == 0 and not self.reaches_beginning and self.messages[0].position != before:
             return None
         return index
+
+
+def _together(places: Sequence[GapPlace]) -> GapPlace:
+    if len(places) == 1:
+        return places[0]
+    next_ms = [each.next_request_ms for each in places if each.next_request_ms is not None]
+    return GapPlace(
+        missing=sum(each.missing for each in places),
+        waiting=sum(each.waiting for each in places),
+        since_ms=min((each.since_ms for each in places if each.since_ms), default=UnixMs(0)),
+        requests=max(each.requests for each in places),
+        next_request_ms=min(next_ms, default=None),
+        before=places[0].before,
+    )
 
 
 def _known(lost: LostView) -> tuple[int, str]:

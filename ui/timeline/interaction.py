@@ -28,7 +28,16 @@ from ui.timeline.accessible import Announcer
 from ui.timeline.canvas import TimelineCanvas
 from ui.timeline.menu import MessageMenu, Wishes
 from ui.timeline.parts import Part
-from ui.timeline.rows import DayRow, EarlierRow, Row, RowKey, UnreadRow, message_in, row_key
+from ui.timeline.rows import (
+    DayRow,
+    EarlierRow,
+    LostRow,
+    Row,
+    RowKey,
+    UnreadRow,
+    message_in,
+    row_key,
+)
 from ui.timeline.scene import Hit
 from ui.timeline.selection import quoted
 from ui.timeline.words import link_words, moment_words, spoken_row
@@ -40,6 +49,8 @@ _PAGE_KEEPS = 48
 class TimelineInteraction(TimelineCanvas):
     linkActivated = Signal(str)
     fetchRequested = Signal()
+    lostRequested = Signal(tuple)
+    """The ids of what was given up, wanted all the same."""
     earlierRequested = Signal()
     """What was said before the beginning that is here."""
     storesRequested = Signal()
@@ -83,6 +94,8 @@ class TimelineInteraction(TimelineCanvas):
         match part:
             case Part.FETCH:
                 self.fetchRequested.emit()
+            case Part.TRY_AGAIN:
+                self._ask_for_lost(key)
             case Part.EARLIER:
                 self.earlierRequested.emit()
             case Part.STORES:
@@ -261,6 +274,12 @@ class TimelineInteraction(TimelineCanvas):
             case _:
                 return False
         return True
+
+    def _ask_for_lost(self, key: RowKey) -> None:
+        index = self.scene.loaded.row_index(key)
+        row = None if index is None else self.scene.loaded.rows[index]
+        if isinstance(row, LostRow):
+            self.lostRequested.emit(tuple(lost.message_id for lost in row.lost))
 
     def _press_focused(self) -> None:
         """Enter does what the row wants most: fetch, resend, unfold, or open its only link."""

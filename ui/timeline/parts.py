@@ -20,6 +20,7 @@ class Part(Enum):
     RESEND = auto()
     DISCARD = auto()
     FETCH = auto()
+    TRY_AGAIN = auto()
     GAP_DETAILS = auto()
     EARLIER = auto()
     STORES = auto()
@@ -32,6 +33,7 @@ PART_WORDS = {
     Part.RESEND: "Resend",
     Part.DISCARD: "Discard",
     Part.FETCH: "Fetch again",
+    Part.TRY_AGAIN: "Try again",
     Part.GAP_DETAILS: "Details",
     Part.EARLIER: "Fetch earlier messages",
     Part.STORES: "Stores…",
@@ -40,7 +42,7 @@ PART_WORDS = {
     Part.HELD_FEWER: "Show fewer",
 }
 
-WITH_SIGN = frozenset({Part.RESEND, Part.FETCH, Part.EARLIER})
+WITH_SIGN = frozenset({Part.RESEND, Part.FETCH, Part.TRY_AGAIN, Part.EARLIER})
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from engine.core.types import MessageId, Position, UnixMs
-from engine.events import GapView, HeldView, MessageKind, MessageView
+from engine.events import GapPlace, GapView, HeldView, MessageKind, MessageView
 from engine.history_views import HistoryView, LostView
 from ui.timeline.gaps import Stretch
 from ui.words import moment
@@ -57,7 +57,11 @@ class UnreadRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapRow:
-    gap: GapView
+    """Each gap has its own, where it belongs."""
+
+    gap: GapPlace
+    place: str
+    """What tells this marker from the others: the message below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +135,6 @@ RowKey = str
 
 _KEYS_OF_MARKERS: dict[type[Row], str] = {
     UnreadRow: "unread",
-    GapRow: "gap",
     EarlierRow: "earlier",
     HeldTitleRow: "held",
 }
@@ -145,6 +148,8 @@ def row_key(row: Row) -> RowKey:
             return f"day {row.before}"
         case LostRow():
             return f"lost {row.place}"
+        case GapRow():
+            return f"gap {row.place}"
         case HeldRow():
             return f"held {row.message.message_id}"
         case _:
@@ -249,13 +254,16 @@ def _markers(
     markers: dict[int, list[Row]] = {}
     untold = max(0, gap.lost_total - len(gap.lost))
     for index, lost in sorted(stretch.lost_indices(gap).items()):
-        place = messages[index].message_id if index < len(messages) else "end"
-        markers[index] = [LostRow(lost=lost, place=place, untold=untold)]
+        markers[index] = [LostRow(lost=lost, place=_below(messages, index), untold=untold)]
         untold = 0
-    missing_at = stretch.gap_index(gap)
-    if missing_at is not None:
-        markers.setdefault(missing_at, []).append(GapRow(gap=gap))
+    for index, missing in stretch.gap_indices(gap).items():
+        row = GapRow(gap=missing, place=_below(messages, index))
+        markers.setdefault(index, []).append(row)
     return markers
+
+
+def _below(messages: Sequence[MessageView], index: int) -> str:
+    return messages[index].message_id if index < len(messages) else "end"
 
 
 _NOTHING_EARLIER = frozenset({MessageKind.CREATED, MessageKind.ASKED})

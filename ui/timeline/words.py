@@ -11,10 +11,10 @@ from functools import lru_cache
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.duration import duration_words
 from engine.core.types import ParticipantId, UnixMs
-from engine.events import ClockView, GapView, HeldView, MessageKind, MessageView
+from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView
 from engine.history_views import LostView
 from ui.glyphs import delivery_words
-from ui.history_words import earlier_words
+from ui.history_words import earlier_words, short_address
 from ui.people import JOIN_PREFIX
 from ui.timeline.rows import (
     DayRow,
@@ -37,6 +37,7 @@ _WEEK_DAYS = 7
 _NAMES_SAID = 2
 _LOST_LISTED = 8
 _ID_SHOWN = 8
+_ADDRESS_SHOWN = 100
 _SECONDS_SAID = 120
 """From here on seconds are noise."""
 UNSUPPORTED_TEXT = "Sent with a newer version of Causerie. Update to see it."
@@ -80,13 +81,13 @@ def link_words(target: str) -> str:
     return target
 
 
-def gap_title(gap: GapView) -> str:
+def gap_title(gap: GapPlace) -> str:
     if not gap.missing:
         return "Earlier messages missing"
     return f"{count(gap.missing, 'message')} missing"
 
 
-def gap_since(gap: GapView, today: date) -> str:
+def gap_since(gap: GapPlace, today: date) -> str:
     return since_words(gap.since_ms, today)
 
 
@@ -99,7 +100,7 @@ def since_words(since_ms: UnixMs, today: date) -> str:
     return f"since {when}" if at.date() == today else f"since {day_words(at.date(), today)}, {when}"
 
 
-def gap_details(gap: GapView, now_ms: int, *, pair: bool = False) -> str:
+def gap_details(gap: GapPlace, now_ms: int, *, pair: bool = False) -> str:
     """What happens next: how often asked, the next try, what waits behind.
 
     ``pair``: of two, the other one sends by themselves until they hear that it arrived.
@@ -116,7 +117,7 @@ def gap_details(gap: GapView, now_ms: int, *, pair: bool = False) -> str:
     return words
 
 
-def gap_cause(gap: GapView, *, pair: bool = False) -> str:
+def gap_cause(gap: GapPlace, *, pair: bool = False) -> str:
     """Cause and age in full, for who opens the details."""
     them = "it" if gap.missing == 1 else "them"
     who = "The members of the group and your Stores are asked"
@@ -142,7 +143,7 @@ def lost_since(lost: Sequence[LostView], today: date) -> str:
 
 
 def lost_details(lost: Sequence[LostView], *, pair: bool = False) -> str:
-    """Of whom, and that nobody has it; never more than that is known."""
+    """Of whom, that nobody has it, and who did not answer; never more than that is known."""
     names = list(dict.fromkeys(one_line(each.sender_name, _MAX_NAME) for each in lost))
     known = [name for name in names if name]
     if known and len(known) < len(names):
@@ -150,9 +151,32 @@ def lost_details(lost: Sequence[LostView], *, pair: bool = False) -> str:
     shown = " and ".join(known[:_NAMES_SAID])
     if len(known) > _NAMES_SAID:
         shown = f"{known[0]} and {len(known) - 1} others"
-    nobody = "Not even the one who wrote it" if pair and len(lost) == 1 else "No member"
-    words = f"{nobody} and no Store has {'it' if len(lost) == 1 else 'them'} any more"
-    return f"From {shown} · {words}" if shown else words
+    parts = [f"From {shown}"] if shown else []
+    parts.append(_nobody_has(lost, pair=pair))
+    asked_ms = max((each.asked_again_ms or 0 for each in lost), default=0)
+    if asked_ms:
+        parts.append(f"asked again at {time_words(UnixMs(asked_ms))}")
+    return " · ".join(parts)
+
+
+def _nobody_has(lost: Sequence[LostView], *, pair: bool) -> str:
+    one = len(lost) == 1
+    them = "it" if one else "them"
+    nobody = "Not even the one who wrote it" if pair and one else "No member"
+    silent = _silent(lost)
+    if not all(each.stores_ms is not None for each in lost):
+        return f"{nobody} has {them} any more"
+    if not silent:
+        return f"{nobody} and no Store has {them} any more"
+    who = short_address(silent[0]) if len(silent) == 1 else f"{len(silent)} Stores"
+    if all(each.lacked_by for each in lost):
+        return f"{nobody} and no Store that answered has {them}; {who} did not answer"
+    return f"{nobody} has {them} any more; {who} did not answer"
+
+
+def _silent(lost: Sequence[LostView]) -> list[str]:
+    """Stores that gave no answer when they were asked last."""
+    return list(dict.fromkeys(store for each in lost for store in each.silent_stores))
 
 
 def lost_cause(row: LostRow, today: date) -> str:
@@ -163,6 +187,8 @@ def lost_cause(row: LostRow, today: date) -> str:
         lines.append(f"and {more} more here")
     if row.untold:
         lines.append(f"{count(row.untold, 'other message')}, lost longer ago, not listed")
+    silent = [one_line(store, _ADDRESS_SHOWN) for store in _silent(row.lost)[:_LOST_LISTED]]
+    lines += [f"{store} did not answer" for store in silent]
     one = len(row.lost) == 1
     lines.append(
         "Later messages refer to "
@@ -187,7 +213,7 @@ def _waits(number: int) -> str:
     return "waits" if number == 1 else "wait"
 
 
-def _next_try(gap: GapView, now_ms: int) -> str:
+def _next_try(gap: GapPlace, now_ms: int) -> str:
     if gap.next_request_ms is None:
         return ""
     seconds = -(-(gap.next_request_ms - now_ms) // 1000)

@@ -118,6 +118,7 @@ class ConversationPane(QWidget):
         self.contact_bar.fitted.connect(self._share_room)
         self.timeline.visibleUpTo.connect(self._mark_read)
         self.timeline.fetchRequested.connect(self._fetch)
+        self.timeline.lostRequested.connect(self._fetch_lost)
         self.timeline.resendRequested.connect(self._resend)
         self.timeline.discardRequested.connect(self.discard_requested)
         self.timeline.deleteRequested.connect(self.delete_requested)
@@ -351,6 +352,14 @@ class ConversationPane(QWidget):
                 await self._engine.fetch_missing(open_id)
 
             self._tasks.spawn(work, purpose="ask for the missing messages")
+
+    def _fetch_lost(self, message_ids: tuple[MessageId, ...]) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.fetch_lost(open_id, message_ids)
+
+            self._tasks.spawn(work, purpose="ask for the lost messages")
 
     def _resend_request(self) -> None:
         lost = None if self._conversation is None else lost_request(self._conversation)

@@ -47,7 +47,9 @@ class HistoryConfig:
     lookup_stores: int = 1
     """At once: the next is asked for what the one before does not have."""
     max_stores: int = 8
-    """In one query, those that were left with them."""
+    """In one window, those that were left with them."""
+    max_lookup_stores: int = 32
+    """In one look-up, which is not over before all were asked."""
     buffer_messages: int = 500
     buffer_bytes: int = 8 * MIB
     """Messages that wait for slower Stores.  Whoever is ahead is asked for no more then."""
@@ -62,6 +64,8 @@ class HistoryConfig:
     trailing_ms: int = 25 * SECOND_MS
     """After a window is done, what was stored meanwhile is asked for once more."""
     lookup_batch: int = 100
+    unanswered_rounds: int = 3
+    """So many look-ups of a message in which a Store gave no answer; then those that did decide."""
     max_wants: int = 5_000
     """Messages to be looked up; more are read over, whoever misses them asks again."""
     pressure_messages: int = 64

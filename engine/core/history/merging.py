@@ -201,18 +201,20 @@ class StoresQuery:
         return [member for member in self._members if member.running]
 
     def _start_more(self, now_ms: UnixMs) -> None:
-        allowed = min(len(self._candidates), self._config.max_stores)
+        config, is_lookup = self._config, self._window is None
+        allowed = config.max_lookup_stores if is_lookup else config.max_stores
+        allowed = min(len(self._candidates), allowed)
         while len(self._members) < allowed and not self._cancelled and self._wants_more():
             place = len(self._members)
             candidate = self._candidates[place]
             window = self._window_pages(place)
             pages = window or HashPages(
-                self._missing, self._ledger, place, at_once=self._config.hashes_per_ask
+                self._missing, self._ledger, place, at_once=config.hashes_per_ask
             )
             paging = Paging(
                 candidate,
                 pages,
-                config=self._config,
+                config=config,
                 random_unit=self._random_unit,
                 now_ms=now_ms,
             )

@@ -57,11 +57,12 @@ from engine.core.history.types import (
     QueryEnded,
     QueryInput,
     QueryStarted,
+    StoreNote,
     Window,
 )
 from engine.core.history.wishes import Wants, Wish, Wishes, comes_first, retry_at
 from engine.core.sds.types import RandomUnit
-from engine.core.types import ConversationId, UnixMs
+from engine.core.types import ConversationId, UnixMs, WakuHash
 
 
 class _Step:
@@ -344,10 +345,28 @@ class Schedule:
     def _lookup_ended(self, ended: QueryEnded, step: _Step) -> None:
         self._lookup = None
         asked = self._wants.answered()
-        if ended.lacking:
-            step.events.append(Lacks(ended.lacking))
+        missing = (*ended.lacking, *ended.unknown)
+        self._wants.found(asked.keys() - set(missing))
+        if missing and ended.end is not End.CANCELLED:
+            self._tell_lacking(missing, ended.notes, step)
         if any(note.end is End.CANNOT for note in ended.notes):
             self._look_around((asked[item] for item in ended.unknown if item in asked), step)
+
+    def _tell_lacking(
+        self, missing: tuple[WakuHash, ...], notes: tuple[StoreNote, ...], step: _Step
+    ) -> None:
+        """A Store that gives no answer does not keep the others' from counting for ever."""
+        lacked = sum(note.end is End.COMPLETE for note in notes)
+        silent = tuple(note.store for note in notes if note.end is not End.COMPLETE)
+        decided = missing if lacked else ()
+        if silent:
+            self._wants.unanswered(missing)
+            decided = tuple(item for item in decided if self._wants.waited_enough(item))
+        undecided = tuple(item for item in missing if item not in set(decided))
+        for hashes, is_decided in ((decided, True), (undecided, False)):
+            if hashes:
+                lacks = Lacks(hashes=hashes, lacked=lacked, silent=silent, decided=is_decided)
+                step.events.append(lacks)
 
     def _look_around(self, wants: Iterable[Want], step: _Step) -> None:
         """What no Store finds by its hash may be near to whoever waits for it."""

@@ -44,16 +44,21 @@ class Candidate:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Everything on these topics from ``start_ns`` to ``end_ns``, both inclusive."""
+    """Everything on these topics from ``start_ns`` to ``end_ns``, both inclusive.
 
-    pubsub_topic: PubsubTopic
+    Without topics of either kind: everything that a Store has, which 2.0.0-beta4 cannot be asked.
+    """
+
+    pubsub_topic: PubsubTopic | None
     content_topics: tuple[ContentTopic, ...]
     start_ns: int
     end_ns: int
     forward: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.content_topics) <= MAX_QUERY_TOPICS:
+        fewest = 0 if self.pubsub_topic is None else 1
+        most = 0 if self.pubsub_topic is None else MAX_QUERY_TOPICS
+        if not fewest <= len(self.content_topics) <= most:
             raise LocalProtocolError(f"a window has 1 to {MAX_QUERY_TOPICS} content topics")
         if not 0 <= self.start_ns <= self.end_ns:
             raise LocalProtocolError("a window starts before it ends, and not before 1970")
@@ -284,11 +289,19 @@ class GaveUp:
     reason: str
 
 
-@value(frozen=True, slots=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Lacks:
-    """Every enabled Store was asked for these, and says that it does not have them."""
+    """Every enabled Store was asked for these, and none brought them.
+
+    ``lacked``: how many say that they do not have them; ``silent``: those that gave no answer, or
+    cannot look for single messages.  ``decided``: all answered, or those that did not were given
+    enough time; never without an answer.
+    """
 
     hashes: tuple[WakuHash, ...]
+    lacked: int
+    silent: tuple[StoreRef, ...] = ()
+    decided: bool = True
 
 
 HistoryEvent: TypeAlias = QueryEvent | QueryStarted | Covered | GaveUp | Lacks

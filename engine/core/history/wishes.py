@@ -148,6 +148,8 @@ class Wants:
         self._config = config
         self._wants: dict[WakuHash, Want] = {}
         self._asked: dict[WakuHash, Want] = {}
+        self._unanswered: dict[WakuHash, int] = {}
+        """How often a Store gave no answer to it."""
 
     def __len__(self) -> int:
         return len(self._wants)
@@ -174,3 +176,18 @@ class Wants:
         """What was asked for."""
         asked, self._asked = self._asked, {}
         return asked
+
+    def unanswered(self, hashes: Iterable[WakuHash]) -> None:
+        """Once more, some Store said nothing of these."""
+        for item in hashes:
+            self._unanswered[item] = self._unanswered.pop(item, 0) + 1
+        while len(self._unanswered) > self._config.max_wants:
+            del self._unanswered[next(iter(self._unanswered))]
+
+    def waited_enough(self, message_hash: WakuHash) -> bool:
+        """For those that give no answer."""
+        return self._unanswered.get(message_hash, 0) >= self._config.unanswered_rounds
+
+    def found(self, hashes: Iterable[WakuHash]) -> None:
+        for item in hashes:
+            self._unanswered.pop(item, None)

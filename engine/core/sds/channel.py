@@ -22,6 +22,7 @@ from engine.core.sds.types import (
     ConnectivityChanged,
     CopyAccepted,
     DeadlineReached,
+    Gap,
     Hash64,
     HastenStoreQuery,
     HistoryEntry,
@@ -36,6 +37,7 @@ from engine.core.sds.types import (
     RandomUnit,
     RepairRequested,
     ResendRequested,
+    RetrieveLostRequested,
     RetrieveRequested,
     SaveRetrievalHint,
     SendContent,
@@ -128,8 +130,10 @@ class SdsChannel:
             case StoreAnswered(through_ms=through_ms):
                 parts.store.answered(through_ms, step)
                 self._receiver.look_back(step)
-            case StoreLacks(message_ids=message_ids):
-                self._receiver.give_up_absent(message_ids, step)
+            case StoreLacks():
+                self._receiver.take_absence(input_, step)
+            case RetrieveLostRequested(message_ids=message_ids):
+                parts.store.ask_once(parts.missing.ask_for_lost(message_ids, step), step)
             case DeadlineReached():
                 self._sweep(step)
             case _:
@@ -157,9 +161,31 @@ class SdsChannel:
         return message_id in self._parts.log
 
     def wants(self, message_id: MessageId) -> bool:
-        """Whether it is looked for: a dependency that lacks and is not lost."""
+        """Whether it is looked for: a dependency that lacks, lost ones only if asked for again."""
         missing = self._parts.missing
-        return message_id in missing and not missing.is_lost(message_id)
+        return missing.find(message_id) is not None or missing.is_asked_again(message_id)
+
+    def gaps(self) -> tuple[Gap, ...]:
+        """What lacks, each where it belongs; of many places, the first ones apart."""
+        places = self._parts.missing.places(self._parts.config.gap_event_entries)
+        ends = [*(place for place, _ in places[1:]), None][: len(places)]
+        return tuple(
+            Gap(
+                before=place,
+                missing=len(entries),
+                waiting=self._waiting_between(place, end),
+                since_ms=min(entry.since_ms for entry in entries),
+                requests=max(entry.requests for entry in entries),
+                next_request_ms=min(entry.request_at_ms for entry in entries),
+            )
+            for (place, entries), end in zip(places, ends, strict=True)
+        )
+
+    def _waiting_between(self, place: Position | None, end: Position | None) -> int:
+        if place is None:
+            return 0
+        incoming = self._parts.incoming
+        return incoming.before(end) - incoming.before(place)
 
     def oldest_lamport(self) -> int | None:
         """Of the first message in the log; None: it is empty."""
@@ -288,7 +314,7 @@ class SdsChannel:
         if not parts.clock.online:
             return ()
         parts.timer.for_repairs = False
-        if not len(parts.missing):
+        if parts.missing.next_request() is None:
             return ()
         requests = parts.missing.take_due(parts.config.repair_requests_per_message, step)
         if requests:

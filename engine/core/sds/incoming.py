@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import IncomingEntry
-from engine.core.types import MessageId, ParticipantId, UnixMs
+from engine.core.types import MessageId, ParticipantId, Position, UnixMs
 
 
 @dataclass(slots=True)
@@ -43,6 +43,7 @@ class IncomingBuffer:
         self._waiting: dict[MessageId, _Waiting] = {}
         self._waiters: dict[MessageId, dict[MessageId, None]] = {}
         self._shares: dict[ParticipantId, _Share] = {}
+        self._order: list[tuple[int, MessageId]] = []
         self._size_bytes = 0
         self._unshown: list[tuple[UnixMs, MessageId]] = []
 
@@ -54,6 +55,12 @@ class IncomingBuffer:
 
     def entries(self) -> Iterator[IncomingEntry]:
         return (waiting.entry for waiting in self._waiting.values())
+
+    def before(self, place: Position | None) -> int:
+        """How many wait that lie before this place; None: all."""
+        if place is None:
+            return len(self._order)
+        return bisect_left(self._order, (place.lamport_timestamp, place.message_id))
 
     def is_waited_for(self, message_id: MessageId) -> bool:
         return message_id in self._waiters
@@ -93,6 +100,7 @@ class IncomingBuffer:
             self._waiters.setdefault(dependency, {})[message_id] = None
         share = self._shares.setdefault(entry.message.sender_id, _Share())
         insort(share.order, _place(entry))
+        insort(self._order, _place(entry))
         share.size_bytes += len(entry.raw)
         self._size_bytes += len(entry.raw)
         if not entry.shown:
@@ -110,6 +118,7 @@ class IncomingBuffer:
                 del self._waiters[dependency]
         share = self._shares[entry.message.sender_id]
         del share.order[bisect_left(share.order, _place(entry))]
+        del self._order[bisect_left(self._order, _place(entry))]
         share.size_bytes -= len(entry.raw)
         self._size_bytes -= len(entry.raw)
         if not share.order:

@@ -20,12 +20,15 @@ from engine.core.sds.types import (
     MissingState,
     PutMissing,
     RemoveMissing,
+    StoresSaid,
 )
 from engine.core.types import MessageId, ParticipantId, Position, UnixMs
 
 _SET_BACK_MS = 1_000
 """Less than that is how clocks are kept right, and delays nothing that matters."""
 _LOST_KEPT = 10_000
+_MAX_ASKED_AGAIN = 256
+"""Lost ones that somebody wants asked for once more; of more, the first are not."""
 _SLACK = 64
 
 
@@ -68,7 +71,12 @@ class MissingTable:
         self._times = times
         self._clock = clock
         self._wanted: dict[MessageId, MissingEntry] = {}
+        self._places: dict[Position | None, dict[MessageId, None]] = {}
+        """The wanted ones by the first message known to depend on them."""
         self._lost: dict[MessageId, MissingEntry] = {}
+        self._asked_again: dict[MessageId, None] = {}
+        self._untold_again: dict[MessageId, UnixMs] = {}
+        """Of those, since when no message of ours has asked the members for it."""
         self._requests: list[tuple[UnixMs, MessageId]] = []
         self._losses: list[tuple[int, MessageId]] = []
         self._lost_at: dict[MessageId, int] = {}
@@ -78,7 +86,7 @@ class MissingTable:
             if entry.state is MissingState.LOST:
                 self._lost[entry.entry.message_id] = entry
             else:
-                self._wanted[entry.entry.message_id] = entry
+                self._set(entry)
                 self._watch(entry)
 
     def __contains__(self, message_id: MessageId) -> bool:
@@ -95,12 +103,34 @@ class MissingTable:
         """Longest missing first."""
         return iter(self._wanted.values())
 
+    def places(self, limit: int) -> list[tuple[Position | None, list[MissingEntry]]]:
+        """Where something lacks, in order, what has no place last: up to ``limit`` places.
+
+        What lacks beyond is counted to the last of them.
+        """
+        placed = sorted(place for place in self._places if place is not None)
+        groups: list[tuple[Position | None, list[MissingEntry]]] = [
+            (place, self._entries_at(place)) for place in placed[:limit]
+        ]
+        for place in placed[limit:]:
+            groups[-1][1].extend(self._entries_at(place))
+        if None in self._places:
+            groups.append((None, self._entries_at(None)))
+        return groups
+
+    def _entries_at(self, place: Position | None) -> list[MissingEntry]:
+        return [self._wanted[message_id] for message_id in self._places[place]]
+
     def find(self, message_id: MessageId) -> MissingEntry | None:
         """One that is wanted."""
         return self._wanted.get(message_id)
 
     def is_lost(self, message_id: MessageId) -> bool:
         return message_id in self._lost
+
+    def is_asked_again(self, message_id: MessageId) -> bool:
+        """Whether it is lost and somebody wants it all the same."""
+        return message_id in self._asked_again
 
     def room_for(self, number: int, sender_id: ParticipantId) -> bool:
         """Whether ``number`` more dependencies that this sender names are within the bounds."""
@@ -143,10 +173,37 @@ class MissingTable:
         self._named[named_by] = self._named.get(named_by, 0) + 1
         step.gap_changed = True
 
+    def ask_for_lost(
+        self, message_ids: Iterable[MessageId], step: Step
+    ) -> tuple[MissingEntry, ...]:
+        """Ask once more for these; they stay lost until they come.  Gives back those known."""
+        entries = tuple(self._lost[each] for each in message_ids if each in self._lost)
+        for entry in entries:
+            message_id = entry.entry.message_id
+            self._asked_again[message_id] = None
+            self._untold_again[message_id] = step.now_ms
+        while len(self._asked_again) > _MAX_ASKED_AGAIN:
+            self._forget_asked_again(next(iter(self._asked_again)))
+        return entries
+
+    def note_stores(self, message_id: MessageId, said: StoresSaid, step: Step) -> None:
+        """What Stores said of it; of what is asked for again and again, only if that is news."""
+        known = self._wanted.get(message_id)
+        if known is not None:
+            before = known.stores
+            if before is None or replace(before, at_ms=said.at_ms) != said:
+                self._put(replace(known, stores=said), step)
+                step.gap_changed = True
+        elif message_id in self._lost:
+            entry = self._lost[message_id] = replace(self._lost[message_id], stores=said)
+            step.writes.append(PutMissing(entry=entry))
+            step.gap_changed = True
+
     def remove(self, message_id: MessageId, step: Step) -> None:
         """It is here (or nobody wants it any more)."""
-        if self._wanted.pop(message_id, None) is not None:
-            self._forget_wanted(message_id)
+        self._forget_asked_again(message_id)
+        if message_id in self._wanted:
+            self._take_out(message_id)
         elif self._lost.pop(message_id, None) is None:
             return
         step.writes.append(RemoveMissing(message_id=message_id))
@@ -169,8 +226,7 @@ class MissingTable:
         return lost
 
     def _lose(self, message_id: MessageId, step: Step) -> HistoryEntry:
-        entry = self._wanted.pop(message_id)
-        self._forget_wanted(message_id)
+        entry = self._take_out(message_id)
         online_ms = self._config.lost_after_ms
         entry = replace(entry, state=MissingState.LOST, online_ms=online_ms)
         self._lost[message_id] = entry
@@ -183,6 +239,7 @@ class MissingTable:
             # Whoever names it again makes us look for it again.
             forgotten = next(iter(self._lost))
             del self._lost[forgotten]
+            self._forget_asked_again(forgotten)
             step.writes.append(RemoveMissing(message_id=forgotten))
 
     def next_loss(self, now_ms: UnixMs) -> UnixMs | None:
@@ -195,11 +252,17 @@ class MissingTable:
         requests = self._requests
         while requests and not self._is_current(requests[0]):
             heappop(requests)
-        return requests[0][0] if requests else None
+        first = requests[0][0] if requests else None
+        wished = next(iter(self._untold_again.values()), None)
+        return min((at_ms for at_ms in (first, wished) if at_ms is not None), default=None)
 
     def take_due(self, limit: int, step: Step) -> tuple[HistoryEntry, ...]:
         """Up to ``limit`` dependencies to ask for now; each is asked for again later."""
         due: list[HistoryEntry] = []
+        while self._untold_again and len(due) < limit:
+            message_id = next(iter(self._untold_again))
+            del self._untold_again[message_id]
+            due.append(self._lost[message_id].entry)
         while len(due) < limit:
             at = self.next_request()
             if at is None or at > step.now_ms:
@@ -227,7 +290,7 @@ class MissingTable:
         for message_id, entry in list(self._wanted.items()):
             latest_ms = UnixMs(now_ms + self._wait_ms(entry))
             if entry.request_at_ms > latest_ms:
-                self._wanted[message_id] = replace(entry, request_at_ms=latest_ms)
+                self._set(replace(entry, request_at_ms=latest_ms))
                 heappush(self._requests, (latest_ms, message_id))
 
     def _reschedule(self, entry: MissingEntry, step: Step) -> None:
@@ -266,8 +329,23 @@ class MissingTable:
             self._put(replace(known, entry=better, before=before), step)
             step.gap_changed = True
 
+    def _set(self, entry: MissingEntry) -> None:
+        message_id = entry.entry.message_id
+        known = self._wanted.get(message_id)
+        if known is None or known.before != entry.before:
+            if known is not None:
+                self._unplace(known)
+            self._places.setdefault(entry.before, {})[message_id] = None
+        self._wanted[message_id] = entry
+
+    def _unplace(self, entry: MissingEntry) -> None:
+        here = self._places[entry.before]
+        del here[entry.entry.message_id]
+        if not here:
+            del self._places[entry.before]
+
     def _put(self, entry: MissingEntry, step: Step) -> None:
-        self._wanted[entry.entry.message_id] = entry
+        self._set(entry)
         step.writes.append(PutMissing(entry=entry))
 
     def _watch(self, entry: MissingEntry) -> None:
@@ -280,13 +358,21 @@ class MissingTable:
             self._losses = [(at, key) for key, at in self._lost_at.items()]
             heapify(self._losses)
 
-    def _forget_wanted(self, message_id: MessageId) -> None:
+    def _forget_asked_again(self, message_id: MessageId) -> None:
+        self._asked_again.pop(message_id, None)
+        self._untold_again.pop(message_id, None)
+
+    def _take_out(self, message_id: MessageId) -> MissingEntry:
+        """It is wanted no more."""
+        entry = self._wanted.pop(message_id)
+        self._unplace(entry)
         del self._lost_at[message_id]
         sender_id = self._named_by.pop(message_id, None)
         if sender_id is not None:
             self._named[sender_id] -= 1
             if not self._named[sender_id]:
                 del self._named[sender_id]
+        return entry
 
     def _first_loss(self) -> int | None:
         losses = self._losses

@@ -31,6 +31,8 @@ from engine.core.sds.types import (
     PutIncoming,
     RemoveIncoming,
     SaveRetrievalHint,
+    StoreLacks,
+    StoresSaid,
 )
 from engine.core.types import HolderSource, MessageId, Position, UnixMs
 
@@ -348,7 +350,20 @@ class Receiver:
         for lost in self._parts.missing.take_lost(step):
             self._go_on_without(lost, step)
 
-    def give_up_absent(self, message_ids: Iterable[MessageId], step: Step) -> None:
+    def take_absence(self, lacks: StoreLacks, step: Step) -> None:
+        """Stores were asked in vain: remember who answered, and give up what that decides."""
+        said = StoresSaid(
+            at_ms=step.now_ms,
+            lacked=lacks.lacked,
+            silent=lacks.silent,
+            kept_back=lacks.kept_back,
+        )
+        for message_id in lacks.message_ids:
+            self._parts.missing.note_stores(message_id, said, step)
+        if lacks.decided:
+            self._give_up_absent(lacks.message_ids, step)
+
+    def _give_up_absent(self, message_ids: Iterable[MessageId], step: Step) -> None:
         """Mark as lost what no Store has, and what was said after it is older than the time-out.
 
         Whoever held it has had that time to bring it.  So history from before all Stores and

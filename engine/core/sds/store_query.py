@@ -6,11 +6,16 @@ on connect, from the last one that succeeded.  How a Store is asked, which one, 
 is not known here.
 """
 
+from collections.abc import Iterable, Sequence
+from typing import Final
+
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.missing import MissingTable
 from engine.core.sds.step import Step
-from engine.core.sds.types import AskStore, HistoryEntry, SaveStoreQueried
+from engine.core.sds.types import AskStore, MissingEntry, SaveStoreQueried
 from engine.core.types import MessageId, UnixMs
+
+_MAX_ONCE: Final = 256
 
 
 class StoreQueries:
@@ -24,6 +29,8 @@ class StoreQueries:
         self._longest_ms = max(config.store_query_longest_ms, config.store_query_interval_ms)
         self._waits: dict[MessageId, tuple[UnixMs, int]] = {}
         """Dependencies asked for: when again, and the wait after that."""
+        self._once: dict[MessageId, MissingEntry] = {}
+        """What was given up and somebody wants all the same, until Stores can be asked."""
         self._at_ms: UnixMs | None = None
         """When dependencies are asked for next."""
         self._online = online
@@ -42,6 +49,7 @@ class StoreQueries:
         if reachable != self._reachable:
             self._reachable = reachable
             self._connect(step)
+            self.ask_once((), step)
 
     def answered(self, through_ms: UnixMs, step: Step) -> None:
         """A query for everything up to ``through_ms`` succeeded.
@@ -69,6 +77,15 @@ class StoreQueries:
         self._at_ms = step.now_ms if len(self._missing) else None
         self.sweep(step)
 
+    def ask_once(self, entries: Iterable[MissingEntry], step: Step) -> None:
+        """For what was given up: whatever comes of it, nothing waits for it."""
+        self._once |= {e.entry.message_id: e for e in entries if e.entry.retrieval_hint is not None}
+        while len(self._once) > _MAX_ONCE:
+            del self._once[next(iter(self._once))]
+        if self._reachable and self._once:
+            once, self._once = list(self._once.values()), {}
+            step.sends.append(_ask(once))
+
     def next_deadline(self) -> UnixMs | None:
         return self._at_ms if self._reachable else None
 
@@ -79,19 +96,14 @@ class StoreQueries:
             return
         due = self._take_due(now_ms)
         if due:
-            around = {
-                missing.entry.message_id: missing.before.lamport_timestamp
-                for missing in map(self._missing.find, (entry.message_id for entry in due))
-                if missing is not None and missing.before is not None
-            }
-            step.sends.append(AskStore(missing=due, around=around))
+            step.sends.append(_ask(due))
 
     def _is_due(self, at_ms: UnixMs, now_ms: UnixMs) -> bool:
         return not now_ms < at_ms <= now_ms + self._longest_ms
 
-    def _take_due(self, now_ms: UnixMs) -> tuple[HistoryEntry, ...]:
+    def _take_due(self, now_ms: UnixMs) -> list[MissingEntry]:
         waits: dict[MessageId, tuple[UnixMs, int]] = {}
-        due: list[HistoryEntry] = []
+        due: list[MissingEntry] = []
         for missing in self._missing.wanted():
             entry = missing.entry
             if entry.retrieval_hint is None:
@@ -99,12 +111,12 @@ class StoreQueries:
             first = now_ms, self._config.store_query_interval_ms
             at_ms, wait_ms = self._waits.get(entry.message_id, first)
             if self._is_due(at_ms, now_ms):
-                due.append(entry)
+                due.append(missing)
                 at_ms, wait_ms = UnixMs(now_ms + wait_ms), min(2 * wait_ms, self._longest_ms)
             waits[entry.message_id] = at_ms, wait_ms
         self._waits = waits  # What is here by now is forgotten.
         self._at_ms = min((at_ms for at_ms, _ in waits.values()), default=None)
-        return tuple(due)
+        return due
 
     def _connect(self, step: Step) -> None:
         """Ask for what was said while nobody listened, and at once for what is known to lack."""
@@ -126,3 +138,12 @@ class StoreQueries:
         if not self._was_away and now_ms - queried_ms <= config.query_on_connect_after_ms:
             return None
         return max(queried_ms, earliest_ms)
+
+
+def _ask(missing: Sequence[MissingEntry]) -> AskStore:
+    around = {
+        each.entry.message_id: each.before.lamport_timestamp
+        for each in missing
+        if each.before is not None
+    }
+    return AskStore(missing=tuple(each.entry for each in missing), around=around)

@@ -158,6 +158,16 @@ class RetrieveRequested:
 
 
 @value(frozen=True, slots=True, kw_only=True)
+class RetrieveLostRequested:
+    """The user wants these, which were given up, asked for once more.
+
+    They stay lost until they come: nothing waits for them again.
+    """
+
+    message_ids: tuple[MessageId, ...]
+
+
+@value(frozen=True, slots=True, kw_only=True)
 class StoreChanged:
     """Whether any Store can be asked (``AskStore``)."""
 
@@ -178,9 +188,18 @@ class StoreAnswered:
 
 @value(frozen=True, slots=True, kw_only=True)
 class StoreLacks:
-    """All Stores that there are were asked for these by their hints and have none of them."""
+    """All Stores that there are were asked for these by their hints, and none brought them.
+
+    ``lacked``: how many said that they do not have them; ``silent``: addresses of those that gave
+    no answer.  ``decided``: nobody else is worth waiting for, so that what is old may count as
+    lost.  ``kept_back``: a Store has them, but they are from before all that one wants to see.
+    """
 
     message_ids: tuple[MessageId, ...]
+    lacked: int = 1
+    silent: tuple[str, ...] = ()
+    decided: bool = True
+    kept_back: bool = False
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -197,6 +216,7 @@ Input: TypeAlias = (
     | MembersChanged
     | ResendRequested
     | RetrieveRequested
+    | RetrieveLostRequested
     | StoreChanged
     | HastenStoreQuery
     | StoreAnswered
@@ -259,6 +279,16 @@ class MissingState(StrEnum):
 
 
 @value(frozen=True, slots=True, kw_only=True)
+class StoresSaid:
+    """What came of it when Stores were asked for a dependency the last time: see ``StoreLacks``."""
+
+    at_ms: UnixMs
+    lacked: int
+    silent: tuple[str, ...] = ()
+    kept_back: bool = False
+
+
+@value(frozen=True, slots=True, kw_only=True)
 class MissingEntry:
     """A dependency that we lack, and when to ask for it (SDS-R) next."""
 
@@ -271,6 +301,25 @@ class MissingEntry:
     requests: int
     before: Position | None = None
     """The first message known to depend on it: it lies before that."""
+    stores: StoresSaid | None = None
+    """None: no Store was asked for it by name yet."""
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Dependencies that lack before one message, and how many messages wait from there on.
+
+    ``waiting`` counts up to the next gap.  ``since_ms``, ``requests`` and ``next_request_ms`` are
+    those of the one missing longest, asked for most often, and asked for next.
+    """
+
+    before: Position | None
+    """None: only sync messages name them, so that nobody knows their place."""
+    missing: int
+    waiting: int
+    since_ms: UnixMs
+    requests: int
+    next_request_ms: UnixMs | None
 
 
 @value(frozen=True, slots=True)

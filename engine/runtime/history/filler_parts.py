@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.core.counters import Counters
 from engine.core.history.config import HistoryConfig
-from engine.core.history.types import StoreEnded, StoreNote
+from engine.core.history.types import StoreEnded, StoreNote, StoreRef
 from engine.core.sds.types import RandomUnit
 from engine.core.types import UnixMs
 from engine.history_views import HistoryView
@@ -25,3 +25,5 @@ class FillerParts:
     note: Callable[[Sequence[StoreNote]], None]
     """What is to be remembered of Stores after a query."""
     trouble: Callable[[StoreEnded], None]
+    address_of: Callable[[StoreRef], str]
+    """As the settings show it."""

@@ -52,7 +52,7 @@ from engine.core.history.types import (
     StoreRef,
     Window,
 )
-from engine.core.sds.types import AskStore
+from engine.core.sds.types import AskStore, StoreLacks
 from engine.core.types import ConversationId, UnixMs
 from engine.history_views import HistoryReason, HistoryState, HistoryView
 from engine.runtime.history.filler_parts import FillerParts
@@ -347,11 +347,22 @@ class Filler:
                 problem = problem_of(event.end, event.reason)
                 self._teller.ended(event.purpose, HistoryState.FAILED, problem)
             case Lacks():
-                ids = self._named.take(event.hashes)
-                if ids:
-                    await self._sink.lack(ids)
+                await self._lacks(event)
             case _:
                 assert_never(event)
+
+    async def _lacks(self, lacks: Lacks) -> None:
+        ids = self._named.take(lacks.hashes) if lacks.decided else self._named.known(lacks.hashes)
+        if ids:
+            silent = tuple(self._parts.address_of(store) for store in lacks.silent)
+            await self._sink.lack(
+                StoreLacks(
+                    message_ids=tuple(ids),
+                    lacked=lacks.lacked,
+                    silent=silent,
+                    decided=lacks.decided,
+                )
+            )
 
     async def _fetched(self, event: Fetched) -> None:
         started = self._queries.get(event.query_id)
@@ -398,4 +409,6 @@ class Filler:
             ]
         if writes:
             await self._keeping.save(writes)
+        if covered.purpose in ASKED_FOR:
+            await self._sink.reached_back()
         self._teller.ended(covered.purpose, HistoryState.DONE)

@@ -168,6 +168,7 @@ class History:
                 tell=self._tell,
                 note=self._note,
                 trouble=self._trouble,
+                address_of=self._book.address_of,
             ),
             recorded=recorded,
         )

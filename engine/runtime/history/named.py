@@ -37,3 +37,6 @@ class Named:
     def take(self, hashes: Sequence[WakuHash]) -> list[MessageId]:
         """Those that are known, and are done with now."""
         return [self._ids.pop(one) for one in hashes if one in self._ids]
+
+    def known(self, hashes: Sequence[WakuHash]) -> list[MessageId]:
+        return [self._ids[one] for one in hashes if one in self._ids]

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, Generic, Protocol
 
 from engine.core.history.types import HistoryMessage
+from engine.core.sds.types import StoreLacks
 from engine.core.types import MessageId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.runtime.conversation_runner import ConversationRunner
@@ -36,7 +37,10 @@ class Sink(Protocol):
 
     async def answered(self, through_ms: UnixMs, /) -> None: ...
 
-    async def lack(self, message_ids: Sequence[MessageId], /) -> None: ...
+    async def lack(self, lacks: StoreLacks, /) -> None: ...
+
+    async def reached_back(self) -> None:
+        """More is wanted than before, and all of it was asked for."""
 
     async def hasten(self) -> None:
         """Much waits."""
@@ -55,8 +59,14 @@ def _receive(item: HistoryMessage, session: S, now_ms: UnixMs) -> SessionTransit
     return session.receive(item.message, item.message_hash, now_ms=now_ms, stored=True)
 
 
-def _lack(ids: Sequence[MessageId], session: S, now_ms: UnixMs) -> SessionTransition:
-    return session.stores_lack(ids, now_ms=now_ms)
+def _lack(lacks: StoreLacks, session: S, now_ms: UnixMs) -> SessionTransition:
+    return session.stores_lack(lacks, now_ms=now_ms)
+
+
+def _keep_back(message_id: MessageId, session: S, now_ms: UnixMs) -> SessionTransition:
+    """Nobody wants to see it, unless they asked for it after it was given up."""
+    kept_back = StoreLacks(message_ids=(message_id,), lacked=0, kept_back=True)
+    return session.stores_lack(kept_back, now_ms=now_ms)
 
 
 def _receive_if_wanted(
@@ -81,7 +91,7 @@ class RunnerSink(Generic[S]):
             if message_id is None:
                 works.append(partial(_receive, item))
             else:
-                works.append(partial(_lack, (message_id,)))
+                works.append(partial(_keep_back, message_id))
                 works.append(partial(_receive_if_wanted, item, message_id))
         await self._runner.feed(works)
 
@@ -90,8 +100,11 @@ class RunnerSink(Generic[S]):
             [lambda session, now_ms: session.stores_answered(through_ms=through_ms, now_ms=now_ms)]
         )
 
-    async def lack(self, message_ids: Sequence[MessageId], /) -> None:
-        await self._runner.feed([partial(_lack, tuple(message_ids))])
+    async def lack(self, lacks: StoreLacks, /) -> None:
+        await self._runner.feed([partial(_lack, lacks)])
+
+    async def reached_back(self) -> None:
+        await self._runner.feed([lambda session, now_ms: session.retrieve_kept_back(now_ms=now_ms)])
 
     async def hasten(self) -> None:
         await self._runner.feed([lambda session, now_ms: session.hasten_stores(now_ms=now_ms)])
@@ -142,8 +155,11 @@ class InboxSink:
     async def answered(self, through_ms: UnixMs, /) -> None:
         """Nobody waits for that."""
 
-    async def lack(self, message_ids: Sequence[MessageId], /) -> None:
+    async def lack(self, lacks: StoreLacks, /) -> None:
         """Nothing is asked for by name."""
+
+    async def reached_back(self) -> None:
+        """Nothing was kept back."""
 
     async def hasten(self) -> None:
         """Nothing waits."""

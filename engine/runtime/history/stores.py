@@ -141,13 +141,18 @@ class StoreBook:
             ]
         else:
             stores = [Candidate(store=one.store, versions=one.versions) for one in self._found]
-        return tuple(sorted(stores, key=lambda one: self._failed_lately(one.store, now_ms)))
+        stores.sort(key=lambda one: self._failed_lately(one.store, now_ms))
+        return tuple(stores[:MAX_STORES])
 
     def _failed_lately(self, store: StoreRef, now_ms: UnixMs) -> bool:
         failed_ms = self.health(store).failed_ms
         return failed_ms is not None and 0 <= now_ms - failed_ms <= FAILED_LAST_MS
 
     # --- what is known of them ------------------------------------------------------------------
+
+    def address_of(self, store: StoreRef) -> str:
+        """As it stands in the settings; of a found one, where it listens."""
+        return next((one.address for one in self._found if one.store == store), store)
 
     def health(self, store: StoreRef) -> Health:
         return self._health.get(store, Health())

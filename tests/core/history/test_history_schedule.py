@@ -331,6 +331,49 @@ def test_what_no_store_has_is_said_once_all_were_asked() -> None:
     assert [event.hashes for event in world.events if isinstance(event, Lacks)] == [(absent,)]
 
 
+def test_a_store_that_never_answers_does_not_keep_the_others_from_counting() -> None:
+    absent = stored(9_999, NOW_NS).message_hash
+    silent = Wrapped([], lambda _n, _r, _o: Failed(FailureKind.TIMEOUT))
+    world = world_of({ONE: ModelStore(MESSAGES), TWO: silent})
+    for rounds in range(1, CONFIG.unanswered_rounds + 2):
+        world.tell(Lacking((Want(absent),)))
+        world.run()
+        said = [event for event in world.events if isinstance(event, Lacks)]
+        assert len(said) == rounds
+        assert (said[-1].hashes, said[-1].lacked, said[-1].silent) == ((absent,), 1, (TWO,))
+        assert said[-1].decided is (rounds >= CONFIG.unanswered_rounds)
+
+
+def test_where_no_store_answers_nothing_is_ever_decided_but_who_was_silent_is_told() -> None:
+    absent = stored(9_999, NOW_NS).message_hash
+    silent = Wrapped([], lambda _n, _r, _o: Failed(FailureKind.TIMEOUT))
+    world = world_of({ONE: silent})
+    for _ in range(CONFIG.unanswered_rounds + 2):
+        world.tell(Lacking((Want(absent),)))
+        world.run()
+    said = [event for event in world.events if isinstance(event, Lacks)]
+    assert {(event.lacked, event.silent, event.decided) for event in said} == {(0, (ONE,), False)}
+
+
+def test_what_turned_up_is_waited_for_anew_when_it_lacks_again() -> None:
+    """Patience is for one message and one absence."""
+    late = stored(9_999, NOW_NS)
+    store, mood = ModelStore(MESSAGES), [FailureKind.TIMEOUT]
+    silent = Wrapped([], lambda _n, _r, outcome: Failed(mood[0]) if mood else outcome)
+    world = world_of({ONE: store, TWO: silent})
+    for _ in range(CONFIG.unanswered_rounds - 1):
+        world.tell(Lacking((Want(late.message_hash),)))
+        world.run()
+    store.insert(late)
+    world.tell(Lacking((Want(late.message_hash),)))
+    world.run()
+    assert late.message_hash in hashes(world.messages)
+    store.messages.remove(late)
+    world.tell(Lacking((Want(late.message_hash),)))
+    world.run()
+    assert not any(event.decided for event in world.events if isinstance(event, Lacks))
+
+
 def test_the_same_message_is_not_looked_up_twice_at_once() -> None:
     world = world_of({ONE: ModelStore(MESSAGES)})
     want = Want(MESSAGES[3].message_hash)
@@ -367,7 +410,7 @@ def test_where_no_store_looks_up_the_time_around_the_waiting_message_is_asked_fo
     windows = [query for _, query in started(world) if isinstance(query, Window)]
     assert len(windows) == 1, "what overlaps is asked for together"
     assert {want.message_hash for want in near} <= hashes(world.messages)
-    assert not any(isinstance(event, Lacks) for event in world.events)
+    assert not any(event.decided for event in world.events if isinstance(event, Lacks))
 
 
 def test_windows_around_waiting_messages_are_bounded() -> None:

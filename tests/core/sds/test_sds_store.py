@@ -10,10 +10,15 @@ from engine.core.sds.types import (
     DeadlineReached,
     GapChanged,
     HistoryEntry,
+    MissingEntry,
+    MissingState,
+    RepairRequested,
+    RetrieveLostRequested,
     RetrieveRequested,
     StoreAnswered,
     StoreChanged,
     StoreLacks,
+    StoresSaid,
 )
 from engine.core.types import MessageId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
@@ -191,6 +196,94 @@ def test_what_nobody_waits_for_or_looks_for_is_not_lost() -> None:
     mine = alice.store.log_ids()
     _lacks(alice, HINTED.message_id, MessageId("never heard of"))
     assert (log_of(alice), alice.seen.lost, alice.events) == (mine, set(), [])
+
+
+def _entry(alice: ChannelParticipant) -> MissingEntry:
+    (entry,) = (e for e in alice.channel.snapshot().missing if e.entry == HINTED)
+    return entry
+
+
+def test_who_answered_is_remembered_also_when_that_decides_nothing() -> None:
+    alice = _with_store()
+    old = content(BOB, "old", lamport=NOW - DAY_MS - 1, history=[HINTED])
+    alice.handle(old, now_ms=NOW)
+    undecided = StoreLacks(
+        message_ids=(HINTED.message_id,), lacked=1, silent=("/dns4/silent",), decided=False
+    )
+    alice.handle(undecided, now_ms=NOW)
+    assert log_of(alice) == []
+    assert _entry(alice).stores == StoresSaid(at_ms=NOW, lacked=1, silent=("/dns4/silent",))
+    alice.handle(replace(undecided, decided=True), now_ms=after(MINUTE_MS))
+    assert log_of(alice) == [old.message.message_id]
+    alice.restart(now_ms=after(MINUTE_MS))
+    said = _entry(alice).stores
+    assert said is not None
+    assert (_entry(alice).state, said.silent) == (MissingState.LOST, ("/dns4/silent",))
+
+
+def _lost_and_then_asked_for(alice: ChannelParticipant) -> None:
+    alice.handle(content(BOB, "old", lamport=NOW - DAY_MS - 1, history=[HINTED]), now_ms=NOW)
+    _lacks(alice, HINTED.message_id)
+    assert alice.seen.lost == {HINTED.message_id}
+    _asked(alice)
+    alice.handle(RetrieveLostRequested(message_ids=(HINTED.message_id,)), now_ms=NOW)
+
+
+def test_a_lost_one_is_asked_for_once_more_and_nothing_waits_for_it() -> None:
+    alice = _with_store()
+    _lost_and_then_asked_for(alice)
+    assert [ask.missing for ask in _asked(alice)] == [(HINTED,)]
+    assert alice.channel.wants(HINTED.message_id)
+    assert alice.channel.gaps() == ()
+    later = content(BOB, "later", lamport=NOW - 10, history=[HINTED])
+    alice.handle(later, now_ms=NOW)
+    assert later.message.message_id in log_of(alice)
+
+
+def test_members_are_asked_for_it_too_with_the_next_message() -> None:
+    alice = _with_store()
+    _lost_and_then_asked_for(alice)
+    requested: list[object] = []
+    for _ in range(10):
+        alice.handle(DeadlineReached(), now_ms=alice.channel.next_deadline() or NOW)
+        requested += said(alice, RepairRequested)
+    assert requested == [RepairRequested(message_ids=(HINTED.message_id,))], "once"
+
+
+def test_without_a_store_it_is_asked_for_when_there_is_one() -> None:
+    alice = _with_store()
+    alice.handle(content(BOB, "old", lamport=NOW - DAY_MS - 1, history=[HINTED]), now_ms=NOW)
+    _lacks(alice, HINTED.message_id)
+    alice.handle(StoreChanged(reachable=False), now_ms=NOW)
+    _asked(alice)
+    alice.handle(RetrieveLostRequested(message_ids=(HINTED.message_id,)), now_ms=NOW)
+    assert _asked(alice) == []
+    alice.handle(StoreChanged(reachable=True), now_ms=after(MINUTE_MS))
+    assert [ask.missing for ask in _asked(alice) if ask.missing] == [(HINTED,)]
+
+
+def test_what_nobody_lost_is_not_asked_for() -> None:
+    alice = _with_store()
+    alice.handle(RetrieveLostRequested(message_ids=(MessageId("never"),)), now_ms=NOW)
+    assert (_asked(alice), alice.channel.wants(MessageId("never"))) == ([], False)
+
+
+def test_each_gap_is_told_with_its_place_and_what_waits_behind_it() -> None:
+    alice = _with_store()
+    first = [HistoryEntry(MessageId(f"a{n}"), None) for n in range(3)]
+    second = [HistoryEntry(MessageId("b"), None)]
+    one = content(BOB, "one", lamport=NOW - 100, history=first)
+    two = content(BOB, "two", lamport=NOW - 90, history=[HistoryEntry(one.message.message_id)])
+    three = content(BOB, "three", lamport=NOW - 80, history=second)
+    for received in (three, two, one):
+        alice.handle(received, now_ms=NOW)
+    places = [
+        (gap.missing, gap.waiting, gap.before and gap.before.message_id)
+        for gap in alice.channel.gaps()
+    ]
+    assert places == [(3, 2, one.message.message_id), (1, 1, three.message.message_id)]
+    alice.restart(now_ms=NOW)
+    assert [gap.missing for gap in alice.channel.gaps()] == [3, 1]
 
 
 # --- on connect ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from tests.ui.timeline.timeline_stage import (
     conversation,
     delivery,
     gap,
+    gap_place,
     message,
     name_of,
     run,
@@ -64,7 +65,7 @@ def test_each_row_is_read_as_sender_text_time_state() -> None:
                 "Maya, hello there, 13:01, arrived late",
                 "You, hi, 13:02, Held by 3 of 5, maybe 1 more. Not yet: Tomas",
                 "You, bad, 13:03, Not sent: 5 tries, no peer took it",
-                f"3 messages missing since 14:02. {gap_details(gap(waiting=1), NOW)}",
+                f"3 messages missing since 14:02. {gap_details(gap_place(waiting=1), NOW)}",
                 "Luc, what, 13:04, waiting for earlier messages",
             ]
 

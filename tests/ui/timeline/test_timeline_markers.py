@@ -1,11 +1,14 @@
 """Markers stand directly above what is known to come after them, and nowhere else."""
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
 
 from engine.core.types import ConversationId, MessageId, Position, UnixMs
 from engine.events import GapView, MessageKind, MessageView
@@ -18,6 +21,8 @@ from tests.ui.timeline.timeline_stage import (
     chatter,
     conversation,
     gap,
+    gap_of,
+    gap_place,
     message,
     run,
     settled,
@@ -35,8 +40,10 @@ from ui.timeline.rows import (
     earlier_row,
     message_of,
     order,
+    row_key,
 )
 from ui.timeline.view import TimelineView
+from ui.timeline.words import lost_cause, lost_details
 
 
 def lost(
@@ -77,13 +84,30 @@ def below(rows: list[Row], kind: type[Row]) -> str | None:
 
 def test_what_is_missing_stands_above_what_refers_to_it() -> None:
     messages = [message(n, text=str(n)) for n in (10, 20, 30, 40)]
-    marker = replace(gap(), before=messages[2].position)
+    marker = gap(before=messages[2].position)
     assert below(rows_of(messages, marker), GapRow) == "30"
+
+
+def test_each_gap_has_its_own_marker_with_its_own_count() -> None:
+    messages = [message(n, text=str(n), waiting=n > 20) for n in (10, 20, 30, 40, 50)]
+    places = (
+        gap_place(3, 1, messages[2].position),
+        gap_place(1, 2, messages[3].position),
+        gap_place(2, 0, None),
+    )
+    rows = rows_of(messages, gap_of(*places))
+    markers = [(row.gap.missing, row.gap.waiting) for row in rows if isinstance(row, GapRow)]
+    assert markers == [(3 + 2, 1), (1, 2)], "what has no place stands with the first that waits"
+    assert [type(row) for row in rows[2:5]] == [GapRow, MessageRow, GapRow]
+    keys = [row_key(row) for row in rows]
+    assert len(set(keys)) == len(keys)
+    one_left = rows_of(messages, gap_of(places[1]))
+    assert [row.gap for row in one_left if isinstance(row, GapRow)] == [places[1]]
 
 
 def test_a_marker_stands_above_a_message_that_waits() -> None:
     messages = [message(10, text="a"), message(5, text="w", waiting=True), message(20, text="b")]
-    marker = replace(gap(waiting=1), before=messages[1].position)
+    marker = gap(waiting=1, before=messages[1].position)
     rows = rows_of(messages, marker)
     assert [type(row) for row in rows] == [MessageRow, MessageRow, GapRow, MessageRow]
     assert below(rows, GapRow) == "w"
@@ -104,14 +128,14 @@ def test_a_place_outside_of_what_is_loaded_is_not_pretended(
 ) -> None:
     messages = [message(n) for n in (10, 20, 30)]
     place = Position(lamport_timestamp=before, message_id=MessageId(f"m{before:07d}"))
-    rows = rows_of(messages, replace(gap(), before=place), beginning=beginning, end=end)
+    rows = rows_of(messages, gap(before=place), beginning=beginning, end=end)
     assert any(isinstance(row, GapRow) for row in rows) is shown
 
 
 def test_lost_ones_stand_where_each_belongs_and_no_gap_is_invented_for_them() -> None:
     messages = [message(n, text=str(n)) for n in (10, 20, 30)]
     gone = (lost(1, messages[1]), lost(2, messages[2]), lost(3, messages[1]))
-    marker = replace(gap(0), since_ms=UnixMs(0), lost=gone, lost_total=5)
+    marker = replace(gap_of(), lost=gone, lost_total=5)
     rows = rows_of(messages, marker)
     assert [type(row) for row in rows] == [MessageRow, LostRow, MessageRow, LostRow, MessageRow]
     first, second = (row for row in rows if isinstance(row, LostRow))
@@ -123,7 +147,7 @@ def test_lost_ones_stand_where_each_belongs_and_no_gap_is_invented_for_them() ->
 
 def test_what_nobody_can_place_stands_at_the_beginning_out_of_the_way() -> None:
     messages = [message(10), message(20)]
-    marker = replace(gap(0), lost=(lost(1, None),), lost_total=1)
+    marker = replace(gap_of(), lost=(lost(1, None),), lost_total=1)
     assert isinstance(rows_of(messages, marker)[0], LostRow)
     assert not any(isinstance(r, LostRow) for r in rows_of(messages, marker, beginning=False))
 
@@ -142,7 +166,7 @@ def test_a_marker_never_has_what_comes_after_it_above(
     messages: list[MessageView], before: int, beginning: bool, end: bool
 ) -> None:
     place = Position(lamport_timestamp=before, message_id=MessageId(f"m{before:07d}"))
-    marker = replace(gap(), before=place, lost=(lost(1, None),), lost_total=1)
+    marker = replace(gap(before=place), lost=(lost(1, None),), lost_total=1)
     rows = rows_of(messages, marker, beginning=beginning, end=end)
     markers = [i for i, row in enumerate(rows) if isinstance(row, GapRow)]
     assert len(markers) <= 1
@@ -188,13 +212,16 @@ def said(view: TimelineView) -> list[str]:
 @pytest.mark.usefixtures("qapp")
 def test_lost_ones_say_what_is_known_of_them() -> None:
     source = MemoryPages(chatter(3))
-    gone = (lost(0xABCDEF12, source.messages[1]), lost(2, source.messages[1], name=""))
+    gone = (
+        replace(lost(0xABCDEF12, source.messages[1]), stores_ms=at(13, 5), lacked_by=2),
+        replace(lost(2, source.messages[1], name=""), stores_ms=at(13, 5), lacked_by=2),
+    )
 
     async def scenario() -> None:
         with shown_view(source) as view:
             view.open(conversation())
             await settled(view)
-            view.set_gap(replace(gap(0), since_ms=UnixMs(0), lost=gone, lost_total=2))
+            view.set_gap(replace(gap_of(), lost=gone, lost_total=2))
             (words,) = [words for words in said(view) if "lost" in words]
             assert words.startswith("2 messages lost since Yesterday, 13:00. From Jonas")
             assert "no Store has them any more" in words
@@ -206,9 +233,59 @@ def test_lost_ones_say_what_is_known_of_them() -> None:
             assert opened.height > closed.height
             assert "Jonas, id abcdef12…" in opened.cause
             assert "said before" in opened.cause
-            assert parts_of(view, LostRow) == [Part.GAP_DETAILS]
+            assert parts_of(view, LostRow) == [Part.GAP_DETAILS, Part.TRY_AGAIN]
             view.set_gap(None)
             assert not any("lost" in words for words in said(view))
+
+    run(scenario)
+
+
+SILENT = "/dns4/store.example.org/tcp/60000/p2p/16Uiu2"
+
+
+@pytest.mark.parametrize(
+    ("stores_ms", "lacked_by", "silent", "said"),
+    [
+        (None, 0, (), "No member has it any more"),
+        (at(13, 5), 2, (), "No member and no Store has it any more"),
+        (
+            at(13, 5),
+            1,
+            (SILENT,),
+            "No member and no Store that answered has it; store.example.org:60000 did not answer",
+        ),
+        (at(13, 5), 0, (SILENT,), "No member has it any more; store.example.org:60000 did not"),
+        (at(13, 5), 1, (SILENT, "/dns4/b/tcp/1"), "has it; 2 Stores did not answer"),
+    ],
+)
+def test_nobody_is_said_to_lack_it_who_did_not_say_so(
+    stores_ms: UnixMs | None, lacked_by: int, silent: tuple[str, ...], said: str
+) -> None:
+    one = replace(lost(1, None), stores_ms=stores_ms, lacked_by=lacked_by, silent_stores=silent)
+    assert said in lost_details((one,))
+    row = LostRow(lost=(one,), place="end")
+    assert all(f"{store} did not answer" in lost_cause(row, date(2026, 11, 22)) for store in silent)
+    again = replace(one, asked_again_ms=at(14, 3))
+    assert lost_details((again,)).endswith(" · asked again at 14:03")
+
+
+@pytest.mark.usefixtures("qapp")
+def test_what_is_lost_can_be_tried_again() -> None:
+    source = MemoryPages(chatter(3))
+    gone = (lost(1, source.messages[1]), lost(2, source.messages[2]))
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            asked: list[tuple[MessageId, ...]] = []
+            view.lostRequested.connect(asked.append)
+            view.open(conversation())
+            await settled(view)
+            view.set_gap(replace(gap_of(), lost=gone, lost_total=2))
+            rows = [row for row in view.scene.loaded.rows if isinstance(row, LostRow)]
+            for row in rows:
+                view.focus_key = row_key(row)
+                QTest.keyClick(view, Qt.Key.Key_Return)
+            assert asked == [(gone[0].message_id,), (gone[1].message_id,)]
 
     run(scenario)
 

@@ -24,6 +24,7 @@ from engine.core.types import (
 from engine.events import (
     ConversationView,
     DeliveryView,
+    GapPlace,
     GapView,
     MemberView,
     MessageKind,
@@ -96,14 +97,27 @@ def delivery(
     )
 
 
-def gap(missing: int = 3, waiting: int = 0) -> GapView:
-    return GapView(
-        conversation_id=CONVERSATION,
+def gap_place(missing: int = 3, waiting: int = 0, before: Position | None = None) -> GapPlace:
+    return GapPlace(
         missing=missing,
         waiting=waiting,
         since_ms=at(14, 2),
         requests=2,
         next_request_ms=UnixMs(NOW + 12_000),
+        before=before,
+    )
+
+
+def gap(missing: int = 3, waiting: int = 0, before: Position | None = None) -> GapView:
+    return gap_of(gap_place(missing, waiting, before))
+
+
+def gap_of(*places: GapPlace) -> GapView:
+    return GapView(
+        conversation_id=CONVERSATION,
+        missing=sum(place.missing for place in places),
+        waiting=sum(place.waiting for place in places),
+        places=places,
     )
 
 
