@@ -1,8 +1,8 @@
 """``causerie export-store``: what a Store holds, one row for each message, without its payload.
 
-Either a node is asked with the Store protocol, or the archive of a node of ours is read.  A node
-must offer version 3 of the protocol, in which each message's hash is computed again.  If it fails
-half-way nothing is written: a part would pass for the whole.
+Either a node is asked with the Store protocol, or the archive of a node of ours is read.  Of a node
+each message's hash is computed again; 2.0.0-beta4, which names none, has to be told topics.  If it
+fails half-way nothing is written: a part would pass for the whole.
 """
 
 import argparse
@@ -12,24 +12,31 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from chat_app.compose import unix_now_ms
+from chat_app.export_paging import PATIENT, StoreExport
 from chat_app.network_choices import proxy_of
 from chat_app.paths import profile_paths
 from chat_app.settings import Settings, load_settings
 from chat_app.table_export import Row, export_tables, writer_of
 from engine.codec.waku import decode_waku_message
 from engine.core.errors import ChatError, ConfigError, RemoteProtocolError, TransportError
+from engine.core.history.types import (
+    MAX_QUERY_TOPICS,
+    Candidate,
+    HistoryMessage,
+    StoreRef,
+    Window,
+)
 from engine.core.types import ContentTopic, PubsubTopic
 from engine.delivery.check import problem_of
 from engine.delivery.contract import SCHEMA_VERSION, STORE_MESSAGE
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
-from engine.network.waku.store_client import StoreClient, StoredMessage
-from engine.network.waku.store_export import ExportQuery, stored_messages
+from engine.network.stores.asking import HostStores
 from engine.network.waku.topics import Sharding
 
 NS_PER_MS: Final = 1_000_000
@@ -41,10 +48,19 @@ MAX_ROWS: Final = 20_000_000
 EXIT_INCOMPLETE: Final = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreQuery:
+    """Inclusive times; no topics: all."""
+
+    content_topics: tuple[ContentTopic, ...] = ()
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+
 def export_store(asked: argparse.Namespace) -> int:
     """Returns the exit status.  Raises ConfigError, TransportError."""
     writer_of(asked.format)  # before anybody is asked for anything
-    query = ExportQuery(
+    query = StoreQuery(
         content_topics=tuple(map(ContentTopic, asked.topics or ())),
         since_ns=None if asked.since is None else asked.since * NS_PER_MS,
         until_ns=None if asked.until is None else asked.until * NS_PER_MS,
@@ -85,60 +101,69 @@ class Judged:
 # --- a node that is asked -------------------------------------------------------------------------
 
 
-async def asked_rows(multiaddr: str, settings: Settings, query: ExportQuery) -> list[Row]:
+async def asked_rows(multiaddr: str, settings: Settings, query: StoreQuery) -> list[Row]:
     """Raises ConfigError for the address, TransportError for the Store."""
     address = parse_multiaddr(multiaddr)
     source = address.peer_id
     if source is None:
         raise ConfigError(f"--store {multiaddr}: /p2p/ and the peer id are missing")
+    network = settings.network
+    sharding = Sharding(cluster_id=network.cluster, shard_count=network.shards)
     host = TcpHost(os.urandom(KEY_BYTES), [], proxy=proxy_of(settings))
+    stores = HostStores(lambda: [host], sharding)
+    store = StoreRef(str(address))
     rows: list[Row] = []
     try:
         await host.start()
         async with asyncio.timeout(DIAL_WITHIN_S):
-            remote = await host.connect(str(address))
-        exported_ms = unix_now_ms()
-        for part in _by_shard(query, settings):
-            async for page in stored_messages(StoreClient(host), remote.peer_id, part):
+            await host.connect(str(address))
+        candidate = Candidate(store=store, versions=stores.versions(store))
+        export, exported_ms = StoreExport(candidate, stores.perform), unix_now_ms()
+        for window in _windows(query, sharding):
+            async for page in export.messages(window):
                 rows += (_row_of(source, one, exported_ms) for one in page)
                 if len(rows) > MAX_ROWS:
                     raise TransportError(f"more than {MAX_ROWS} messages: bound it with --since")
     except TimeoutError:
         raise TransportError(f"--store {multiaddr}: nobody answers there") from None
-    except RemoteProtocolError as error:
-        raise TransportError(f"--store {multiaddr}: a broken answer ({error.reason})") from error
     except ChatError as error:
         raise TransportError(f"--store {multiaddr}: {error}") from error
     finally:
         await host.stop()
+    if export.left_out:
+        sys.stderr.write(f"causerie: {export.left_out} entries of its answers could not be used\n")
     return rows
 
 
-def _by_shard(query: ExportQuery, settings: Settings) -> list[ExportQuery]:
+def _windows(query: StoreQuery, sharding: Sharding) -> list[Window]:
     """Content topics are asked for under the pubsub topic of their shard in our cluster."""
-    network = settings.network
-    sharding = Sharding(cluster_id=network.cluster, shard_count=network.shards)
+    latest_ns = (unix_now_ms() + PATIENT.ahead_ms) * NS_PER_MS
+    start_ns = query.since_ns or 0
+    end_ns = max(latest_ns if query.until_ns is None else query.until_ns, start_ns)
     topics: dict[PubsubTopic, list[ContentTopic]] = {}
     for topic in dict.fromkeys(query.content_topics):
         topics.setdefault(sharding.pubsub_topic(topic), []).append(topic)
-    if not topics:
-        return [query]
+    some: list[tuple[PubsubTopic | None, tuple[ContentTopic, ...]]] = [
+        (pubsub_topic, tuple(found[first : first + MAX_QUERY_TOPICS]))
+        for pubsub_topic, found in topics.items()
+        for first in range(0, len(found), MAX_QUERY_TOPICS)
+    ]
     return [
-        replace(query, pubsub_topic=pubsub_topic, content_topics=tuple(some))
-        for pubsub_topic, some in topics.items()
+        Window(pubsub_topic=pubsub, content_topics=content, start_ns=start_ns, end_ns=end_ns)
+        for pubsub, content in some or [(None, ())]
     ]
 
 
-def _row_of(source: str, stored: StoredMessage, exported_ms: int) -> Row:
+def _row_of(source: str, stored: HistoryMessage, exported_ms: int) -> Row:
     message = stored.message
     return (
         SCHEMA_VERSION,
         source,
         stored.message_hash,
         stored.pubsub_topic,
-        None if message is None else message.content_topic,
-        0 if message is None else message.timestamp_ns or 0,
-        0 if message is None else len(message.payload),
+        message.content_topic,
+        message.timestamp_ns or 0,
+        len(message.payload),
         exported_ms,
     )
 
@@ -146,7 +171,7 @@ def _row_of(source: str, stored: StoredMessage, exported_ms: int) -> Row:
 # --- an archive of ours ---------------------------------------------------------------------------
 
 
-def archived_rows(path: Path, query: ExportQuery) -> Iterator[Row]:
+def archived_rows(path: Path, query: StoreQuery) -> Iterator[Row]:
     """Reads only; a node may run meanwhile.  Raises ConfigError."""
     if not path.is_file():
         raise ConfigError(f"--archive {path}: there is no such file")

@@ -12,32 +12,43 @@ import pytest
 
 from chat_app.__main__ import main
 from chat_app.delivery_options import moment_ms
-from chat_app.export_store import asked_rows
+from chat_app.export_paging import StoreExport
+from chat_app.export_store import StoreQuery, asked_rows
 from chat_app.settings import Settings
 from engine.codec.waku import encode_waku_message
 from engine.core.errors import TransportError
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.history.config import HistoryConfig
+from engine.core.history.types import (
+    Ask,
+    Candidate,
+    HistoryMessage,
+    Outcome,
+    Page,
+    StoreRef,
+    StoreVersion,
+    Window,
+)
+from engine.core.types import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import ArchivedMessage
-from engine.core.waku_store import StoreQueryRequest
 from engine.delivery import asking
 from engine.delivery.check import problem_of
 from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, MESSAGE, STORE_MESSAGE, Table
 from engine.delivery.log_writer import Limits, LogWriter, Owner
 from engine.delivery.rows import EventRow, MessageRow, Rows, SnapshotRow
 from engine.delivery.sqlite_log import LogReader, find_logs
-from engine.network.libp2p.ports import PeerId
+from engine.network.libp2p.ports import ProtocolId
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
+from engine.network.stores.asking import PROTOCOLS
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.store_client import StoredMessage, StorePage
-from engine.network.waku.store_export import ExportQuery, stored_messages
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention, SqliteArchive
 from engine.persistence.archive_thread import ThreadedArchive
 
 CHANNEL = "0123456789abcdef"
+HASH = STORE_MESSAGE.names.index("waku_hash")
 
 
 def _log(place: Path, participant: str = "a" * 16) -> Path:
@@ -259,30 +270,46 @@ def test_what_is_no_archive_and_who_is_no_store_are_one_line(
     assert not (tmp_path / "out").exists()
 
 
+async def _ask_node(place: Path, query: StoreQuery) -> list[Sequence[object]]:
+    """Of a node of ours that has this archive."""
+    archive = await ThreadedArchive.open(place / "archive.db", Retention(max_age_ns=0))
+    services = ServiceSettings(store=all_services().store)
+    node = EmbeddedNode(NodeSettings(network_key=b"k" * 32, services=services), archive=archive)
+    try:
+        await node.start()
+        return await asked_rows(node.addresses()[0], Settings(), query)
+    finally:
+        await node.stop()
+        await archive.close()
+
+
 def test_a_node_that_serves_store_is_paged_to_its_end(tmp_path: Path) -> None:
     messages = _archive(tmp_path / "archive.db", 250)
 
-    async def ask(query: ExportQuery) -> list[Sequence[object]]:
-        keep = Retention(max_age_ns=0)
-        archive = await ThreadedArchive.open(tmp_path / "archive.db", keep)
-        settings = NodeSettings(
-            network_key=b"k" * 32, services=ServiceSettings(store=all_services().store)
-        )
-        node = EmbeddedNode(settings, archive=archive)
-        try:
-            await node.start()
-            return await asked_rows(node.addresses()[0], Settings(), query)
-        finally:
-            await node.stop()
-            await archive.close()
-
-    rows = asyncio.run(ask(ExportQuery()))
+    rows = asyncio.run(_ask_node(tmp_path, StoreQuery()))
     assert [problem_of(STORE_MESSAGE, row) for row in rows if problem_of(STORE_MESSAGE, row)] == []
     sizes = STORE_MESSAGE.names.index("payload_bytes")
     assert [row[sizes] for row in rows] == [len(one.payload) for one in messages]
     topic = ContentTopic("/test/1/1/proto")
-    some = asyncio.run(ask(ExportQuery(content_topics=(topic,), since_ns=200 * 10**9)))
+    query = StoreQuery(content_topics=(topic,), since_ns=200 * 10**9)
+    some = asyncio.run(_ask_node(tmp_path, query))
     assert [row[sizes] for row in some] == list(range(200, 251, 2))
+
+
+def test_a_store_that_speaks_the_older_version_alone_is_paged_by_topics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our own node's older version, for real; the newer is not to be had."""
+    monkeypatch.setitem(PROTOCOLS, StoreVersion.V3, ProtocolId("/of/nobody/1"))
+    messages = _archive(tmp_path / "archive.db", 250)
+    topics = tuple(ContentTopic(f"/test/1/{number}/proto") for number in range(2))
+    rows = asyncio.run(_ask_node(tmp_path, StoreQuery(content_topics=topics)))
+    assert {row[HASH] for row in rows} == {
+        message_hash(Sharding().pubsub_topic(one.content_topic), one) for one in messages
+    }
+    assert len(rows) == len(messages)
+    with pytest.raises(TransportError, match="--topics"):
+        asyncio.run(_ask_node(tmp_path, StoreQuery()))
 
 
 class _Circle:
@@ -292,20 +319,23 @@ class _Circle:
         self._old = old
         self._number = 0
 
-    async def query(self, _peer_id: PeerId, request: StoreQueryRequest) -> StorePage:
-        assert request.pagination_forward
+    async def perform(self, _ask: Ask) -> Outcome:
         self._number += 1
         number = 0 if self._old else self._number
-        message = StoredMessage(message_hash=WakuHash(number.to_bytes(32, "big")))
-        cursor = WakuHash(self._number.to_bytes(32, "big"))
-        return StorePage(status_code=200, messages=(message,), cursor=cursor)
+        topic = ContentTopic("/t/1/x/proto")
+        message = WakuMessage(payload=b"", content_topic=topic, timestamp_ns=number + 1)
+        item = HistoryMessage(WakuHash(number.to_bytes(32, "big")), message, PubsubTopic("p"))
+        return Page(messages=(item,), cursor=WakuHash(self._number.to_bytes(32, "big")))
 
 
-@pytest.mark.parametrize(("old", "told"), [(True, "nothing new"), (False, "no end after 9 pages")])
+@pytest.mark.parametrize(("old", "told"), [(True, "nothing new"), (False, "more pages")])
 def test_an_endless_store_ends(old: bool, told: str) -> None:
     async def ask() -> None:
-        pages = stored_messages(_Circle(old=old), PeerId("p"), ExportQuery(), max_pages=9)
-        async for page in pages:
+        store = Candidate(store=StoreRef("s"), versions=(StoreVersion.V3,))
+        config = HistoryConfig(max_pages=9)
+        export = StoreExport(store, _Circle(old=old).perform, config=config)
+        window = Window(pubsub_topic=None, content_topics=(), start_ns=0, end_ns=10**18)
+        async for page in export.messages(window):
             assert len(page) == 1
 
     with pytest.raises(TransportError, match=told):

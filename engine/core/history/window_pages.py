@@ -65,8 +65,10 @@ class WindowPages:
 
     def request(
         self, version: StoreVersion, request_id: str, limit: int
-    ) -> StoreQueryRequest | HistoryQuery:
+    ) -> StoreQueryRequest | HistoryQuery | None:
         window = self._window
+        if window.pubsub_topic is None and version is StoreVersion.V2:
+            return None  # It names no hashes, and these cover the pubsub topic.
         if version is not self._version and self._version is not None:
             self._begin_again()
         self._version = version
@@ -124,9 +126,7 @@ class WindowPages:
         fault = next((reason for reason in page.refused if reason in FALSE_ENTRIES), None)
         fresh = bool(page.refused) and fault is None
         for item in page.messages:
-            if item.message.content_topic not in self._window.content_topics or (
-                item.pubsub_topic != self._window.pubsub_topic
-            ):
+            if self._is_elsewhere(item):
                 fault = "store_entry_unasked"
                 continue
             key = self._key_of(item)
@@ -154,6 +154,13 @@ class WindowPages:
             fresh=fresh,
             done=fault is None and self._is_done(page.cursor),
             fault=fault or self._move(page.cursor),
+        )
+
+    def _is_elsewhere(self, item: HistoryMessage) -> bool:
+        window = self._window
+        return window.pubsub_topic is not None and (
+            item.pubsub_topic != window.pubsub_topic
+            or item.message.content_topic not in window.content_topics
         )
 
     def _is_done(self, cursor: Cursor | None) -> bool:
