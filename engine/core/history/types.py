@@ -289,11 +289,19 @@ class GaveUp:
     reason: str
 
 
-@value(frozen=True, slots=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Lacks:
-    """Every enabled Store was asked for these, and says that it does not have them."""
+    """Every enabled Store was asked for these, and none brought them.
+
+    ``lacked``: how many say that they do not have them; ``silent``: those that gave no answer, or
+    cannot look for single messages.  ``decided``: all answered, or those that did not were given
+    enough time; never without an answer.
+    """
 
     hashes: tuple[WakuHash, ...]
+    lacked: int
+    silent: tuple[StoreRef, ...] = ()
+    decided: bool = True
 
 
 HistoryEvent: TypeAlias = QueryEvent | QueryStarted | Covered | GaveUp | Lacks
