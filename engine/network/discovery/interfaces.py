@@ -12,21 +12,31 @@ import ifaddr
 MAX_INTERFACES: Final = 8
 
 
-def local_network_addresses() -> tuple[str, ...]:
-    """IPv4 only: what mDNS is spoken on, and what is announced.  Sorted; empty if there is none."""
-    found: set[ipaddress.IPv4Address] = set()
+def local_network_addresses(*, with_ipv6: bool = False) -> tuple[str, ...]:
+    """What mDNS is spoken on, and what is announced: IPv4 sorted, then IPv6; empty if none.
+
+    Of IPv6 the ULA: a link-local address cannot be dialled without the name of an interface.
+    """
+    found: dict[bool, set[ipaddress.IPv4Address | ipaddress.IPv6Address]] = {
+        False: set(),
+        True: set(),
+    }
     for adapter in ifaddr.get_adapters():
         for each in adapter.ips:
-            if isinstance(each.ip, str):
-                ip = ipaddress.IPv4Address(each.ip)
-                if not ip.is_loopback and (ip.is_private or ip.is_link_local):
-                    found.add(ip)
-    return tuple(str(ip) for ip in sorted(found)[:MAX_INTERFACES])
+            ip = ipaddress.ip_address(each.ip if isinstance(each.ip, str) else each.ip[0])
+            is_v6 = isinstance(ip, ipaddress.IPv6Address)
+            if ip.is_loopback or not (ip.is_private or ip.is_link_local):
+                continue
+            if not is_v6 or (with_ipv6 and not ip.is_link_local):
+                found[is_v6].add(ip)
+    ordered = [*sorted(map(str, found[False])), *sorted(map(str, found[True]))]
+    return tuple(ordered[:MAX_INTERFACES])
 
 
 def interfaces_for(listen_host: str) -> Sequence[str]:
     """Where a node that listens on ``listen_host`` can be met."""
     host = ipaddress.ip_address(listen_host)
     if host.is_unspecified:
-        return local_network_addresses()
-    return (listen_host,) if host.version == 4 else ()  # noqa: PLR2004 - IPv4
+        return local_network_addresses(with_ipv6=host.version == 6)  # noqa: PLR2004 - IPv6
+    # Multicast of IPv6 does not come back on loopback.
+    return () if host.version == 6 and host.is_loopback else (listen_host,)  # noqa: PLR2004 - IPv6

@@ -89,7 +89,10 @@ class Mdns:
             raise TransportError(f"mDNS is not possible: {error}") from error
 
     async def _open(self, interfaces: Sequence[str]) -> None:
-        self._zeroconf = AsyncZeroconf(interfaces=list(interfaces), ip_version=IPVersion.V4Only)
+        has_ipv6 = any(":" in interface for interface in interfaces)
+        self._zeroconf = AsyncZeroconf(
+            interfaces=list(interfaces), ip_version=IPVersion.All if has_ipv6 else IPVersion.V4Only
+        )
         zeroconf = self._zeroconf.zeroconf
         await zeroconf.async_wait_for_start()
         self._listener = _Listener(self._heard, self._gone)
