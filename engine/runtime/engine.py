@@ -126,7 +126,8 @@ class Engine(HistoryCommands, PageCommands):
         if self._parts.recorder is not None:
             self._parts.recorder.begin(identity.participant_id)
         store, transport = self._store, await self._start_transport(profile)
-        history = await self._start_history(store, transport)
+        clock = ClockCheck(self._parts.now_ms, self._publish)
+        history = await self._start_history(store, transport, clock)
         around = Surroundings(
             store=store,
             storage=self._storage,
@@ -138,7 +139,7 @@ class Engine(HistoryCommands, PageCommands):
             recorder=self._parts.recorder,
             stores_reachable=history.reachable,
             ask_store=history.ask,
-            hear_time=ClockCheck(self._parts.now_ms, self._publish).hear,
+            hear_time=clock.hear,
         )
         beginning = Beginning(
             identity=identity,
@@ -177,7 +178,9 @@ class Engine(HistoryCommands, PageCommands):
             await self._storage.run(store.apply, [SaveValue(key=PORT_KEY, value=str(port))])
         return transport
 
-    async def _start_history(self, store: ProfileStore, transport: Transport) -> History:
+    async def _start_history(
+        self, store: ProfileStore, transport: Transport, clock: ClockCheck
+    ) -> History:
         history = History(
             HistoryParts(
                 network=transport.stores(),
@@ -189,6 +192,7 @@ class Engine(HistoryCommands, PageCommands):
                 counters=self._counters,
                 online=lambda: self._online,
                 config=self._parts.history,
+                clock=clock,
                 recorder=self._parts.recorder,
             )
         )

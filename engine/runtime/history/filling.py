@@ -45,6 +45,7 @@ from engine.core.history.types import (
     HistoryMessage,
     HistoryTransition,
     Lacks,
+    Page,
     QueryEnded,
     QueryStarted,
     StoreEnded,
@@ -54,6 +55,7 @@ from engine.core.history.types import (
 )
 from engine.core.sds.types import AskStore, StoreLacks
 from engine.core.types import ConversationId, UnixMs
+from engine.core.waku_store import HistoryIndex
 from engine.history_views import HistoryReason, HistoryState, HistoryView
 from engine.runtime.history.filler_parts import FillerParts
 from engine.runtime.history.keepers import Keeper
@@ -61,6 +63,7 @@ from engine.runtime.history.keeping import SAVE_EVERY_MS, Keeping
 from engine.runtime.history.named import Named
 from engine.runtime.history.sinks import Sink
 from engine.runtime.history.telling import HistoryTeller
+from engine.runtime.history.turns import OwnTurn
 from engine.runtime.history.words import problem_of
 from engine.runtime.recorded import RecordedQueries
 
@@ -98,11 +101,10 @@ class Filler:
         self._candidates: tuple[Candidate, ...] = ()
         self._inputs: deque[HistoryInput] = deque()
         self._wake = asyncio.Event()
-        self._urgent = asyncio.Event()
+        self._turn = OwnTurn(parts.turns)
         self._asks: dict[int, asyncio.Task[None]] = {}
         self._queries: dict[int, QueryStarted] = {}
         self._named = Named()
-        self._has_turn = self._is_active = False
         self._pressure = 0
         self._connect_wanted = False
         self._notes: tuple[StoreNote, ...] = ()
@@ -154,7 +156,7 @@ class Filler:
         self._teller.waits(purpose, since_ms)
         self._put(Wanted(purpose=purpose, since_ms=since_ms, until_ms=until_ms))
         if purpose in ASKED_FOR:
-            self._urgent.set()
+            self._turn.is_urgent.set()
 
     def want_earlier(self) -> None:
         """A stretch further back than ever was wanted, or than what is here."""
@@ -219,7 +221,7 @@ class Filler:
         self._recorded.forget()
         self._keeping.forget()
         self._connect_wanted = True
-        self._rest()
+        self._turn.rest()
 
     async def _fill(self) -> None:
         await self._keeping.load()
@@ -239,14 +241,14 @@ class Filler:
             self.connect()
         while True:
             input_ = await self._next(schedule)
-            if not self._is_active and starts(input_):
-                await self._take_turn()
+            if starts(input_):
+                await self._turn.take()
             if isinstance(input_, Wanted):
                 await self._keeping.reach(input_.since_ms)
             await self._perform(schedule.handle(input_, now_ms=self._parts.now_ms()))
             self._tell_durable(input_)
             if not self._queries and not self._asks:
-                self._rest()
+                self._turn.rest()
 
     async def _next(self, schedule: Schedule) -> HistoryInput:
         while not self._inputs:
@@ -274,30 +276,6 @@ class Filler:
                 done.set_result(None)
         self._durable = left
 
-    async def _take_turn(self) -> None:
-        """One of the few; but whoever waits at the window goes at once."""
-        self._is_active = True
-        if self._urgent.is_set():
-            return
-        turn = asyncio.ensure_future(self._parts.turns.take())
-        urgent = asyncio.ensure_future(self._urgent.wait())
-        try:
-            await asyncio.wait((turn, urgent), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            urgent.cancel()
-            if turn.done() and not turn.cancelled():
-                self._has_turn = True
-            else:
-                turn.cancel()
-            await asyncio.gather(turn, urgent, return_exceptions=True)
-
-    def _rest(self) -> None:
-        self._is_active = False
-        self._urgent.clear()
-        if self._has_turn:
-            self._has_turn = False
-            self._parts.turns.give_back()
-
     # --- what the schedule wants ------------------------------------------------------------------
 
     async def _perform(self, transition: HistoryTransition) -> None:
@@ -314,6 +292,8 @@ class Filler:
     async def _ask(self, ask: Ask) -> None:
         outcome = await self._parts.network.perform(ask)
         self._asks.pop(ask.ask_id, None)
+        if isinstance(outcome, Page) and isinstance(outcome.cursor, HistoryIndex):
+            self._parts.hear_index(ask.store, outcome.cursor)
         self._put(Answered(ask.ask_id, outcome))
 
     async def _take(self, event: HistoryEvent) -> None:  # noqa: C901 - a table of events

@@ -8,6 +8,7 @@ lack; it tells sessions whether any Store can be asked.  How a conversation is f
 import asyncio
 import contextlib
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,10 +18,16 @@ from engine.core.errors import ChatError, ConfigError, LocalProtocolError
 from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import Topics
 from engine.core.history.progress import Purpose
-from engine.core.history.types import Candidate, StoreEnded, StoreNote, StoreRef
+from engine.core.history.types import (
+    MAX_QUERY_TOPICS,
+    Candidate,
+    StoreEnded,
+    StoreNote,
+    StoreRef,
+)
 from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
 from engine.core.sds.types import AskStore, RandomUnit
-from engine.core.types import ContentTopic, ConversationId, UnixMs
+from engine.core.types import ContentTopic, ConversationId, PubsubTopic, UnixMs
 from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.history_views import (
@@ -33,16 +40,19 @@ from engine.history_views import (
 from engine.network.stores.port import StoreNetwork
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.conversation_runner import ConversationRunner
+from engine.runtime.history.clock_check import ClockCheck
 from engine.runtime.history.filler_parts import FillerParts
 from engine.runtime.history.filling import CONNECT_LONGEST_MS, DAY_MS, Filler
 from engine.runtime.history.keepers import ConversationKeeper, InboxKeeper, Keeper
 from engine.runtime.history.sinks import Inbox, InboxSink, RunnerSink, Sink
+from engine.runtime.history.store_times import ask_for_times
 from engine.runtime.history.stores import StoreBook
 from engine.runtime.history.turns import Turns
 from engine.runtime.inbox import S
 from engine.runtime.recorded import RecordedQueries, which_is
 
 LOOK_AROUND_S: Final = 5.0
+LOOK_AT_CLOCKS_S: Final = 300.0
 """For a Store that came or went while the network stayed as it was; else it is looked at once."""
 SAVE_EVERY_S: Final = 5.0
 TEST_TIMEOUT_S: Final = 20.0
@@ -65,6 +75,7 @@ class HistoryParts:
     counters: Counters
     online: Callable[[], bool]
     config: HistoryConfig
+    clock: ClockCheck
     recorder: Recorder | None = None
 
 
@@ -94,6 +105,7 @@ class History:
         self._book.load(await self._parts.storage.run(self._parts.store.stores))
         if self._parts.network is not None:
             self._own(self._look_around())
+            self._own(self._look_at_clocks(self._parts.network))
         self._own(self._keep_records())
 
     async def stop(self) -> None:
@@ -169,6 +181,7 @@ class History:
                 note=self._note,
                 trouble=self._trouble,
                 address_of=self._book.address_of,
+                hear_index=parts.clock.hear_store,
             ),
             recorded=recorded,
         )
@@ -225,6 +238,16 @@ class History:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_AROUND_S):
                     await self._news.wait()
+
+    async def _look_at_clocks(self, network: StoreNetwork) -> None:
+        while True:
+            await asyncio.sleep(LOOK_AT_CLOCKS_S)
+            parts, by_shard = self._parts, defaultdict[PubsubTopic, list[ContentTopic]](list)
+            for one in self._running.values():
+                by_shard[one.filler.topics.pubsub_topic] += one.filler.topics.content_topics
+            for topics in by_shard.values():
+                some = topics[:MAX_QUERY_TOPICS]
+                await ask_for_times(network, parts.clock, self._candidates, some)
 
     def _changes(self, candidates: Sequence[Candidate]) -> bool:
         before = {one.store for one in self._candidates}

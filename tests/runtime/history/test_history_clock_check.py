@@ -2,7 +2,9 @@
 
 import pytest
 
-from engine.core.types import UnixMs
+from engine.core.history.types import StoreRef
+from engine.core.types import PubsubTopic, UnixMs
+from engine.core.waku_store import HistoryIndex
 from engine.events import EngineEvent, NoticeCleared, NoticeRaised
 from engine.runtime.history.clock_check import (
     APART_MS,
@@ -50,7 +52,23 @@ def test_a_clock_that_is_off_is_told_once(ahead_ms: int, where: str) -> None:
     desk.hear(LEAST_SAMPLES - 1)
     assert desk.told == []
     desk.hear(SAMPLES)
-    assert f"1 min {where} the network's" in desk.words()
+    assert f"16 s {where} the network's" in desk.words()
+
+
+@pytest.mark.parametrize(
+    ("off_ms", "said"),
+    [
+        (15_400, "15 s"),
+        (20_000, "20 s"),
+        (119_000, "119 s"),
+        (120_000, "2 min"),
+        (7_200_000, "2 h"),
+    ],
+)
+def test_seconds_are_said_where_a_minute_would_be_too_coarse(off_ms: int, said: str) -> None:
+    desk = Desk(off_ms)
+    desk.hear(SAMPLES)
+    assert f"The clock of this device is {said} ahead of" in desk.words()
 
 
 def test_a_clock_that_is_nearly_right_is_not_worth_a_word() -> None:
@@ -96,4 +114,49 @@ def test_a_message_without_time_says_nothing() -> None:
         for _ in range(SAMPLES):
             desk.true_ms += APART_MS
             desk.check.hear(timestamp_ns)
+    assert desk.told == []
+
+
+# --- Stores ---------------------------------------------------------------------------------------
+
+
+def index_of(sent_ns: int, taken_in_ms: int) -> HistoryIndex:
+    return HistoryIndex(
+        digest=bytes(32),
+        receiver_time_ns=taken_in_ms * NS,
+        sender_time_ns=sent_ns,
+        pubsub_topic=PubsubTopic(""),
+    )
+
+
+def say_when(desk: Desk, store: str, *, store_ahead_ms: int = 0) -> None:
+    """A message is heard, whose sender's clock is years off, and the Store says when it had it."""
+    desk.true_ms += APART_MS
+    sent_ns = (desk.true_ms - 400 * 86_400_000) * NS
+    desk.check.hear(sent_ns)
+    desk.check.hear_store(StoreRef(store), index_of(sent_ns, desk.true_ms + store_ahead_ms))
+
+
+def test_two_stores_tell_a_wrong_clock_whatever_the_senders_clocks_are() -> None:
+    desk = Desk(20_000)
+    desk.check.hear((desk.true_ms + 1) * NS)
+    for store in ("one", "two", "three"):
+        assert desk.told == [] or store == "three"
+        say_when(desk, store)
+    assert "20 s ahead of" in desk.words()
+
+
+def test_one_store_decides_nothing_however_often_it_says_so() -> None:
+    desk = Desk()
+    for _ in range(LEAST_SAMPLES - 1):
+        say_when(desk, "liar", store_ahead_ms=3_600_000)
+    assert desk.told == []
+
+
+def test_a_time_of_a_message_that_nobody_heard_says_nothing() -> None:
+    desk = Desk(60_000)
+    for store in ("one", "two", "three"):
+        sent_ns = (desk.true_ms + 5) * NS
+        desk.check.hear_store(StoreRef(store), index_of(sent_ns, desk.true_ms))
+        desk.check.hear_store(StoreRef(store), index_of(sent_ns, 0))
     assert desk.told == []
