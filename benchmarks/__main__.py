@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import delivery, demo, e2e, history, mvds, network, pair_e2e, sds, start
+from benchmarks import delivery, demo, e2e, history, mvds, network, pair_e2e, sds, start, sweep
 from benchmarks.report import Report
 
 BENCHMARKS: dict[str, Callable[[bool], Report]] = {
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[bool], Report]] = {
     "network": network.run,
     "sds": sds.run,
     "start": start.run,
+    "sweep": sweep.run,
 }
 OUT = Path("build/bench")
 

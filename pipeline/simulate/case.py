@@ -6,11 +6,11 @@ Nothing here knows Spark or the simulator.
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, fields
 from heapq import heappop, heappush
-from math import ceil
 from typing import Final, TypeAlias, TypeVar
 
 NEVER_MS: Final = float("inf")
@@ -22,6 +22,9 @@ Scalar: TypeAlias = str | int | float | bool | None
 Value = TypeVar("Value", str, int, float, bool)
 _LONGEST_NAME: Final = 180
 """A directory is named after a run."""
+_PROMPT_MEMBERS: Final = 16
+_SETTLED_MS: Final = 150_000
+"""A larger group is quiet again after about so long."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.,=_-]*", re.ASCII)
 _OTHER: Final = re.compile(r"[^A-Za-z0-9,=_-]", re.ASCII)
 
@@ -112,12 +115,17 @@ class Case:
 
     @property
     def work_s(self) -> float:
-        """About how long it takes, to be dealt out evenly.  Nothing else follows from it."""
+        """About how long it takes, to be dealt out evenly.  Nothing else follows from it.
+
+        As measured: what a message costs grows with all that hear it and with all that say so.
+        """
         again = 1 / max(1 - self.loss, 0.05)
         if self.protocol == "mvds":
-            return self.messages * (0.0005 + 0.005 * self.offline + 0.001 * (again - 1))
-        heard = (4 + 0.3 * self.members) * self.members
-        return 0.05 + self.messages * heard * 0.0002 * again
+            return self.messages * (0.0005 + 0.0025 * self.offline + 0.001 * (again - 1))
+        each_s = 6e-5 * math.pow(self.members, 2.3)
+        if self.members > _PROMPT_MEMBERS or not self.prompt:
+            each_s *= 0.6 * min(1.0, self.heal_ms / _SETTLED_MS)
+        return 0.02 + self.messages * each_s * again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +193,7 @@ def share_ms(times_ms: Sequence[float], share: float) -> float:
     if not times_ms:
         return NEVER_MS
     ordered = sorted(times_ms)
-    return float(ordered[max(0, ceil(len(ordered) * share) - 1)])
+    return float(ordered[max(0, math.ceil(len(ordered) * share) - 1)])
 
 
 def deal(cases: Sequence[Case], hands: int) -> list[int]:
