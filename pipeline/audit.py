@@ -20,6 +20,7 @@ PREFIX: Final = "prefix"
 UNKNOWN: Final = "unknown"
 CAUSAL_VIOLATION: Final = "causal violation"
 _WHOSE: Final = ["channel", "participant"]
+_FEW_ROWS: Final = 500_000
 _COUNTED: Final = (drill.MISSING, drill.EXTRA, drill.REORDERED, drill.CAUSAL)
 
 
@@ -29,12 +30,6 @@ class Audit:
 
     verdicts: DataFrame
     witnesses: DataFrame
-    kept: tuple[DataFrame, ...]
-
-    def release(self) -> None:
-        """Gives back what was kept in memory between the passes."""
-        for table in self.kept:
-            table.unpersist()
 
 
 def audit(  # noqa: PLR0913 -- three tables and three settings
@@ -50,38 +45,59 @@ def audit(  # noqa: PLR0913 -- three tables and three settings
 
     ``grace_ms``: how far the clocks of who joins or leaves and of who writes may differ.
     """
-    bounds = digest.bounds(message, bucket_messages).persist()
+    bounds = _cut(digest.bounds(message, bucket_messages))
     steps = digest.search_steps(bounds)
     message = digest.with_bucket(message, bounds, steps)
     entry = digest.with_bucket(entry, bounds, steps)
-    grid = grid_of(entry, message, member, key=key, grace_ms=grace_ms).persist()
-    flagged = grid.where("is_flagged")
-    held = drill.held_rows(entry, message, flagged).persist()
-    found = drill.missing(message, held, flagged, grace_ms).unionByName(drill.misplaced(held))
-    if not held.where("is_moved").isEmpty():
-        found = found.unionByName(drill.causal(message, held, grid))
-    found = found.persist()
-    verdicts = _verdicts(grid, held, found)
-    return Audit(verdicts=verdicts, witnesses=found, kept=(bounds, grid, held, found))
+    grid = _cut(grid_of(entry, message, member, key=key, grace_ms=grace_ms))
+    flagged = _small(grid.where("is_flagged"))
+    looked = _cut(drill.looked_at(entry, message, flagged, grace_ms))
+    found = _cut(drill.anomalies(looked))
+    moved = _cut(drill.moved(looked))
+    if not moved.isEmpty():
+        found = _cut(found.unionByName(_causal(message, moved, looked, grid)))
+    return Audit(verdicts=_verdicts(grid, looked, found), witnesses=found)
 
 
 def grid_of(
     entry: DataFrame, message: DataFrame, member: DataFrame, *, key: int, grace_ms: int = 0
 ) -> DataFrame:
     """Of tables with ``bucket``: the digests of all logs beside the canonical ones."""
-    log = digest.digests(entry, digest.GRID_KEY, key)
-    canonical = digest.canonical_digests(message, key).persist()
+    log = _cut(digest.digests(entry, digest.GRID_KEY, key))
+    canonical = _cut(digest.canonical_digests(message, key))
     whose = member.where("has_log").select("channel", "participant", "joined_ms", "left_ms")
     return digest.compare(log, canonical, whose, grace_ms)
 
 
-def _verdicts(grid: DataFrame, held: DataFrame, found: DataFrame) -> DataFrame:
+def _causal(message: DataFrame, moved: DataFrame, looked: DataFrame, grid: DataFrame) -> DataFrame:
+    edges = _cut(drill.edges(message, _small(moved)))
+    standing = _cut(drill.standing(message, _small(drill.ends(edges)), looked, grid))
+    return drill.causal(edges, standing)
+
+
+def _cut(rows: DataFrame) -> DataFrame:
+    """Computed now, once, and without its history: what is asked of it later is a short plan.
+
+    Spark would otherwise plan all that came before anew for each question, which takes longer than
+    the work itself.
+    """
+    return rows.localCheckpoint()
+
+
+def _small(rows: DataFrame) -> DataFrame:
+    """To be sent to wherever the large tables are read, if it is small enough for that."""
+    is_small = rows.limit(_FEW_ROWS + 1).count() <= _FEW_ROWS
+    return F.broadcast(rows) if is_small else rows
+
+
+def _verdicts(grid: DataFrame, looked: DataFrame, found: DataFrame) -> DataFrame:
     whole = grid.groupBy(*_WHOSE).agg(
         F.sum("n").alias("held"),
         F.coalesce(F.sum("c_n"), F.lit(0)).alias("canonical"),
         F.max(F.when(F.col("is_equal"), F.col("bucket"))).alias("last_equal"),
         F.max("joined_ms").alias("joined_ms"),
     )
+    held = looked.where(F.col("position").isNotNull())
     last = held.groupBy(*_WHOSE).agg(F.max("place").alias("last_held"))
     is_missing = F.col("kind") == drill.MISSING
     first = F.struct("place", "message_id", "kind")

@@ -9,20 +9,20 @@ and are what ``quarantine`` shows.  A run that finds nothing new writes nothing.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, STORE_MESSAGE, TABLES, Table
-from pipeline import manifest
+from pipeline import copying, manifest
 from pipeline.lake import SEGMENT, Lake
 from pipeline.manifest import Json
-from pipeline.sources.delivery import FORMAT, LOG_ROWS, register
-from pipeline.sources.files import LOG, Piece, sliced
+from pipeline.sources.delivery import FILES_PER_TASK, FORMAT, LOG_ROWS, log_row, register
+from pipeline.sources.files import LOG, Piece, find_pieces, sliced
 
 SLOTS: Final = 4
 """Into so many tasks few logs are divided; many are packed by their number and size."""
@@ -70,7 +70,6 @@ class Ingested:
 
 def ingest(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Ingested:
     """Read whatever is new.  Raises LakeError."""
-    register(spark)
     with manifest.only_writer(lake.root):
         state = lake.bronze_state()
         found = _found(spark, places)
@@ -81,9 +80,17 @@ def ingest(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Ingested:
 
 
 def _found(spark: SparkSession, places: Sequence[Path]) -> list[FoundLog]:
-    """One row for each file: that much a driver must know."""
-    paths = _json([str(place.absolute()) for place in places])
-    rows = _reader(spark, LOG_ROWS).option("paths", paths).load()
+    """One row for each file: that much a driver must know.  A few it looks at by itself."""
+    absolute = [place.absolute() for place in places]
+    pieces = find_pieces(absolute)
+    rows: Iterable[Mapping[str, Any]]
+    if len(pieces) <= FILES_PER_TASK:
+        rows = map(log_row, pieces)
+    else:
+        register(spark)
+        reader = spark.read.format(FORMAT).option("table", LOG_ROWS).option("slots", str(SLOTS))
+        paths = json.dumps(list(map(str, absolute)))
+        rows = (row.asDict() for row in reader.option("paths", paths).load().collect())
     return [
         FoundLog(
             file=row["file"],
@@ -94,7 +101,7 @@ def _found(spark: SparkSession, places: Sequence[Path]) -> list[FoundLog]:
             last_seq=row["last_seq"] or 0,
             problem=row["problem"],
         )
-        for row in rows.collect()
+        for row in rows
     ]
 
 
@@ -154,19 +161,15 @@ def _read_new(
     number = newest + 1 if isinstance(newest, int) else 1
     before = _mapping(state.get("segments"))
     segments = {name: list(value) for name, value in before.items() if isinstance(value, list)}
+    wanted = {table: _pieces_for(plan, table) for table in TABLES}
+    wanted = {table: pieces for table, pieces in wanted.items() if pieces}
+    places = {table: lake.bronze_place / table.name / f"{SEGMENT}={number}" for table in wanted}
+    unfinished = {table: manifest.unfinished(place) for table, place in places.items()}
     rows: dict[str, int] = {}
-    for table in TABLES:
-        pieces = _pieces_for(plan, table)
-        if not pieces:
-            continue
-        place = lake.bronze_place / table.name / f"{SEGMENT}={number}"
-        read = _reader(spark, table.name).option("pieces", _json([p.as_json() for p in pieces]))
-        unfinished = str(manifest.unfinished(place))
-        read.load().write.parquet(unfinished)
-        count = spark.read.parquet(unfinished).count()
+    for table, count in copying.copy(spark, wanted, unfinished, SLOTS).items():
         if count:
-            manifest.finish(place)
-            segments.setdefault(table.name, []).append(place.name)
+            manifest.finish(places[table])
+            segments.setdefault(table.name, []).append(places[table].name)
             rows[table.name] = count
     manifest.write_manifest(
         lake.bronze_place,
@@ -212,11 +215,3 @@ def quarantine(bronze: Mapping[str, DataFrame]) -> DataFrame:
 
 def _mapping(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _json(value: Json) -> str:
-    return json.dumps(value)
-
-
-def _reader(spark: SparkSession, table: str) -> DataFrameReader:
-    return spark.read.format(FORMAT).option("table", table).option("slots", str(SLOTS))

@@ -6,6 +6,7 @@ code.  It refuses to know tables.
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.core.errors import ChatError
@@ -13,12 +14,14 @@ from pipeline.commands import audit, complain, ingest, report, simulate, stream
 from pipeline.java import JavaMissing
 from pipeline.manifest import LakeError
 from pipeline.session import SessionSettings, session
+from pipeline.sources.files import find_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WRONG_USE: Final = 2
 INTERRUPTED: Final = 130
+SMALL_INPUT_BYTES: Final = 16 * 1024 * 1024
 
 
 class Command(Protocol):
@@ -63,6 +66,7 @@ def main(words: Sequence[str] | None = None) -> int:
         master=arguments.master,
         remote=arguments.remote,
         driver_memory=arguments.driver_memory,
+        is_small=_is_small(arguments),
     )
     try:
         with session(settings) as spark:
@@ -72,3 +76,15 @@ def main(words: Sequence[str] | None = None) -> int:
         return WRONG_USE
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _is_small(arguments: argparse.Namespace) -> bool:
+    """Whether the inputs and what was read before are a few files of a few megabytes together."""
+    inputs: Sequence[Path] | None = getattr(arguments, "inputs", None)
+    if not inputs:
+        return False
+    try:
+        sizes = (piece.bytes for piece in find_pieces([*inputs, Path(arguments.out) / "bronze"]))
+        return sum(sizes) <= SMALL_INPUT_BYTES
+    except OSError:
+        return False  # Whoever reads it says what is wrong.

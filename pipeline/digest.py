@@ -62,8 +62,8 @@ def with_bucket(rows: DataFrame, bounds: DataFrame, steps: int) -> DataFrame:
     return found.withColumn("bucket", bucket).drop("bounds")
 
 
-def digests(rows: DataFrame, by: Sequence[str], key: int) -> DataFrame:
-    """One row for each ``by``: n, start, x, s, d, keyed_x, keyed_s, keyed_d."""
+def digests(rows: DataFrame, by: Sequence[str], key: int, *more: Column) -> DataFrame:
+    """One row for each ``by``: n, start, x, s, d, keyed_x, keyed_s, keyed_d, and ``more``."""
     position = F.col("position")
     keyed = F.xxhash64(F.lit(key).cast("bigint"), F.col("mid"), F.col("lamport"))
     sums: list[Column] = []
@@ -77,6 +77,7 @@ def digests(rows: DataFrame, by: Sequence[str], key: int) -> DataFrame:
         F.bit_xor("mid").alias("x"),
         F.bit_xor(keyed).alias("keyed_x"),
         *sums,
+        *more,
     )
 
 
@@ -86,16 +87,15 @@ def canonical_digests(message: DataFrame, key: int) -> DataFrame:
     ``message`` has its ``bucket`` already.
     """
     canonical = message.where(F.col("position").isNotNull())
-    found = digests(canonical, ("channel", "bucket"), key)
-    firsts = canonical.groupBy("channel", "bucket").agg(F.min("lamport").alias("first"))
-    renamed = found.select(
+    found = digests(canonical, ("channel", "bucket"), key, F.min("lamport").alias("first"))
+    order = Window.partitionBy("channel").orderBy("bucket")
+    names = [name for name in found.columns if name not in {"channel", "bucket", "first"}]
+    return found.select(
         "channel",
         "bucket",
-        *(F.col(name).alias(f"c_{name}") for name in found.columns[2:]),
-    )
-    order = Window.partitionBy("channel").orderBy("bucket")
-    return renamed.join(firsts, ["channel", "bucket"]).withColumn(
-        "next", F.lead("first").over(order)
+        *(F.col(name).alias(f"c_{name}") for name in names),
+        "first",
+        F.lead("first").over(order).alias("next"),
     )
 
 

@@ -9,7 +9,7 @@ without looking at it: the canonical one and the bucket's shift.
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pipeline.digest import GRID_KEY, is_required
@@ -37,153 +37,160 @@ _WHOSE: Final = ["channel", "participant"]
 
 def one_for_each(message: DataFrame) -> DataFrame:
     """One row for each (channel, mid, lamport): ids that collide are told elsewhere."""
-    canonical_first = F.struct(F.col("position").isNotNull(), -F.col("place"))
+    same = Window.partitionBy("channel", "bucket", "mid", "lamport").orderBy(
+        F.col("position").asc_nulls_last(), "place"
+    )
     return (
-        message.groupBy("channel", "bucket", "mid", "lamport")
-        .agg(
-            F.max_by(F.struct("place", "position", "message_id"), canonical_first).alias("best"),
-        )
+        message.withColumn("copy", F.row_number().over(same))
+        .where("copy = 1")
         .select(
             "channel",
             "bucket",
             "mid",
             "lamport",
-            "best.place",
-            F.col("best.position").alias("c_position"),
-            "best.message_id",
+            "place",
+            F.col("position").alias("c_position"),
+            "message_id",
         )
     )
 
 
-def held_rows(entry: DataFrame, message: DataFrame, flagged: DataFrame) -> DataFrame:
-    """Entries in flagged buckets, each with its place and the position that it should have.
+def looked_at(entry: DataFrame, message: DataFrame, flagged: DataFrame, grace_ms: int) -> DataFrame:
+    """What stands in flagged buckets of logs, and what should: each with both positions.
 
-    ``entry`` and ``message`` with ``bucket``; ``flagged``: rows of the grid.
+    ``entry`` and ``message`` with ``bucket``; ``flagged``: rows of the grid.  Where the log has
+    nothing ``position`` is null, where the canonical log has nothing ``c_position`` is.
     """
-    spots = flagged.select(*GRID_KEY, "begin")
-    rows = entry.select(*GRID_KEY, "position", "lamport", "mid").join(spots, list(GRID_KEY))
+    spots = flagged.select(*GRID_KEY, "begin", "joined_ms", "left_ms")
+    there = entry.select(*GRID_KEY, "position", "lamport", "mid").join(
+        spots.select(*GRID_KEY, F.col("begin").alias("log_begin")), list(GRID_KEY)
+    )
     here = flagged.select("channel", "bucket").distinct()
     known = one_for_each(message.join(here, ["channel", "bucket"], "left_semi"))
-    placed = rows.join(known, ["channel", "bucket", "mid", "lamport"], "left")
+    wanted = known.join(spots, ["channel", "bucket"])
+    both = there.join(wanted, [*GRID_KEY, "mid", "lamport"], "full")
     order = Window.partitionBy(*GRID_KEY).orderBy(
         "lamport", F.col("place").asc_nulls_last(), "mid", "position"
     )
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     copies = Window.partitionBy(*GRID_KEY, "mid", "lamport").orderBy("position")
-    return (
-        placed.withColumn("expected_position", F.col("begin") + F.row_number().over(order) - 1)
-        .withColumn("copy", F.row_number().over(copies))
-        .withColumn("is_moved", F.col("position") != F.col("expected_position"))
-        .withColumn("is_extra", F.col("c_position").isNull() | (F.col("copy") > 1))
+    begin = F.coalesce("log_begin", "begin")
+    is_entry = F.col("position").isNotNull()
+    lacks = ~is_entry & F.col("c_position").isNotNull() & is_required(grace_ms)
+    return both.select(
+        *GRID_KEY,
+        "mid",
+        "lamport",
+        "position",
+        "place",
+        "c_position",
+        "message_id",
+        F.when(is_entry, begin + F.count("position").over(so_far) - 1).alias("expected_position"),
+        F.row_number().over(copies).alias("copy"),
+        lacks.alias("is_missing"),
+    ).where(is_entry | F.col("is_missing"))
+
+
+def anomalies(looked: DataFrame) -> DataFrame:
+    """Witnesses of what should be in a log and is not, or is and should not be, or not there."""
+    is_entry = F.col("position").isNotNull()
+    is_extra = is_entry & (F.col("c_position").isNull() | (F.col("copy") > 1))
+    kinds = F.array_compact(
+        F.array(
+            F.when(F.col("is_missing"), MISSING),
+            F.when(is_extra, EXTRA),
+            F.when(_is_moved(), REORDERED),
+        )
     )
+    odd = looked.where(F.col("is_missing") | is_extra | _is_moved())
+    return witnesses(odd.withColumn("kind", F.explode(kinds)))
 
 
-def missing(message: DataFrame, held: DataFrame, flagged: DataFrame, grace_ms: int) -> DataFrame:
-    """Witnesses of what should be in a log and is not."""
-    spots = flagged.where(F.col("c_n").isNotNull() & F.col("joined_ms").isNotNull())
-    wanted = (
-        message.where(F.col("position").isNotNull())
-        .join(spots.select(*GRID_KEY, "joined_ms", "left_ms"), ["channel", "bucket"])
-        .where(is_required(grace_ms))
-    )
-    there = held.select(*GRID_KEY, "mid", "lamport")
-    absent = wanted.join(there, [*GRID_KEY, "mid", "lamport"], "left_anti")
-    return _witnesses(absent.drop("position"), MISSING)
+def moved(looked: DataFrame) -> DataFrame:
+    """channel, mid: of what does not stand where it should in any log."""
+    return looked.where(_is_moved()).select("channel", "mid").distinct()
 
 
-def misplaced(held: DataFrame) -> DataFrame:
-    """Witnesses of what is in a log and should not be, or not there."""
-    extra = _witnesses(held.where("is_extra"), EXTRA)
-    return extra.unionByName(_witnesses(held.where("is_moved"), REORDERED))
+def _is_moved() -> Column:
+    return F.col("position").isNotNull() & (F.col("position") != F.col("expected_position"))
 
 
-def causal(message: DataFrame, held: DataFrame, grid: DataFrame) -> DataFrame:
-    """Witnesses of entries that stand before one of their parents.
+# --- causality ------------------------------------------------------------------------------------
 
-    In a log that is in order none can; so one of both has been moved, and only edges from or to
-    something that was moved anywhere are looked at.
+
+def edges(message: DataFrame, moved: DataFrame) -> DataFrame:
+    """channel, child_mid, parent_mid: those with an end in ``moved``.
+
+    In a log that is in order nothing stands before its parent; so one of both has been moved, and
+    only edges from or to something that was moved anywhere are looked at.
     """
-    moved = held.where("is_moved").select("channel", "mid").distinct()
-    edges = (
+    whole = message.where(F.col("position").isNotNull()).select(
+        "channel", F.col("mid").alias("child_mid"), F.explode("parent_mids").alias("parent_mid")
+    )
+    for end in ("child", "parent"):
+        marks = moved.select(
+            "channel", F.col("mid").alias(f"{end}_mid"), F.lit(True).alias(f"is_{end}_moved")
+        )
+        whole = whole.join(marks, ["channel", f"{end}_mid"], "left")
+    touched = whole.where("is_child_moved OR is_parent_moved")
+    return touched.select("channel", "child_mid", "parent_mid").distinct()
+
+
+def ends(edges: DataFrame) -> DataFrame:
+    """channel, mid: of all that the edges join."""
+    child = edges.select("channel", F.col("child_mid").alias("mid"))
+    return child.union(edges.select("channel", F.col("parent_mid").alias("mid"))).distinct()
+
+
+def standing(message: DataFrame, ends: DataFrame, looked: DataFrame, grid: DataFrame) -> DataFrame:
+    """At which position each log has each of these messages, if it has it."""
+    canonical = (
         message.where(F.col("position").isNotNull())
+        .join(ends, ["channel", "mid"])
         .select(
             "channel",
-            F.col("mid").alias("child_mid"),
-            F.explode("parent_mids").alias("parent_mid"),
+            "bucket",
+            "mid",
+            "lamport",
+            "place",
+            F.col("position").alias("c_position"),
+            "message_id",
         )
-        .distinct()
     )
-    touched = _touching(edges, moved, "child_mid").union(_touching(edges, moved, "parent_mid"))
-    touched = touched.distinct()
-    child = _standing(touched, "child", message, held, grid)
-    parent = _standing(touched, "parent", message, held, grid)
-    found = child.join(parent, [*_WHOSE, "child_mid", "parent_mid"]).where(
-        (F.col("parent_place") < F.col("child_place"))
-        & (F.col("parent_position") > F.col("child_position"))
-    )
-    return _witnesses(
-        found.select(
-            *_WHOSE,
-            F.col("child_bucket").alias("bucket"),
-            F.col("child_place").alias("place"),
-            F.col("child_position").alias("position"),
-            F.col("child_lamport").alias("lamport"),
-            F.col("child_mid").alias("mid"),
-            F.col("child_message_id").alias("message_id"),
-            "parent_mid",
-            "parent_message_id",
-        ),
-        CAUSAL,
-    )
-
-
-def _touching(edges: DataFrame, moved: DataFrame, end: str) -> DataFrame:
-    return edges.join(moved.withColumnRenamed("mid", end), ["channel", end], "left_semi").select(
-        "channel", "child_mid", "parent_mid"
-    )
-
-
-def _standing(
-    edges: DataFrame, end: str, message: DataFrame, held: DataFrame, grid: DataFrame
-) -> DataFrame:
-    """At which position each log has the message at this end of each edge, if it has it."""
-    canonical = message.where(F.col("position").isNotNull()).select(
-        "channel",
-        "bucket",
-        F.col("mid").alias(f"{end}_mid"),
-        "lamport",
-        "place",
-        F.col("position").alias("c_position"),
-        "message_id",
-    )
-    at_end = edges.join(canonical, ["channel", f"{end}_mid"])
     spots = grid.where(F.col("is_flagged") | F.col("is_equal"))
-    spots = spots.select(*GRID_KEY, "shift", "is_equal")
-    wide = at_end.join(spots, ["channel", "bucket"])
-    seen = held.where(F.col("copy") == 1).select(
-        *GRID_KEY, F.col("mid").alias(f"{end}_mid"), "lamport", F.col("position").alias("seen")
+    wide = canonical.join(spots.select(*GRID_KEY, "shift", "is_equal"), ["channel", "bucket"])
+    seen = looked.where((F.col("copy") == 1) & F.col("position").isNotNull()).select(
+        *GRID_KEY, "mid", "lamport", F.col("position").alias("seen")
     )
-    full = wide.join(seen, [*GRID_KEY, f"{end}_mid", "lamport"], "left")
+    full = wide.join(seen, [*GRID_KEY, "mid", "lamport"], "left")
     known = F.when(F.col("is_equal"), F.col("c_position") + F.col("shift")).otherwise(F.col("seen"))
     return full.select(
+        *GRID_KEY, "mid", "lamport", "place", "message_id", known.alias("position")
+    ).where(F.col("position").isNotNull())
+
+
+def causal(edges: DataFrame, standing: DataFrame) -> DataFrame:
+    """Witnesses of entries that stand before one of their parents."""
+    parent = standing.select(
         *_WHOSE,
-        "child_mid",
-        "parent_mid",
-        F.col("bucket").alias(f"{end}_bucket"),
-        F.col("lamport").alias(f"{end}_lamport"),
-        F.col("place").alias(f"{end}_place"),
-        F.col("message_id").alias(f"{end}_message_id"),
-        known.alias(f"{end}_position"),
-    ).where(F.col(f"{end}_position").isNotNull())
+        F.col("mid").alias("parent_mid"),
+        F.col("place").alias("parent_place"),
+        F.col("position").alias("parent_position"),
+        F.col("message_id").alias("parent_message_id"),
+    )
+    child = standing.join(edges.withColumnRenamed("child_mid", "mid"), ["channel", "mid"])
+    found = child.join(parent, [*_WHOSE, "parent_mid"]).where(
+        "parent_place < place AND parent_position > position"
+    )
+    return witnesses(found.withColumn("kind", F.lit(CAUSAL)))
 
 
-def _witnesses(rows: DataFrame, kind: str) -> DataFrame:
+def witnesses(rows: DataFrame) -> DataFrame:
     """In the columns of WITNESS, null where there is none."""
     numbers = {"position", "expected_position", "parent_mid", "place"}
     there = set(rows.columns)
     columns = [
-        F.lit(kind).alias("kind")
-        if name == "kind"
-        else F.col(name)
+        F.col(name)
         if name in there
         else F.lit(None).cast("bigint" if name in numbers else "string").alias(name)
         for name in WITNESS

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from engine.delivery.contract import Table
 from pipeline import manifest
@@ -46,7 +47,9 @@ class Lake:
         names = segments.get(table.name, []) if isinstance(segments, dict) else []
         paths = [str(place / str(name)) for name in names] if isinstance(names, list) else []
         if not paths:
-            return spark.createDataFrame([], schema)
+            # Known to be empty when a query is planned, so whatever only it feeds is left out.
+            nothing = (F.lit(None).cast(field.dataType).alias(field.name) for field in schema)
+            return spark.range(0).select(*nothing)
         return spark.read.schema(schema).option("basePath", str(place)).parquet(*paths)
 
     # --- silver -------------------------------------------------------------------------------

@@ -39,6 +39,15 @@ _LOCAL_ONLY: Final[Mapping[str, str]] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_SMALL_INPUT: Final[Mapping[str, str]] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Where there are few rows, compiling queries, and again what was compiled, is most of the work."""
+_SMALL_INPUT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_LARGE_INPUT_JAVA: Final = "-XX:+UseParallelGC"
 _SHUFFLES_PER_PROCESSOR: Final = 8
 """Spark's own 200 are made for clusters: here most would be empty, and each costs its time."""
 _QUIET: Final = Path(__file__).parent / "log4j2.properties"
@@ -54,6 +63,8 @@ class SessionSettings:
     app: str = "causerie-pipeline"
     shuffle_partitions: int | None = None
     driver_memory: str | None = None
+    is_small: bool = False
+    """The input is so small that starting counts for more than throughput."""
     more: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,7 +79,10 @@ def open_session(settings: SessionSettings) -> SparkSession:
     else:
         master = settings.master or os.environ.get("MASTER") or LOCAL
         _prepare_process()
-        options = {**_PROCESS, **_java_options(), **options}
+        is_small = settings.is_small and master.startswith("local")
+        options = {**_PROCESS, **_java_options(is_small=is_small), **options}
+        if is_small:
+            options = {**_SMALL_INPUT, **options}
         if "PYSPARK_GATEWAY_PORT" not in os.environ or settings.master is not None:
             builder = builder.master(master)  # else spark-submit has said
         if master.startswith("local"):
@@ -90,9 +104,10 @@ def session(settings: SessionSettings) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def _java_options() -> dict[str, str]:
+def _java_options(*, is_small: bool) -> dict[str, str]:
     quiet = f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"
-    return {"spark.driver.extraJavaOptions": f"{quiet} -XX:+UseParallelGC"}
+    way = _SMALL_INPUT_JAVA if is_small else _LARGE_INPUT_JAVA
+    return {"spark.driver.extraJavaOptions": f"{quiet} {way}"}
 
 
 def _prepare_process() -> None:

@@ -1,1 +1,185 @@
-"""The pipeline measured: a generator with faults, the plain way in Spark, DuckDB and Polars."""
+"""The pipeline measured: audits of 1, 10 and 100 million events with known faults, and ingesting.
+
+Each measurement has a process, and so a Java, of its own; Spark's digests, Spark's plain way,
+DuckDB and Polars work on the same files in one run.  Data lie in a temporary directory and are
+removed size by size.  Wall clock counts; processor time stands beside it, as other work on the
+machine does not lengthen it as much.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from benchmarks.pipeline.costs import cpu_seconds
+from benchmarks.pipeline.generator import Injected, generate
+from benchmarks.pipeline.logs import write_logs
+from benchmarks.report import Figure, Report
+
+MILLION: Final = 1_000_000
+SIZES: Final = (MILLION, 10 * MILLION, 100 * MILLION)
+QUICK_SIZES: Final = (MILLION, 10 * MILLION)
+BESIDE: Final = 10 * MILLION
+"""The plain ways sort everything; more than this takes them minutes."""
+AUDIT_BARS_S: Final = {10 * MILLION: 8.0, 100 * MILLION: 60.0}
+DIGEST_BAR: Final = 6.0
+SHUFFLE_BAR: Final = 1.0
+GROWTH_BAR: Final = 1.2
+INGEST_BAR: Final = 300_000
+TINY_BAR_S: Final = 15.0
+PATIENCE_S: Final = 3_600
+PARTICIPANTS: Final = 10
+MESSAGES: Final = 20_000
+
+Seen = dict[str, Any]
+Bar = tuple[float, Literal["at most", "at least"]]
+
+
+def run(quick: bool) -> Report:
+    report = Report(name="pipeline")
+    if quick:
+        report.notes.append("100 million events were not audited: not quick")
+    with tempfile.TemporaryDirectory(prefix="causerie-bench-") as made:
+        place = Path(made)
+        report.figures += tiny(place / "tiny")
+        report.figures += ingest(place / "ingest", MESSAGES // 10 if quick else MESSAGES)
+        report.figures += audits(place, QUICK_SIZES if quick else SIZES)
+    return report
+
+
+def audits(place: Path, sizes: Sequence[int]) -> list[Figure]:
+    figures: list[Figure] = []
+    seconds: dict[int, float] = {}
+    for size in sizes:
+        with tempfile.TemporaryDirectory(dir=place) as made:
+            injected = generate(Path(made), size)
+            seen = in_process("spark_work", "audit", made)
+            figures += audit_figures(size, injected, seen)
+            seconds[size] = seen["warm"]["seconds"] / injected.events
+            if size == BESIDE:
+                figures += beside(made)
+    if 100 * MILLION in seconds:
+        growth = seconds[100 * MILLION] / seconds[10 * MILLION]
+        name = "time for an event at 100 million, relative to 10 million"
+        figures.append(figure(name, [growth], "times", (GROWTH_BAR, "at most")))
+    return figures
+
+
+def audit_figures(size: int, injected: Injected, seen: Seen) -> list[Figure]:
+    name = f"{size // MILLION} million events"
+    first, warm, passes = seen["first"], seen["warm"], seen["digest"]
+    bar = AUDIT_BARS_S.get(size)
+    is_full = size >= BESIDE
+    rates = [injected.events / one["seconds"] / MILLION for one in passes]
+    moved = [one["shuffle_bytes"] / injected.events for one in passes]
+    rate_bar: Bar | None = (DIGEST_BAR, "at least") if is_full else None
+    spilled = first["spilled_bytes"] + warm["spilled_bytes"]
+    return [
+        figure(f"{name}: session start", [seen["session_s"]], "s"),
+        figure(f"{name}: audit, first of a session", [first["seconds"]], "s", at_most(bar)),
+        figure(f"{name}: … its processor time", [first["cpu_seconds"]], "s"),
+        figure(f"{name}: audit, second", [warm["seconds"]], "s"),
+        figure(f"{name}: … its processor time", [warm["cpu_seconds"]], "s"),
+        figure(f"{name}: … shuffled", [warm["shuffle_bytes"] / 2**20], "MiB"),
+        figure(f"{name}: … spilled to disk", [float(spilled)], "bytes", at_most(0)),
+        figure(f"{name}: anomalies wrongly told or not told", [seen["wrong"]], "", at_most(0)),
+        figure(f"{name}: digest pass, million events a second", rates, "1/µs", rate_bar),
+        figure(f"{name}: … its processor time", [one["cpu_seconds"] for one in passes], "s"),
+        figure(f"{name}: … shuffled for an event", moved, "bytes", at_most(SHUFFLE_BAR)),
+    ]
+
+
+def beside(made: str) -> list[Figure]:
+    plain = in_process("spark_work", "naive", made)
+    duckdb = in_process("beside", "duckdb", made)
+    polars = in_process("beside", "polars", made)
+    name = f"{BESIDE // MILLION} million events"
+    shuffled = plain["first"]["shuffle_bytes"] / 2**20
+    return [
+        figure(f"{name}: every row", [plain["first"]["seconds"]], "s", peer="Spark"),
+        figure(f"{name}: … processor", [plain["first"]["cpu_seconds"]], "s", peer="Spark"),
+        figure(f"{name}: … shuffled", [shuffled], "MiB", peer="Spark"),
+        figure(f"{name}: digest pass", [duckdb["digest_s"]], "s", peer="DuckDB"),
+        figure(f"{name}: every row", [duckdb["naive_s"]], "s", peer="DuckDB"),
+        figure(f"{name}: … processor", [duckdb["naive_cpu_s"]], "s", peer="DuckDB"),
+        figure(f"{name}: every row, no causality", [polars["naive_s"]], "s", peer="Polars"),
+        figure(f"{name}: … processor", [polars["naive_cpu_s"]], "s", peer="Polars"),
+        figure(
+            f"{name}: wrong by Spark's plain way, DuckDB, Polars",
+            [float(one["wrong"]) for one in (plain, duckdb, polars)],
+            "",
+        ),
+    ]
+
+
+def ingest(place: Path, messages: int) -> list[Figure]:
+    write_logs(place / "logs", PARTICIPANTS, messages)
+    seen = in_process("spark_work", "ingest", str(place))
+    rows, runs = seen["rows"], seen["ingest"]
+    # A few logs are read before Python's workers have started.
+    bar: Bar | None = (INGEST_BAR, "at least") if messages == MESSAGES else None
+    return [
+        figure(f"logs of {rows} rows: read", [rows / r["seconds"] for r in runs], "rows/s", bar),
+        figure("… processor time", [r["cpu_seconds"] / rows * 1e6 for r in runs], "µs a row"),
+        figure("… read again: rows added", [float(seen["added"])], "", at_most(0)),
+        figure("… read again: time", [seen["again"]["seconds"]], "s"),
+    ]
+
+
+def tiny(place: Path) -> list[Figure]:
+    """The command on five logs of 20 messages: all of it is starting."""
+    write_logs(place / "logs", 5, 20)
+    command = [sys.executable, "-m", "pipeline", "audit", str(place / "logs")]
+    seconds: list[float] = []
+    cpu: list[float] = []
+    for number in range(3):
+        began, spent = time.perf_counter(), cpu_seconds()
+        subprocess.run(  # noqa: S603 - our own command
+            [*command, "--out", str(place / str(number))],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=PATIENCE_S,
+        )
+        seconds.append(time.perf_counter() - began)
+        cpu.append(cpu_seconds() - spent)
+    return [
+        figure("command audit, five logs of 20 messages", seconds, "s", (TINY_BAR_S, "at most")),
+        figure("… processor time of what it waited for", cpu, "s"),
+    ]
+
+
+def in_process(module: str, what: str, place: str) -> Seen:
+    done = subprocess.run(  # noqa: S603 - our own interpreter and module
+        [sys.executable, "-m", f"benchmarks.pipeline.{module}", what, place],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
+    )
+    seen: Seen = json.loads(done.stdout.splitlines()[-1])
+    return seen
+
+
+def at_most(bar: float | None) -> Bar | None:
+    return None if bar is None else (bar, "at most")
+
+
+def figure(
+    name: str, values: list[float], unit: str, bar: Bar | None = None, peer: str | None = None
+) -> Figure:
+    return Figure(
+        figure=name,
+        value=statistics.median(values),
+        unit=unit,
+        spread=(min(values), max(values)),
+        bar=None if bar is None else bar[0],
+        bar_is="at most" if bar is None else bar[1],
+        peer=peer,
+    )

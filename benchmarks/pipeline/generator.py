@@ -75,6 +75,20 @@ COPY (
   FROM people
 ) TO '{place}/member.parquet' (FORMAT parquet)
 """
+_TRUTH: Final = """
+COPY (
+  SELECT f.channel, f.participant, f.found AS kind, m.mid, p.mid AS parent_mid
+  FROM (
+    SELECT *, 'missing' AS found, i AS at, NULL AS parent FROM fault WHERE kind = 'missing'
+    UNION ALL SELECT *, 'reordered', i, NULL FROM fault WHERE kind <> 'missing'
+    UNION ALL SELECT *, 'reordered', i + 1, NULL FROM fault WHERE kind = 'swapped'
+    UNION ALL SELECT *, 'reordered', i + 2, NULL FROM fault WHERE kind = 'causal'
+    UNION ALL SELECT *, 'causal', i + 2, i FROM fault WHERE kind = 'causal'
+  ) AS f
+  JOIN message m ON m.k = f.k AND m.i = f.at
+  LEFT JOIN message p ON p.k = f.k AND p.i = f.parent
+) TO '{place}/truth.parquet' (FORMAT parquet)
+"""
 _ENTRY: Final = """
 COPY (
   SELECT p.channel, p.participant,
@@ -123,7 +137,7 @@ def generate(place: Path, events: int) -> Injected:
                 swapped=swapped,
             )
         )
-        for sql in (_MESSAGE, _MEMBER):
+        for sql in (_MESSAGE, _MEMBER, _TRUTH):
             connection.execute(sql.format(place=place))
         for k in range(channels):
             connection.execute(_ENTRY.format(place=place, k=k))

@@ -49,7 +49,6 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     )
     judged.verdicts.write.mode("overwrite").parquet(str(out / "audit" / "verdicts"))
     judged.witnesses.write.mode("overwrite").parquet(str(out / "audit" / "witnesses"))
-    judged.release()
     verdicts = spark.read.parquet(str(out / "audit" / "verdicts"))
     differing = _say_verdicts(verdicts)
     if differing:

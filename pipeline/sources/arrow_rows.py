@@ -6,7 +6,7 @@ does not even fit the columns' types (no recorder writes one) is sorted out row 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -21,6 +21,11 @@ PROBLEM: Final = "problem"
 FILE: Final = "file"
 _INTEGERS: Final = {Type.INT16, Type.INT32, Type.INT64}
 _LISTS: Final = {Type.TEXTS, Type.INT64S}
+_PLAIN_LISTS: Final = {
+    Type.INT64S: (r"^\[(-?(0|[1-9][0-9]{0,18})(,-?(0|[1-9][0-9]{0,18}))*)?\]$", ","),
+    Type.TEXTS: (r'^\[("[^"\\\x00-\x1f]*"(,"[^"\\\x00-\x1f]*")*)?\]$', '","'),
+}
+"""Lists without blanks and escapes, and what stands between two items."""
 _BAD_LIST: Final = object()
 _NOT_ARROW: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
@@ -32,15 +37,23 @@ def source_schema(table: Table) -> pa.Schema:
     return pa.schema([*fields, pa.field(PROBLEM, pa.string()), pa.field(FILE, pa.string())])
 
 
-def batch_of(table: Table, rows: Sequence[Sequence[object]], file: str) -> pa.RecordBatch:
-    """Rows as they stand in a log file: in the table's order, lists as JSON text."""
+def batch_of(
+    table: Table, rows: Sequence[Sequence[object]], file: str, header: Mapping[str, object]
+) -> pa.RecordBatch:
+    """Rows as they stand in a log file: the table's ``row_columns``, lists as JSON text.
+
+    ``header``: what the file says once for all of its rows, by the column's name.
+    """
     try:
+        found = dict(zip(table.row_columns, zip(*rows, strict=True), strict=True))
         columns = [
-            _array(column, values)
-            for column, values in zip(table.columns, zip(*rows, strict=True), strict=True)
+            _same(column, header[column.name], len(rows))
+            if column.per_log
+            else _array(column, found[column])
+            for column in table.columns
         ]
     except _NOT_ARROW:
-        return _one_by_one(table, rows, file)
+        return _one_by_one(table, rows, file, header)
     return checked(table, columns, file)
 
 
@@ -81,7 +94,7 @@ def _array(column: Column, values: Sequence[object]) -> pa.Array:
     """Of the column's type; raises where a value is of another, rather than convert it."""
     wanted = source_type(column)
     if column.type in _LISTS:
-        return pa.array([_list(value) for value in values], type=wanted)
+        return _lists(column, pa.array(values))
     found = pa.array(values)
     if pa.types.is_null(found.type):
         return found.cast(wanted)
@@ -91,11 +104,32 @@ def _array(column: Column, values: Sequence[object]) -> pa.Array:
     return found if found.type == wanted else found.cast(wanted)
 
 
-def _list(value: object) -> list[object] | None:
+def _same(column: Column, value: object, rows: int) -> pa.Array:
+    """That value in every row."""
+    return pa.repeat(pa.scalar(value, source_type(column)), rows)
+
+
+def _lists(column: Column, texts: pa.Array) -> pa.Array:
+    """Of JSON texts: all at once if they are as our recorder writes them, else one by one."""
+    wanted = source_type(column)
+    if pa.types.is_null(texts.type):
+        return texts.cast(wanted)
+    if texts.type != pa.string():
+        raise TypeError(column.name)
+    plain, comma = _PLAIN_LISTS[column.type]
+    if not pc.all(pc.match_substring_regex(texts, plain)).as_py():
+        return pa.array([_list(value) for value in texts.to_pylist()], type=wanted)
+    inner = pc.utf8_slice_codeunits(texts, len(comma) // 2 + 1, -(len(comma) // 2) - 1)
+    items = pc.split_pattern(inner, comma)
+    empty = pc.equal(texts, "[]")
+    if pc.any(empty).as_py():
+        items = pc.if_else(empty, pa.scalar([], items.type), items)
+    return items.cast(wanted)
+
+
+def _list(value: str | None) -> list[object] | None:
     if value is None:
         return None
-    if not isinstance(value, str):
-        raise TypeError
     decoded = json.loads(value)
     if not isinstance(decoded, list):
         raise TypeError
@@ -107,10 +141,16 @@ def source_type(column: Column) -> pa.DataType:
     return arrow_schema(Table(name="", text="", key=(), columns=(column,))).field(0).type
 
 
-def _one_by_one(table: Table, rows: Sequence[Sequence[object]], file: str) -> pa.RecordBatch:
-    lists = {at for at, column in enumerate(table.columns) if column.type in _LISTS}
-    decoded = [tuple(_decoded(v) if at in lists else v for at, v in enumerate(r)) for r in rows]
-    return sorted_out(table, decoded, file)
+def _one_by_one(
+    table: Table, rows: Sequence[Sequence[object]], file: str, header: Mapping[str, object]
+) -> pa.RecordBatch:
+    whole: list[tuple[object, ...]] = []
+    for row in rows:
+        found = dict(header)
+        for column, value in zip(table.row_columns, row, strict=True):
+            found[column.name] = _decoded(value) if column.type in _LISTS else value
+        whole.append(tuple(found[name] for name in table.names))
+    return sorted_out(table, whole, file)
 
 
 def sorted_out(

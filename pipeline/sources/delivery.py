@@ -40,6 +40,8 @@ LOG_ROWS_SCHEMA: Final = (
     " key_id STRING, app_version STRING, network STRING, created_ms BIGINT, last_seq BIGINT,"
     " problem STRING"
 )
+_LOG_ROW_NAMES: Final = [field.split()[0] for field in LOG_ROWS_SCHEMA.split(",")]
+_OF_HEADER: Final = ("log_id", "participant", "key_id", "app_version", "network")
 DEFAULT_SLOTS: Final = 2
 FILES_PER_TASK: Final = 200
 
@@ -160,10 +162,12 @@ def read_piece(piece: Piece, table: Table) -> Iterator["pa.RecordBatch"]:
 def _log_batches(piece: Piece, table: Table) -> Iterator["pa.RecordBatch"]:
     if table.name not in _IN_LOGS:
         return
+    own = [column.name for column in table.row_columns]
     with LogReader(Path(piece.path)) as log:
-        rows = log.batches(table, after_seq=piece.after_seq, through_seq=piece.through_seq)
-        for batch in rows:
-            yield arrow_rows.batch_of(table, batch, piece.path)
+        header = {c.name: log.header.value(c.name) for c in table.columns if c.per_log}
+        after, through = piece.after_seq, piece.through_seq
+        for batch in log.batches(table, own, after_seq=after, through_seq=through):
+            yield arrow_rows.batch_of(table, batch, piece.path, header)
 
 
 _IN_LOGS: Final = {"delivery_event", "log_snapshot", "message", "membership"}
@@ -186,22 +190,26 @@ class LogRowsReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
         pieces = partition.pieces if isinstance(partition, Pieces) else []
         for piece in pieces:
-            yield _log_row(piece)
+            yield tuple(log_row(piece).values())
 
 
-def _log_row(piece: Piece) -> tuple[object, ...]:
-    known = (piece.path, piece.kind, piece.bytes, _changed(Path(piece.path)))
-    nothing = (None,) * 7
+def log_row(piece: Piece) -> dict[str, str | int | None]:
+    """A row of ``LOG_ROWS_SCHEMA``."""
+    row: dict[str, str | int | None] = dict.fromkeys(_LOG_ROW_NAMES)
+    row |= {"file": piece.path, "kind": piece.kind, "bytes": piece.bytes}
+    row["changed"] = _changed(Path(piece.path))
     try:
         if piece.kind != LOG:
             exports.table_in(piece)
-            return (*known, *nothing, None)
+            return row
         with LogReader(Path(piece.path)) as log:
-            at = log.header
-            whose = (at.log_id, at.participant, at.key_id, at.app_version, at.network)
-            return (*known, *whose, at.created_ms, log.last_seq(), None)
+            header = log.header
+            row |= {name: header.value(name) for name in _LOG_ROW_NAMES if name in _OF_HEADER}
+            row |= {"created_ms": header.created_ms, "last_seq": log.last_seq()}
     except (DeliveryLogError, exports.ExportError) as error:
-        return (*known, *nothing, f"file.{error.reason}")
+        row |= dict.fromkeys(_OF_HEADER)
+        row["problem"] = f"file.{error.reason}"
+    return row
 
 
 def _changed(path: Path) -> str:

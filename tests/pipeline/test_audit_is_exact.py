@@ -168,6 +168,5 @@ def test_by_digests_by_rows_and_by_duckdb_it_is_the_same(
     assert in_order(found.verdicts.select(*VERDICT).collect()) == in_order(
         oracle.verdicts(connection)
     )
-    found.release()
     plain = naive.witnesses(entry, message, member)
     assert in_order(plain.collect()) == in_order(expected)

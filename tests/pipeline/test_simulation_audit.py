@@ -36,7 +36,6 @@ def verdicts(spark: SparkSession, logs: Path, out: Path) -> tuple[list[Row], lis
     entry, message, member = (lake.silver(spark, name) for name in ("entry", "message", "member"))
     judged = audit(entry, message, member, key=5)
     found = judged.verdicts.collect(), judged.witnesses.collect()
-    judged.release()
     return found
 
 
