@@ -10,7 +10,7 @@ from the beginning.  A look-up by hash goes to one Store after the other until n
 Whether a message is genuine is not known here, so what a Store omitted is a note and no verdict.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -19,6 +19,7 @@ from engine.core.history.config import HistoryConfig
 from engine.core.history.hash_pages import HashPages
 from engine.core.history.ledger import Ledger
 from engine.core.history.member import Member
+from engine.core.history.pages import Place
 from engine.core.history.paging import Paging
 from engine.core.history.types import (
     Advanced,
@@ -40,6 +41,7 @@ from engine.core.history.types import (
     QueryEnded,
     QueryInput,
     StoreNote,
+    StoreRef,
     Window,
 )
 from engine.core.history.window_pages import WindowPages
@@ -67,8 +69,12 @@ class StoresQuery:
         config: HistoryConfig,
         random_unit: RandomUnit,
         ask_ids: Iterator[int],
+        places: Mapping[StoreRef, Place] | None = None,
     ) -> None:
-        """``candidates`` in the order in which they are preferred; each is asked once at most."""
+        """``candidates`` in the order in which they are preferred; each is asked once at most.
+
+        ``places``: where an earlier query for the same was left at Stores that had more.
+        """
         self._query_id = query_id
         self._window = query if isinstance(query, Window) else None
         self._missing = {} if isinstance(query, Window) else dict.fromkeys(query.hashes)
@@ -76,6 +82,7 @@ class StoresQuery:
         self._config = config
         self._random_unit = random_unit
         self._ask_ids = ask_ids
+        self._places = places or {}
         self._ledger = Ledger()
         self._members: list[Member] = []
         self._waiting = Waiting(max_messages=config.buffer_messages, max_bytes=config.buffer_bytes)
@@ -95,6 +102,16 @@ class StoresQuery:
     @property
     def query_id(self) -> int:
         return self._query_id
+
+    def places(self) -> dict[StoreRef, Place]:
+        """Where Stores were left that had more pages than one query may have."""
+        return {
+            member.paging.store: member.window.place
+            for member in self._members
+            if member.paging.end is End.TOO_MANY_PAGES
+            and member.window is not None
+            and member.window.place is not None
+        }
 
     @property
     def waiting(self) -> int:
@@ -207,7 +224,8 @@ class StoresQuery:
         while len(self._members) < allowed and not self._cancelled and self._wants_more():
             place = len(self._members)
             candidate = self._candidates[place]
-            window = self._window_pages(place)
+            left_at = self._places.get(candidate.store)
+            window = self._window_pages(place, left_at)
             pages = window or HashPages(
                 self._missing, self._ledger, place, at_once=config.hashes_per_ask
             )
@@ -218,14 +236,19 @@ class StoresQuery:
                 random_unit=self._random_unit,
                 now_ms=now_ms,
             )
+            if left_at is not None:
+                paging.version = left_at.version
             behind = self._first_key < self._watermark
             self._members.append(Member(paging, window, place, behind))
 
-    def _window_pages(self, place: int) -> WindowPages | None:
+    def _window_pages(self, place: int, left_at: Place | None) -> WindowPages | None:
         if self._window is None:
             return None
         overlaps_ns = self._config.restart_overlaps_ns
-        return WindowPages(self._window, self._ledger, place, overlaps_ns=overlaps_ns)
+        pages = WindowPages(self._window, self._ledger, place, overlaps_ns=overlaps_ns)
+        if left_at is not None:
+            pages.go_on(left_at)
+        return pages
 
     def _wants_more(self) -> bool:
         if self._window is None:

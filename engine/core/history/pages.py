@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from engine.core.history.types import HistoryMessage, Page, StoreVersion
+from engine.core.history.types import Cursor, HistoryMessage, Page, StoreVersion
 from engine.core.sds.value import value
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 
@@ -22,6 +22,15 @@ class Taken:
     fresh: bool = False
     done: bool = False
     fault: str | None = None
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where paging through a window was left at one Store, for going on there."""
+
+    key: int
+    cursor: Cursor
+    version: StoreVersion
 
 
 class Pages(Protocol):

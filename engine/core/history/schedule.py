@@ -11,7 +11,7 @@ idempotent, for whatever comes twice is known where it is received.  It refuses 
 message says, who sent it, and whether it is genuine.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import assert_never
 
@@ -28,6 +28,7 @@ from engine.core.history.inputs import (
     Wanted,
 )
 from engine.core.history.merging import StoresQuery
+from engine.core.history.pages import Place
 from engine.core.history.progress import (
     DropProgress,
     HistoryWrite,
@@ -58,6 +59,7 @@ from engine.core.history.types import (
     QueryInput,
     QueryStarted,
     StoreNote,
+    StoreRef,
     Window,
 )
 from engine.core.history.wishes import Wants, Wish, Wishes, comes_first, retry_at
@@ -266,11 +268,14 @@ class Schedule:
             start_ns=start_ns,
             end_ns=end_ns,
         )
-        self._wish, self._window, self._held = wish, self._new_query(query), False
+        places, wish.places = wish.places, {}
+        self._wish, self._window, self._held = wish, self._new_query(query, places), False
         self._begin(self._window, query, wish.purpose, step)
         return True
 
-    def _new_query(self, query: Query) -> StoresQuery:
+    def _new_query(
+        self, query: Query, places: Mapping[StoreRef, Place] | None = None
+    ) -> StoresQuery:
         return StoresQuery(
             next(self._query_ids),
             query,
@@ -278,6 +283,7 @@ class Schedule:
             config=self._config,
             random_unit=self._random_unit,
             ask_ids=self._ask_ids,
+            places=places,
         )
 
     def _begin(self, machine: StoresQuery, query: Query, purpose: Purpose, step: _Step) -> None:
@@ -296,9 +302,10 @@ class Schedule:
     # --- their ends ---
 
     def _window_ended(self, ended: QueryEnded, step: _Step) -> None:
-        wish, self._window, self._wish = self._wish, None, None
+        wish, window, self._window, self._wish = self._wish, self._window, None, None
         if wish is None:
             return
+        wish.places = {} if window is None else window.places()
         if ended.end is End.COMPLETE and wish.is_done:
             self._done(wish, step)
         elif ended.end is not End.CANCELLED:
@@ -329,7 +336,8 @@ class Schedule:
     def _try_again(self, wish: Wish, ended: QueryEnded, step: _Step) -> None:
         """At once if it came further, or grew meanwhile; else later, and not for ever."""
         further = wish.progress.reached_ns - wish.asked_from_ns
-        if ended.end is End.COMPLETE or further > self._config.overlap_ns:
+        goes_on = bool(wish.places) and ended.fetched > 0
+        if ended.end is End.COMPLETE or goes_on or further > self._config.overlap_ns:
             wish.continuations, wish.retries = wish.continuations + 1, 0
         else:
             wish.retries += 1

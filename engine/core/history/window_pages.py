@@ -14,7 +14,7 @@ a message of another time is no fault.
 from typing import Final
 
 from engine.core.history.ledger import Ledger, Sight
-from engine.core.history.pages import Taken
+from engine.core.history.pages import Place, Taken
 from engine.core.history.types import Cursor, HistoryMessage, Page, StoreVersion, Window
 from engine.core.types import WakuHash
 from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
@@ -52,6 +52,18 @@ class WindowPages:
         self._seen_again: set[WakuHash] | None = None
         """Known messages since paging began again: once they are what is to be expected."""
         self._version: StoreVersion | None = None
+
+    @property
+    def place(self) -> Place | None:
+        """Where to go on; None while that is nowhere in particular."""
+        if self._cursor is None or self._version is None:
+            return None
+        return Place(key=self.key, cursor=self._cursor, version=self._version)
+
+    def go_on(self, place: Place) -> None:
+        """From where another query was left here; a cursor that means nothing any more is lost."""
+        self.key = min(max(self.key, place.key), self._last_key)
+        self._cursor, self._version = place.cursor, place.version
 
     @property
     def end_key(self) -> int:

@@ -5,12 +5,14 @@ collected into batches.  Both are bounded.  Who is asked and what comes of it is
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import Want
+from engine.core.history.pages import Place
 from engine.core.history.progress import Progress, Purpose, advanced, is_done, widened
+from engine.core.history.types import StoreRef
 from engine.core.sds.types import RandomUnit
 from engine.core.types import UnixMs, WakuHash
 
@@ -30,6 +32,9 @@ class Wish:
     given_up: bool = False
     asked_from_ns: int = 0
     """What was reached when it was asked for last."""
+    places: dict[StoreRef, Place] = field(default_factory=dict)
+    """Where Stores were left that had more pages than one query may have: of one time there may be
+    more messages than that, and then a time is no place to go on from."""
 
     @property
     def purpose(self) -> Purpose:
@@ -79,7 +84,10 @@ class Wishes:
             self._wishes.append(wish)
             self._sort()
             return wish
-        wish.progress = widened(wish.progress, progress)
+        before = wish.progress
+        wish.progress = widened(before, progress)
+        if wish.progress.start_ns < before.start_ns:
+            wish.places = {}
         wish.revive()
         wish.not_before_ms = not_before_ms
         return wish

@@ -14,6 +14,7 @@ from engine.core.history.types import (
     ByHash,
     Cancel,
     Candidate,
+    Covered,
     DeadlineReached,
     End,
     Failed,
@@ -43,6 +44,7 @@ from tests.core.history.history_model import (
     World,
     Wrapped,
     ask_stores,
+    cursor_of,
     hashes,
     history,
     limit_of,
@@ -199,14 +201,46 @@ def test_a_window_that_comes_further_for_ever_is_given_up_too() -> None:
     assert len(store.requests) == 4
 
 
-def test_creeping_is_not_coming_further() -> None:
-    """Each query advances by less than the overlap: tried again later, and not for ever."""
-    dense = history(2_000, step_ns=10**7)
-    world = schedule_of({ONE: ModelStore(dense)}, config=HistoryConfig(max_pages=1))
-    world.tell(Wanted(purpose=Purpose.USER, since_ms=ms_of(dense[0].message.timestamp_ns or 0)))
+@pytest.mark.parametrize("versions", [(StoreVersion.V3,), (StoreVersion.V2,)])
+@pytest.mark.parametrize("page", [100, 20])
+@pytest.mark.parametrize("max_pages", [2, 3, 2_000])
+def test_more_messages_of_one_time_than_a_query_has_pages_for_hide_nothing_that_follows(
+    max_pages: int, page: int, versions: tuple[StoreVersion, ...]
+) -> None:
+    """Anybody can send that many to a topic: a time alone would be no place to go on from."""
+    at_ns = NOW_NS - 100 * SECOND_NS
+    dense = [
+        *(stored(number, at_ns) for number in range(350)),
+        *(stored(1_000 + number, at_ns + number * SECOND_NS) for number in range(1, 50)),
+        *(stored(2_000 + number, at_ns - number * SECOND_NS) for number in range(1, 50)),
+    ]
+    store = ModelStore(dense, versions=versions, page_of=lambda limit: min(limit, page))
+    world = schedule_of({ONE: store}, config=HistoryConfig(max_pages=max_pages))
+    world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.run()
-    assert any(isinstance(event, GaveUp) for event in world.events)
-    assert len(world.asked) == 1 + CONFIG.max_retries
+    assert len(world.messages) >= len(dense)
+    assert hashes(world.messages) == hashes(dense)
+    assert any(isinstance(event, Covered) for event in world.events)
+    assert not any(isinstance(event, GaveUp) for event in world.events)
+
+
+def test_a_store_that_forgets_its_place_among_messages_of_one_time_ends_by_itself() -> None:
+    """It gives no more of them than one page: nothing is known to lack, and it is said why."""
+
+    class Forgets(ModelStore):
+        def respond(self, request: Request) -> Outcome:
+            is_lost = cursor_of(request) is not None
+            return self.cursor_unknown(request) if is_lost else super().respond(request)
+
+    dense = [stored(number, NOW_NS - SECOND_NS) for number in range(350)]
+    store = Forgets(dense)
+    world = schedule_of({ONE: store})
+    world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
+    world.run()
+    assert len(hashes(world.messages)) >= CONFIG.page_messages
+    (gave_up,) = (event for event in world.events if isinstance(event, GaveUp))
+    assert (gave_up.end, gave_up.reason) == (End.FAULTED, "store_cursor_unknown")
+    assert len(store.requests) <= 10 * (1 + CONFIG.max_retries)
 
 
 # --- holding and clocks -------------------------------------------------------------------------

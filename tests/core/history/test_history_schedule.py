@@ -285,7 +285,7 @@ def test_a_store_that_never_ends_alone_is_given_up() -> None:
     world.tell(connect())
     world.run()
     assert [e.end for e in world.events if isinstance(e, GaveUp)] == [End.TOO_MANY_PAGES]
-    assert len(endless.requests) <= 20 * (2 + config.max_retries)
+    assert len(endless.requests) <= 20 * (2 + config.max_continuations)
     assert hashes(world.messages) >= hashes(MESSAGES)
 
 

@@ -14,7 +14,8 @@ TELL_EVERY = 20
 
 async def fill(place: str, address: str, link: str) -> None:
     bob = await Person("Bob", Path(place), peers=(address,)).start()
-    group = await bob.engine.join_group(link)
+    views = await bob.engine.conversations()
+    group = views[0].conversation_id if views else await bob.engine.join_group(link)
     told = 0
     while True:
         told += TELL_EVERY

@@ -20,9 +20,9 @@ from engine.network.transport import Transport
 from engine.network.waku.store_archive import Archive
 from engine.network.waku.store_server import StoreSettings
 from engine.persistence.archive_thread import ThreadedArchive
-from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineParts, OpenedStore, TransportSeed
 from engine.session.chance import Chance
+from tests.runtime.conftest import BreakableStore
 
 KEY = bytes(range(32))
 PATIENCE_S = 90
@@ -34,6 +34,7 @@ class StoreNode:
 
     def __init__(self, place: Path, name: str) -> None:
         self._place = place / f"{name}.archive.db"
+        self._key = os.urandom(32)
         self.archive: ThreadedArchive | None = None
         self.node: EmbeddedNode | None = None
 
@@ -46,7 +47,7 @@ class StoreNode:
     ) -> str:
         self.archive = await ThreadedArchive.open(self._place)
         settings = NodeSettings(
-            network_key=os.urandom(32),
+            network_key=self._key,
             services=services or all_services(),
             port=port,
             websocket_port=websocket_port,
@@ -54,6 +55,12 @@ class StoreNode:
         self.node = EmbeddedNode(settings, archive=wrap(self.archive))
         await self.node.start()
         return self.address
+
+    async def off_and_on(self) -> None:
+        """It goes, and comes back with its archive, where it was."""
+        was_at = self.address
+        await self.stop()
+        assert await self.start(port=int(was_at.split("/tcp/")[1].split("/")[0])) == was_at
 
     @property
     def address(self) -> str:
@@ -92,6 +99,7 @@ class Person:
         self._config = config
         self._recorder = recorder
         self._changed = asyncio.Event()
+        self.store: BreakableStore | None = None
         self.engine = self._make()
 
     def _make(self) -> Engine:
@@ -114,8 +122,8 @@ class Person:
         return UnixMs(time.time_ns() // 1_000_000)
 
     def _open(self) -> OpenedStore:
-        store = SqliteProfileStore.open(self._place / f"{self.name}.db", KEY)
-        return OpenedStore(store=store, key_storage="key file")
+        self.store = BreakableStore.open(self._place / f"{self.name}.db", KEY)
+        return OpenedStore(store=self.store, key_storage="key file")
 
     def _transport(self, seed: TransportSeed) -> Transport:
         settings = NodeSettings(network_key=seed.network_key)

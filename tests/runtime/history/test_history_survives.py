@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
+
+import pytest
 
 from engine.core.contacts import ContactState
-from engine.events import ConversationAdded, ConversationChanged
+from engine.events import ConversationAdded, ConversationChanged, NoticeRaised
 from engine.history_views import HistoryReason, HistoryState
-from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+from tests.runtime.history.history_stage import PATIENCE_S, Person, StoreNode, until_stored
 
 MANY = 600
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,6 +46,104 @@ def test_killed_in_the_middle_it_goes_on_with_nothing_twice_and_nothing_missed(
         assert 0 < before < MANY, "killed in the middle"
         await bob.until_told(group, MANY - before)
         assert len(bob.texts(group)) == MANY - before, "what was durable is not told again"
+        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
+        assert await bob.engine.gap(group) is None
+        await bob.stop()
+        await node.stop()
+
+    asyncio.run(scenario())
+
+
+def test_killed_again_and_again_at_any_moment_it_still_gets_everything_once(
+    tmp_path: Path,
+) -> None:
+    """Whatever it was doing: asking, writing, saying how far it came, or loading."""
+    kills, chance = 5, Random(7)
+
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        address = await node.start()
+        ann = await Person("Ann", tmp_path, peers=(address,)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until_online()
+        said = await ann.say(group, MANY)
+        link = await ann.engine.make_invite_link(group)
+        await until_stored(node, MANY)
+        logged = [row for row in await ann.log(group) if row[2] in set(said)]
+        await ann.stop()
+        command = [sys.executable, "-m", "tests.runtime.history.filling_process"]
+        for _ in range(kills):
+            victim = await asyncio.create_subprocess_exec(
+                *command, str(tmp_path), address, link, cwd=ROOT, stdout=subprocess.PIPE
+            )
+            assert victim.stdout is not None
+            async with asyncio.timeout(PATIENCE_S):
+                assert await victim.stdout.readline()
+            await asyncio.sleep(chance.uniform(0, 0.03))
+            victim.send_signal(signal.SIGKILL)
+            await victim.wait()
+        bob = await Person("Bob", tmp_path, peers=(address,)).start()
+        before = len([row for row in await bob.log(group) if row[2] in set(said)])
+        await bob.until_told(group, MANY - before)
+        assert len(bob.texts(group)) == MANY - before
+        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
+        assert await bob.engine.gap(group) is None
+        await bob.stop()
+        await node.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_store_that_is_switched_off_in_the_middle_and_comes_back(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        address = await node.start()
+        ann = await Person("Ann", tmp_path, peers=(address,)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until_online()
+        said = await ann.say(group, MANY)
+        link = await ann.engine.make_invite_link(group)
+        await until_stored(node, MANY)
+        logged = [row for row in await ann.log(group) if row[2] in set(said)]
+        await ann.stop()
+        bob = await Person("Bob", tmp_path).start()
+        await bob.engine.add_store(address)
+        await bob.engine.join_group(link)
+        await bob.until_told(group, 1)
+        await node.off_and_on()
+        await bob.until_told(group, MANY)
+        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
+        assert sorted(bob.texts(group)) == sorted(said), "each once"
+        await bob.stop()
+        await node.stop()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("after", [1, 100, 250])
+def test_a_disk_that_is_full_in_the_middle_and_has_room_again(tmp_path: Path, after: int) -> None:
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        address = await node.start()
+        ann = await Person("Ann", tmp_path, peers=(address,)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until_online()
+        said = await ann.say(group, MANY)
+        link = await ann.engine.make_invite_link(group)
+        await until_stored(node, MANY)
+        logged = [row for row in await ann.log(group) if row[2] in set(said)]
+        await ann.stop()
+        bob = await Person("Bob", tmp_path, peers=(address,)).start()
+        await bob.engine.join_group(link)
+        await bob.until_told(group, after)
+        assert bob.store is not None
+        bob.store.broken = True
+        await bob.until(lambda: any(isinstance(event, NoticeRaised) for event in bob.told))
+        told = len(bob.texts(group))
+        assert told < MANY, "in the middle"
+        bob.store.broken = False
+        await bob.until_told(group, MANY)
+        assert sorted(bob.texts(group)) == sorted(said), "each once"
         assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
         assert await bob.engine.gap(group) is None
         await bob.stop()
