@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chat_app.doctor_network import (
+    ask_stores,
     asked_nodes,
     node_complaints,
     shown_node,
@@ -23,7 +24,9 @@ from chat_app.paths import ProfilePaths
 from chat_app.settings import Settings, load_settings
 from engine.core.errors import ConfigError
 from engine.core.history.kept import StoreRecord
+from engine.core.types import ContentTopic
 from engine.crypto.identity import Identity
+from engine.crypto.sealed import content_topic_of
 from engine.persistence.database import damaged_pages, open_readonly
 from engine.persistence.errors import ProfileInUseError
 from engine.persistence.key import obtain_database_key
@@ -47,6 +50,8 @@ class Findings:
     group_service_nodes: list[str] = field(default_factory=list)
     """Asked beside those of the settings."""
     stores: list[StoreRecord] = field(default_factory=list)
+    content_topics: list[ContentTopic] = field(default_factory=list)
+    """Of the groups: what Stores are asked about."""
 
 
 def examine(paths: ProfilePaths, *, as_json: bool) -> int:
@@ -133,6 +138,7 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
     failed = sum(s.failed for s in summaries)
     if failed:
         findings.attention.append(f"{failed} messages were not delivered; resend them.")
+    findings.content_topics = [content_topic_of(group.epoch_key) for group in groups]
     findings.group_service_nodes = [node for group in groups for node in group.service_nodes]
 
 
@@ -157,13 +163,10 @@ def _service_nodes(settings: Settings, findings: Findings) -> None:
 
 def _stores(settings: Settings, findings: Findings) -> None:
     on = [record for record in findings.stores if record.enabled][:MAX_ASKED]
-    checked = asked_nodes(settings, [record.store for record in on])
-    by_address = {store.address: store for store in checked}
-    cluster = settings.network.cluster
+    tested = ask_stores(settings, [record.store for record in on], findings.content_topics)
     for number, record in enumerate(findings.stores, start=1):
-        shown = shown_store(record, by_address.get(record.store), cluster)
-        findings.sections[f"store_{number}"] = shown
-    findings.attention.extend(store_complaints(checked, cluster))
+        findings.sections[f"store_{number}"] = shown_store(record, tested.get(record.store))
+    findings.attention.extend(store_complaints(tested))
 
 
 def _clock(findings: Findings) -> None:

@@ -4,7 +4,8 @@ A node is dialled, pinged and asked for its cluster; nothing is subscribed and n
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from chat_app.network_choices import proxy_of
@@ -12,9 +13,13 @@ from chat_app.settings import Settings
 
 if TYPE_CHECKING:
     from engine.core.history.kept import StoreRecord
+    from engine.core.types import ContentTopic
     from engine.network.edge.check import Checked
+    from engine.network.stores.port import TestedStore
 
 PATIENCE_S = 10.0
+STORE_CLOCK_OFF_MS = 15_000
+"""At 20 s Stores refuse."""
 
 
 def asked_nodes(
@@ -62,10 +67,34 @@ def node_complaints(settings: Settings, checked: "Sequence[Checked]") -> Iterato
 # --- Stores -------------------------------------------------------------------------------------
 
 
-def shown_store(
-    record: "StoreRecord", checked: "Checked | None", cluster: int
-) -> dict[str, object]:
-    """``checked`` is None for one that is off: it is not asked."""
+def ask_stores(
+    settings: Settings,
+    addresses: Sequence[str],
+    content_topics: "Sequence[ContentTopic]",
+    *,
+    timeout_s: float = 2 * PATIENCE_S,
+) -> "dict[str, TestedStore]":
+    """By address, as the page of the Stores tests one."""
+    if not addresses:
+        return {}
+    from engine.network.stores.checking import check_stores  # noqa: PLC0415 - only here
+    from engine.network.waku.topics import Sharding  # noqa: PLC0415 - likewise
+
+    network = settings.network
+    tested = asyncio.run(
+        check_stores(
+            addresses,
+            content_topics,
+            sharding=Sharding(cluster_id=network.cluster, shard_count=network.shards),
+            proxy=proxy_of(settings),
+            timeout_s=timeout_s,
+        )
+    )
+    return dict(zip(addresses, tested, strict=True))
+
+
+def shown_store(record: "StoreRecord", tested: "TestedStore | None") -> dict[str, object]:
+    """``tested`` is None for one that is off: it is not asked."""
     kept: dict[str, object] = {
         "address": record.store,
         "on": record.enabled,
@@ -74,35 +103,39 @@ def shown_store(
         "messages": record.messages,
         "omitted": record.omitted,
     }
-    if checked is None:
+    if tested is None:
         return kept
+    works = tested.reachable and not tested.problem
     return {
         **kept,
-        "reachable": checked.reachable,
-        "problem": _store_problem(checked, cluster) or "none",
-        "versions": ", ".join(_versions(checked)) or "none",
-        "cluster": "not said" if checked.cluster is None else checked.cluster,
-        "round_trip_ms": checked.round_trip_ms,
+        "reachable": tested.reachable,
+        "problem": tested.problem or "none",
+        "versions": ", ".join(tested.versions) or "none",
+        "cluster": "not said" if tested.cluster is None else tested.cluster,
+        "round_trip_ms": tested.round_trip_ms,
+        "clock_ahead_ms": "not said" if tested.clock_ahead_ms is None else tested.clock_ahead_ms,
+        "oldest_message": _day_of(tested.oldest_ms) if works else "not known",
     }
 
 
-def store_complaints(checked: "Sequence[Checked]", cluster: int) -> Iterator[str]:
-    problems = [(store.address, _store_problem(store, cluster)) for store in checked]
-    for address, problem in problems:
-        if problem:
-            yield f"Store {address}: {problem}."
-    if problems and all(problem for _, problem in problems):
+def _day_of(at_ms: int | None) -> str:
+    """Of your groups; a Store may say any time."""
+    if at_ms is None:
+        return "none of your groups"
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_ms / 1_000))
+    except (OverflowError, ValueError, OSError):
+        return "at an impossible time"
+
+
+def store_complaints(tested: "Mapping[str, TestedStore]") -> Iterator[str]:
+    for address, store in tested.items():
+        if store.problem:
+            yield f"Store {address}: {store.problem}."
+        elif store.clock_ahead_ms is not None and abs(store.clock_ahead_ms) > STORE_CLOCK_OFF_MS:
+            yield (
+                f"Store {address}: its clock differs from the messages' times by "
+                f"{round(abs(store.clock_ahead_ms) / 1_000)} s; it may refuse what you send."
+            )
+    if tested and all(store.problem for store in tested.values()):
         yield "No Store that is on can be used: what was said while you were away may be missing."
-
-
-def _versions(checked: "Checked") -> list[str]:
-    names = {"store": "3.0.0", "store (2.0.0-beta4)": "2.0.0-beta4"}
-    return [version for name, version in names.items() if name in checked.protocols]
-
-
-def _store_problem(checked: "Checked", cluster: int) -> str:
-    if not checked.reachable:
-        return checked.problem
-    if checked.cluster is not None and checked.cluster != cluster:
-        return f"it is in cluster {checked.cluster}, this device in cluster {cluster}"
-    return "" if _versions(checked) else "it keeps no messages for others"

@@ -7,6 +7,7 @@ before anybody sees a message; what does not check out is left out with its reas
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from engine.codec.waku_history import MAX_HISTORY_RESPONSE_BYTES
@@ -141,13 +142,16 @@ class HostStores:
         store = StoreRef(multiaddr)
         if not store.startswith(_PEER):
             parse_multiaddr(multiaddr)
-        return await test_store(
+        tested = await test_store(
             lambda: self._reach(store),
             sharding=self._sharding,
             content_topics=content_topics,
             timeout_s=timeout_s,
             versions_of=versions_of,
         )
+        # Whoever tells it has the address beside it.
+        problem = tested.problem.removeprefix(f"cannot connect to {multiaddr}: ")
+        return replace(tested, problem=problem)
 
 
 def versions_of(protocols: Sequence[ProtocolId]) -> tuple[StoreVersion, ...]:
