@@ -62,6 +62,8 @@ class RelaySettings:
     """How long it waits for all of them, however they crawl."""
     reopen_s: float = 10.0
     """After a session has given up on a peer that stays connected."""
+    goodbye_s: float = 0.5
+    """For peers to take what waits for them when the node stops."""
     stuck_s: float = 0.02
     """How long a reader waits for a full peer that takes nothing."""
 
@@ -129,6 +131,7 @@ class WakuRelay:
         for reopening in self._reopenings.values():
             reopening.cancel()
         self._reopenings.clear()
+        await self._finish_writing()
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -137,6 +140,15 @@ class WakuRelay:
             await stream.reset()
         self._sessions.clear()
         self._remotes.clear()
+
+    async def _finish_writing(self) -> None:
+        """What was published last is on its way before the program ends."""
+        finishing = [asyncio.create_task(each.finish()) for each in self._sessions.values()]
+        if finishing:
+            _, late = await asyncio.wait(finishing, timeout=self._settings.goodbye_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*finishing, return_exceptions=True)
 
     def join(self, topic: PubsubTopic) -> None:
         self._step(Join(topic=topic))

@@ -63,6 +63,7 @@ class RelaySession:
         self._settings = settings
         self._counters = counters
         self._owner = owner
+        self._stream: Stream | None = None
 
     async def run(self) -> None:
         """Write until the peer cannot be reached any more.  Never raises for the peer's sake."""
@@ -77,6 +78,15 @@ class RelaySession:
             lasted_s = asyncio.get_running_loop().time() - began_s
             failures = 1 if lasted_s >= self._settings.lasting_s else failures + 1
 
+    async def finish(self) -> None:
+        """Write what waits, and end our half, so that the peer reads it even if we are gone then.
+
+        For as long as the peer takes it: the caller has the clock.
+        """
+        if self._stream is not None:
+            await self.queue.wait_until_idle()
+            await self._stream.close_write()
+
     async def _write_one_stream(self) -> None:
         """Open a stream and write until it breaks."""
         try:
@@ -86,7 +96,7 @@ class RelaySession:
             self._counters.add("relay.stream_refused")
             return
         watcher = asyncio.create_task(self._watch(stream), name=f"relay watch {self.peer_id}")
-        self.is_open = True
+        self.is_open, self._stream = True, stream
         self._owner.reachability_changed()
         try:
             while True:
@@ -96,7 +106,7 @@ class RelaySession:
         except TimeoutError:
             self._counters.add("relay.stream_stuck")
         finally:
-            self.is_open = False
+            self.is_open, self._stream = False, None
             watcher.cancel()
             await asyncio.gather(watcher, return_exceptions=True)
             await stream.reset()

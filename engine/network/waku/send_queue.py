@@ -52,6 +52,8 @@ class SendQueue:
         """Chunks taken, ever: whether the peer takes anything at all."""
         self._failure: str | None = None
         self._filled = asyncio.Event()
+        self._idle = asyncio.Event()
+        """The writer has come back for more and there is nothing."""
         self._room = asyncio.Event()
         self._room.set()
 
@@ -70,6 +72,7 @@ class SendQueue:
             return False
         self._control.append(frame)
         self._control_bytes += len(frame)
+        self._idle.clear()
         self._filled.set()
         return True
 
@@ -79,6 +82,7 @@ class SendQueue:
             return False
         self._messages.append(frame)
         self._message_bytes += len(frame)
+        self._idle.clear()
         self._filled.set()
         if self._message_bytes > self._limits.soft_bytes:
             self._room.clear()
@@ -100,6 +104,7 @@ class SendQueue:
         ``at_most`` so many of them are messages.
         """
         while not self._control and not self._messages and self._failure is None:
+            self._idle.set()
             self._filled.clear()
             await self._filled.wait()
         if self._failure is not None:
@@ -124,6 +129,10 @@ class SendQueue:
         self._failure = None
         self._control.clear()
         self._control_bytes = 0
+
+    async def wait_until_idle(self) -> None:
+        """Until all that was added has been taken, and dealt with."""
+        await self._idle.wait()
 
     async def wait_for_room(self) -> None:
         await self._room.wait()

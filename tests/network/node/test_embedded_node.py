@@ -46,6 +46,19 @@ def test_two_nodes_talk() -> None:
     asyncio.run(scenario())
 
 
+def test_what_was_published_just_before_the_end_still_arrives() -> None:
+    async def scenario() -> None:
+        async with Loopback() as net:
+            alice, bob = await net.joined([(0, 1)], 2)
+            for number in range(300):
+                assert (await alice.node.publish(message(number, size=1_000))).peers == 1
+            await alice.node.stop()
+            await bob.until_heard(300)
+            assert bob.inbox == list(range(300))
+
+    asyncio.run(scenario())
+
+
 def test_along_a_line_of_five_everything_arrives_exactly_once() -> None:
     async def scenario() -> None:
         async with Loopback() as net:
