@@ -35,8 +35,7 @@ def verdicts(spark: SparkSession, logs: Path, out: Path) -> tuple[list[Row], lis
     assert prepare(spark, [logs], lake).quarantined == 0
     entry, message, member = (lake.silver(spark, name) for name in ("entry", "message", "member"))
     judged = audit(entry, message, member, key=5)
-    found = judged.verdicts.collect(), judged.witnesses.collect()
-    return found
+    return judged.verdicts.collect(), judged.witnesses.collect()
 
 
 @pytest.fixture(scope="module")
