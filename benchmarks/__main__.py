@@ -9,7 +9,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import delivery, demo, e2e, history, mvds, network, pair_e2e, sds, start, sweep
+from benchmarks import (
+    delivery,
+    demo,
+    e2e,
+    history,
+    mvds,
+    network,
+    pair_e2e,
+    pipeline,
+    sds,
+    start,
+    sweep,
+)
 from benchmarks.report import Report
 
 BENCHMARKS: dict[str, Callable[[bool], Report]] = {
@@ -20,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[bool], Report]] = {
     "history": history.run,
     "mvds": mvds.run,
     "network": network.run,
+    "pipeline": pipeline.run,
     "sds": sds.run,
     "start": start.run,
     "sweep": sweep.run,

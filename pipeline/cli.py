@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.core.errors import ChatError
-from pipeline.commands import audit, complain, ingest, report, simulate, stream
+from pipeline.commands import audit, bench, complain, ingest, report, simulate, stream
 from pipeline.java import JavaMissing
 from pipeline.manifest import LakeError
 from pipeline.session import SessionSettings, session
@@ -35,7 +35,7 @@ class Command(Protocol):
     def run(self, arguments: argparse.Namespace, spark: "SparkSession") -> int: ...
 
 
-COMMANDS: Final[tuple[Command, ...]] = (ingest, audit, report, stream, simulate)
+COMMANDS: Final[tuple[Command, ...]] = (ingest, audit, report, stream, simulate, bench)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -2,7 +2,7 @@
 
 Processor time is that of this process and all its descendants, so Java, its compiler threads and
 collector, and Spark's Python workers are in it.  Bytes are Spark's own account of its stages, from
-the status store that also feeds its web page.  Over Spark Connect there is none, and they are None.
+the status store that also feeds its web page.  Over Spark Connect there is none, and they are 0.
 """
 
 import os
@@ -74,6 +74,8 @@ def cost_of(spark: "SparkSession", work: Callable[[], Result]) -> tuple[Result, 
 
 def _stages(spark: "SparkSession") -> _Stages:
     """Of everything that has run in this session so far."""
+    if not hasattr(spark, "_jsparkSession"):
+        return _Stages()  # A client of Spark Connect.
     context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - Python has no other way to it
     context.listenerBus().waitUntilEmpty()
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - likewise

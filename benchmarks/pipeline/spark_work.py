@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.parquet as pq
 
@@ -31,7 +31,7 @@ COLUMNS: Final = ("channel", "participant", "kind", "mid", "parent_mid")
 DIGESTS: Final = 3
 
 Tables = tuple["DataFrame", "DataFrame", "DataFrame"]
-Seen = dict[str, object]
+Seen = dict[str, Any]
 
 
 def tables(spark: "SparkSession", place: Path) -> Tables:
