@@ -22,6 +22,7 @@ _LONGEST_PROBLEM: Final = 300
 _SAME_CLOCK_MS: Final = 2_000
 _SECONDS_SAID_MS: Final = 120_000
 _HOST_PARTS: Final = 2
+_WAITING_EARLIER: Final = "Waiting to fetch earlier messages…"
 
 CHOICES: Final[tuple[tuple[str, int | None], ...]] = (
     ("Last 7 days", 7),
@@ -118,7 +119,8 @@ def earlier_words(history: HistoryView | None) -> str:
         return ""
     match history.state:
         case HistoryState.WAITING:
-            words = "Waiting to fetch earlier messages…"
+            why = sentence(history.problem)
+            words = f"Waiting to fetch earlier messages. {why}" if why else _WAITING_EARLIER
         case HistoryState.RUNNING:
             words = "Fetching earlier messages…"
         case HistoryState.FAILED:
@@ -199,6 +201,8 @@ def _found(test: StoreTestView) -> list[str]:
     found.append("cluster not said" if test.cluster is None else f"cluster {test.cluster}")
     if test.clock_ahead_ms is not None:
         found.append(_clock_words(test.clock_ahead_ms))
+    elif not test.problem:
+        found.append("its clock is not told")
     return found
 
 

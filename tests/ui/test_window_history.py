@@ -9,9 +9,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QProgressBar
 
 from engine.core.errors import StorageError
-from engine.core.types import ConversationId, UnixMs
-from engine.events import NoticeCleared, NoticeLevel, NoticeRaised
-from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView
+from engine.core.types import ConversationId, MessageId, UnixMs
+from engine.events import GapUpdated, GapView, NoticeCleared, NoticeLevel, NoticeRaised
+from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView, LostView
 from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from ui.history_words import CHOICES
@@ -127,6 +127,50 @@ def test_its_end_is_said_in_words_and_stays_until_one_closes_it(arrived: int, sa
             assert bar_of(it).isVisible()
             QTest.mouseClick(bar_of(it).close_button, Qt.MouseButton.LeftButton)
             assert not bar_of(it).isVisible()
+
+    play(scenario)
+
+
+def test_where_there_is_no_store_the_bar_says_so_and_leads_to_them() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            alone = replace(running(group), state=HistoryState.WAITING, problem="there is no Store")
+            engine.tell(HistoryChanged(history=alone))
+            bar = bar_of(it)
+            assert bar.details.text() == "There is no Store."
+            assert bar.stores.isVisible()
+            assert bar.cancel.isVisible()
+            engine.tell(HistoryChanged(history=running(group)))
+            assert not bar.stores.isVisible()
+
+    play(scenario)
+
+
+def test_trying_again_for_what_is_lost_asks_the_engine_for_just_that() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        row = engine.row(group, member("Maya"), "heard")
+        engine.rows[group][row.message_id] = row
+        lost = LostView(
+            message_id=MessageId("lost"),
+            sender_id=None,
+            sender_name="",
+            before=row.position,
+            since_ms=UnixMs(START_MS),
+        )
+        gap = GapView(conversation_id=group, missing=0, waiting=0, lost=(lost,), lost_total=1)
+        async with stage(engine) as it:
+            it.window.open_conversation(group)
+            timeline = it.window.pane.timeline
+            await until(lambda: bool(timeline.scene.placed))
+            engine.tell(GapUpdated(conversation_id=group, gap=gap))
+            timeline.focus_key = f"lost {row.message_id}"
+            it.press(Key.Key_Return, on=timeline)
+            await until(lambda: engine.called("fetch_lost") == [(group, ("lost",))])
 
     play(scenario)
 

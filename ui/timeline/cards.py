@@ -174,7 +174,8 @@ class Cards:
 
     def _earlier_parts(self, history: HistoryView | None) -> tuple[Part, ...]:
         if history is not None and not history.is_over and is_wished(history):
-            return ()
+            stuck = history.state is HistoryState.WAITING and history.problem
+            return (Part.STORES,) if stuck else ()
         if earlier_words(history) and history is not None:
             if history.state is HistoryState.FAILED:
                 return (Part.STORES, Part.EARLIER)

@@ -194,7 +194,7 @@ class CardPainter:
         match part:
             case Part.RESEND:
                 return theme.danger, theme.dangerLine
-            case Part.DISCARD | Part.STORES:
+            case Part.DISCARD | Part.STORES | Part.TRY_AGAIN:
                 return theme.ink2, theme.line2
             case Part.EARLIER:
                 return theme.ink, theme.line2

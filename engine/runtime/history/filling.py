@@ -64,7 +64,7 @@ from engine.runtime.history.named import Named
 from engine.runtime.history.sinks import Sink
 from engine.runtime.history.telling import HistoryTeller
 from engine.runtime.history.turns import OwnTurn
-from engine.runtime.history.words import problem_of
+from engine.runtime.history.words import end_words
 from engine.runtime.recorded import RecordedQueries
 
 DAY_MS: Final = 24 * 3_600_000
@@ -119,6 +119,7 @@ class Filler:
 
     def stores_changed(self, candidates: tuple[Candidate, ...]) -> None:
         self._candidates = candidates
+        self._teller.stores(any_=bool(candidates))
         if self._schedule is not None:
             self._put(StoresChanged(candidates))
 
@@ -324,7 +325,7 @@ class Filler:
             case Covered():
                 await self._covered(event)
             case GaveUp():
-                problem = problem_of(event.end, event.reason)
+                problem = end_words(event.end, event.reason)
                 self._teller.ended(event.purpose, HistoryState.FAILED, problem)
             case Lacks():
                 await self._lacks(event)

@@ -12,6 +12,7 @@ from engine.history_views import HistoryReason, HistoryState, HistoryView
 
 TELL_EVERY_MS: Final = 250
 RATE_OVER_MS: Final = 4_000
+NO_STORE: Final = "there is no Store to ask; it is fetched as soon as there is one"
 
 REASONS: Final = {
     Purpose.USER: HistoryReason.USER,
@@ -42,6 +43,17 @@ class HistoryTeller:
         self._arrived_at_begin = 0
         self._rate: deque[tuple[UnixMs, int]] = deque()
         self._told_ms = 0
+        self._has_store = True
+
+    def stores(self, *, any_: bool) -> None:
+        """Whether there is a Store to ask: who waits for one is told so."""
+        self._has_store = any_
+        view = self.view
+        if view is not None and not view.is_over:
+            problem = "" if any_ else NO_STORE
+            if problem != view.problem:
+                waits = view if any_ else replace(view, state=HistoryState.WAITING)
+                self._show(replace(waits, problem=problem), now=True)
 
     def waits(self, purpose: Purpose, since_ms: UnixMs) -> None:
         reason = REASONS.get(purpose)
@@ -62,7 +74,7 @@ class HistoryTeller:
         self._before += self._query_fetched
         self._query_fetched = 0
         if self.view is not None:
-            running = replace(self.view, state=HistoryState.RUNNING, stores=stores)
+            running = replace(self.view, state=HistoryState.RUNNING, stores=stores, problem="")
             self._show(running, now=True)
 
     def _begin(self, purpose: Purpose, reason: HistoryReason, since_ms: UnixMs) -> None:
@@ -74,6 +86,7 @@ class HistoryTeller:
             reason=reason,
             state=HistoryState.WAITING,
             since_ms=since_ms or None,
+            problem="" if self._has_store else NO_STORE,
         )
         self._show(view, now=True)
 

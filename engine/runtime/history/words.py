@@ -40,6 +40,11 @@ def problem_of(end: End, reason: str) -> str:
     return _REASONS.get(reason, f"its answer cannot be read ({reason})")
 
 
+def end_words(end: End, reason: str) -> str:
+    """Why nobody goes on with a window, for who waits for it: the reason is of the best Store."""
+    return f"no Store answered to the end; of the one that came furthest: {problem_of(end, reason)}"
+
+
 def doubt_of(note: StoreNote) -> str:
     """Of a Store that answered to its end: what is wrong all the same."""
     if note.omitted:

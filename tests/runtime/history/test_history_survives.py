@@ -192,6 +192,7 @@ def test_what_was_wanted_is_fetched_after_a_restart(tmp_path: Path) -> None:
         view = ann.engine.history(group)
         assert view is not None
         assert (view.reason, view.state) == (HistoryReason.USER, HistoryState.WAITING)
+        assert view.problem.startswith("there is no Store to ask")
         await ann.stop()
         node = StoreNode(tmp_path, "store")
         await ann.start_again(await node.start())
@@ -201,6 +202,8 @@ def test_what_was_wanted_is_fetched_after_a_restart(tmp_path: Path) -> None:
                 for view in ann.histories()
             )
         )
+        running = [view for view in ann.histories() if view.state is HistoryState.RUNNING]
+        assert {view.problem for view in running} == {""}
         await ann.engine.fetch_history(group, days=None)
         await ann.engine.cancel_history(group)
         await ann.stop()

@@ -307,6 +307,12 @@ def test_the_row_above_the_beginning_says_what_goes_on_and_what_came_of_it() -> 
             view.offer_earlier(HISTORY)
             assert parts_of(view, EarlierRow) == []
             assert said(view)[0].startswith("Fetching earlier messages")
+            alone = replace(HISTORY, state=HistoryState.WAITING, problem="there is no Store to ask")
+            view.offer_earlier(alone)
+            assert parts_of(view, EarlierRow) == [Part.STORES]
+            assert said(view)[0].startswith("Waiting to fetch earlier messages. There is no Store")
+            view.offer_earlier(replace(alone, problem=""))
+            assert parts_of(view, EarlierRow) == []
             failed = replace(HISTORY, state=HistoryState.FAILED, problem="no Store answered")
             view.offer_earlier(failed)
             assert parts_of(view, EarlierRow) == [Part.STORES, Part.EARLIER]
