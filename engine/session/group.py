@@ -198,7 +198,8 @@ class GroupSession:
 
     def retrieve_kept_back(self, *, now_ms: UnixMs) -> SessionTransition:
         kept_back = self._narrator.kept_back()
-        return self._handle(RetrieveLostRequested(message_ids=kept_back), now_ms=now_ms)
+        wanted = RetrieveLostRequested(message_ids=kept_back, of_members=False)
+        return self._handle(wanted, now_ms=now_ms)
 
     def retrieve_lost(
         self, message_ids: Sequence[MessageId], *, now_ms: UnixMs

@@ -6,6 +6,7 @@ nothing of bytes on the wire, and of membership only who the others are.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import assert_never
 
 from engine.codec.content import decode_content, decode_ephemeral
@@ -79,7 +80,12 @@ class Narrator:
         self._name_of = name_of
         self._typing = typing
         self._shown_waiting = {e.message.message_id for e in state.incoming if e.shown}
-        self._lost = {m.entry.message_id: m for m in state.missing if m.state is MissingState.LOST}
+        self._lost: dict[MessageId, MissingEntry] = {}
+        self._kept_back: dict[MessageId, None] = {}
+        """Given up too, but only older than all that anybody wanted to see: a Store has them."""
+        for missing in state.missing:
+            if missing.state is MissingState.LOST:
+                self._note_lost(missing)
         self._asked_again: dict[MessageId, UnixMs] = {}
         """When somebody wanted a lost one asked for once more, since the program started."""
         self._waiting = len(state.incoming)
@@ -116,23 +122,33 @@ class Narrator:
         """Keep count of what is lost."""
         for write in writes:
             if isinstance(write, PutMissing) and write.entry.state is MissingState.LOST:
-                self._lost[write.entry.entry.message_id] = write.entry
+                self._note_lost(write.entry)
             elif isinstance(write, RemoveMissing):
                 self._lost.pop(write.message_id, None)
+                self._kept_back.pop(write.message_id, None)
                 self._asked_again.pop(write.message_id, None)
+
+    def _note_lost(self, missing: MissingEntry) -> None:
+        message_id = missing.entry.message_id
+        if missing.stores is not None and missing.stores.kept_back:
+            self._lost.pop(message_id, None)
+            self._kept_back[message_id] = None
+        else:
+            self._kept_back.pop(message_id, None)
+            self._lost[message_id] = missing
 
     def asked_again(self, message_ids: Sequence[MessageId], now_ms: UnixMs) -> None:
         self._asked_again |= {each: now_ms for each in message_ids if each in self._lost}
 
     def kept_back(self) -> tuple[MessageId, ...]:
         """What Stores had, from before all that anybody wanted to see."""
-        return tuple(each for each, missing in self._lost.items() if _is_kept_back(missing))
+        return tuple(self._kept_back)
 
     def gap(self, gaps: Sequence[Gap]) -> GapView | None:
-        """``gaps``: what is looked for.  What is kept back is no loss, it is only older."""
-        lost = [missing for missing in self._lost.values() if not _is_kept_back(missing)]
-        if not gaps and not self._waiting and not lost:
+        """``gaps``: what is looked for."""
+        if not gaps and not self._waiting and not self._lost:
             return None
+        latest = islice(reversed(self._lost.values()), MAX_LOST_TOLD)
         places = tuple(map(_gap_place, gaps))
         if not places and self._waiting:
             places = (GapPlace(missing=0, waiting=self._waiting, since_ms=UnixMs(0)),)
@@ -141,8 +157,8 @@ class Narrator:
             missing=sum(gap.missing for gap in gaps),
             waiting=self._waiting,
             places=places,
-            lost=tuple(map(self._lost_view, lost[-MAX_LOST_TOLD:])),
-            lost_total=len(lost),
+            lost=tuple(map(self._lost_view, latest)),
+            lost_total=len(self._lost),
         )
 
     def _lost_view(self, missing: MissingEntry) -> LostView:
@@ -254,10 +270,6 @@ class Narrator:
                 failure=GIVEN_UP if failed else None,
             ),
         )
-
-
-def _is_kept_back(missing: MissingEntry) -> bool:
-    return missing.stores is not None and missing.stores.kept_back
 
 
 def _gap_place(gap: Gap) -> GapPlace:

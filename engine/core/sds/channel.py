@@ -132,8 +132,8 @@ class SdsChannel:
                 self._receiver.look_back(step)
             case StoreLacks():
                 self._receiver.take_absence(input_, step)
-            case RetrieveLostRequested(message_ids=message_ids):
-                parts.store.ask_once(parts.missing.ask_for_lost(message_ids, step), step)
+            case RetrieveLostRequested():
+                parts.store.ask_once(parts.missing.ask_for_lost(input_, step), step)
             case DeadlineReached():
                 self._sweep(step)
             case _:
@@ -166,19 +166,22 @@ class SdsChannel:
         return missing.find(message_id) is not None or missing.is_asked_again(message_id)
 
     def gaps(self) -> tuple[Gap, ...]:
-        """What lacks, each where it belongs; of many places, the first ones apart."""
-        places = self._parts.missing.places(self._parts.config.gap_event_entries)
-        ends = [*(place for place, _ in places[1:]), None][: len(places)]
+        """What lacks, each where it belongs; of very many gaps, the last ones as one."""
+        missing = self._parts.missing
+        places = missing.places(self._parts.config.gap_event_entries)
+        beyond = len(missing) - sum(len(entries) for _, entries in places)
+        placed = sum(place is not None for place, _ in places)
+        ends = [*(place for place, _ in places[1:placed]), None, None][: len(places)]
         return tuple(
             Gap(
                 before=place,
-                missing=len(entries),
+                missing=len(entries) + (beyond if number == placed else 0),
                 waiting=self._waiting_between(place, end),
                 since_ms=min(entry.since_ms for entry in entries),
                 requests=max(entry.requests for entry in entries),
                 next_request_ms=min(entry.request_at_ms for entry in entries),
             )
-            for (place, entries), end in zip(places, ends, strict=True)
+            for number, ((place, entries), end) in enumerate(zip(places, ends, strict=True), 1)
         )
 
     def _waiting_between(self, place: Position | None, end: Position | None) -> int:

@@ -6,6 +6,7 @@ lost.  Lost means: looked for during the configured *online* time; time offline 
 count.  A dependency marked lost is remembered, so that what waited for it is no causal violation.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
@@ -20,6 +21,7 @@ from engine.core.sds.types import (
     MissingState,
     PutMissing,
     RemoveMissing,
+    RetrieveLostRequested,
     StoresSaid,
 )
 from engine.core.types import MessageId, ParticipantId, Position, UnixMs
@@ -29,6 +31,8 @@ _SET_BACK_MS = 1_000
 _LOST_KEPT = 10_000
 _MAX_ASKED_AGAIN = 256
 """Lost ones that somebody wants asked for once more; of more, the first are not."""
+_MAX_ASKED_OF_MEMBERS = 24
+"""A few sync messages' worth of requests, so that one button makes no storm."""
 _SLACK = 64
 
 
@@ -73,6 +77,8 @@ class MissingTable:
         self._wanted: dict[MessageId, MissingEntry] = {}
         self._places: dict[Position | None, dict[MessageId, None]] = {}
         """The wanted ones by the first message known to depend on them."""
+        self._order: list[Position] = []
+        """Those places in order: asked for often, while there may be thousands."""
         self._lost: dict[MessageId, MissingEntry] = {}
         self._asked_again: dict[MessageId, None] = {}
         self._untold_again: dict[MessageId, UnixMs] = {}
@@ -104,19 +110,11 @@ class MissingTable:
         return iter(self._wanted.values())
 
     def places(self, limit: int) -> list[tuple[Position | None, list[MissingEntry]]]:
-        """Where something lacks, in order, what has no place last: up to ``limit`` places.
-
-        What lacks beyond is counted to the last of them.
-        """
-        placed = sorted(place for place in self._places if place is not None)
-        groups: list[tuple[Position | None, list[MissingEntry]]] = [
-            (place, self._entries_at(place)) for place in placed[:limit]
-        ]
-        for place in placed[limit:]:
-            groups[-1][1].extend(self._entries_at(place))
+        """Where something lacks, in order, what has no place last: up to ``limit`` places."""
+        places: list[Position | None] = [*self._order[:limit]]
         if None in self._places:
-            groups.append((None, self._entries_at(None)))
-        return groups
+            places.append(None)
+        return [(place, self._entries_at(place)) for place in places]
 
     def _entries_at(self, place: Position | None) -> list[MissingEntry]:
         return [self._wanted[message_id] for message_id in self._places[place]]
@@ -173,15 +171,14 @@ class MissingTable:
         self._named[named_by] = self._named.get(named_by, 0) + 1
         step.gap_changed = True
 
-    def ask_for_lost(
-        self, message_ids: Iterable[MessageId], step: Step
-    ) -> tuple[MissingEntry, ...]:
+    def ask_for_lost(self, request: RetrieveLostRequested, step: Step) -> tuple[MissingEntry, ...]:
         """Ask once more for these; they stay lost until they come.  Gives back those known."""
-        entries = tuple(self._lost[each] for each in message_ids if each in self._lost)
+        entries = tuple(self._lost[each] for each in request.message_ids if each in self._lost)
         for entry in entries:
             message_id = entry.entry.message_id
             self._asked_again[message_id] = None
-            self._untold_again[message_id] = step.now_ms
+            if request.of_members and len(self._untold_again) < _MAX_ASKED_OF_MEMBERS:
+                self._untold_again[message_id] = step.now_ms
         while len(self._asked_again) > _MAX_ASKED_AGAIN:
             self._forget_asked_again(next(iter(self._asked_again)))
         return entries
@@ -335,6 +332,8 @@ class MissingTable:
         if known is None or known.before != entry.before:
             if known is not None:
                 self._unplace(known)
+            if entry.before is not None and entry.before not in self._places:
+                insort(self._order, entry.before)
             self._places.setdefault(entry.before, {})[message_id] = None
         self._wanted[message_id] = entry
 
@@ -343,6 +342,8 @@ class MissingTable:
         del here[entry.entry.message_id]
         if not here:
             del self._places[entry.before]
+            if entry.before is not None:
+                del self._order[bisect_left(self._order, entry.before)]
 
     def _put(self, entry: MissingEntry, step: Step) -> None:
         self._set(entry)

@@ -165,6 +165,8 @@ class RetrieveLostRequested:
     """
 
     message_ids: tuple[MessageId, ...]
+    of_members: bool = True
+    """Ask the members, too, and not Stores alone."""
 
 
 @value(frozen=True, slots=True, kw_only=True)

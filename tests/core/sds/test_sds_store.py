@@ -22,7 +22,7 @@ from engine.core.sds.types import (
 )
 from engine.core.types import MessageId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
-from tests.core.sds.sds_bench import BOB, NOW, SMALL, after, content, log_of, member, said
+from tests.core.sds.sds_bench import BOB, NOW, SMALL, after, content, log_of, member, said, sync
 
 DAY_MS = 86_400_000
 MINUTE_MS = 60_000
@@ -284,6 +284,23 @@ def test_each_gap_is_told_with_its_place_and_what_waits_behind_it() -> None:
     assert places == [(3, 2, one.message.message_id), (1, 1, three.message.message_id)]
     alice.restart(now_ms=NOW)
     assert [gap.missing for gap in alice.channel.gaps()] == [3, 1]
+
+
+@pytest.mark.parametrize("unplaced", [False, True])
+def test_of_very_many_gaps_the_last_are_told_as_one_and_nothing_is_uncounted(
+    *, unplaced: bool
+) -> None:
+    alice, many = _with_store(replace(SMALL, gap_event_entries=5)), 12
+    for number in range(many):
+        entry = HistoryEntry(MessageId(f"d{number}"))
+        waits = content(BOB, f"m{number}", lamport=NOW - 100 + number, history=[entry])
+        alice.handle(waits, now_ms=NOW)
+    if unplaced:
+        alice.handle(sync(BOB, history=[HistoryEntry(MessageId("x"))]), now_ms=NOW)
+    gaps = alice.channel.gaps()
+    assert [gap.missing for gap in gaps] == [1, 1, 1, 1, many - 4, *([1] if unplaced else [])]
+    assert [gap.waiting for gap in gaps] == [1, 1, 1, 1, many - 4, *([0] if unplaced else [])]
+    assert [gap.before is None for gap in gaps] == [False] * 5 + [True] * unplaced
 
 
 # --- on connect ---------------------------------------------------------------------------------
