@@ -98,6 +98,6 @@ def _add_payload(rows: ChannelRows, step: MvdsStep, received: PayloadReceived) -
 
 def _place(rows: ChannelRows, at_ms: int, message: MvdsMessage, sender: ParticipantId) -> None:
     message_id: MessageId = message_id_of(mvds_id_of(message))
-    if rows.place(at_ms, message_id, message.timestamp, sender):
-        sent_ms = message.timestamp * MS_PER_SECOND
-        rows.add_message(message_id, message.timestamp, sender, sent_ms=sent_ms, parents=())
+    sent_ms = message.timestamp * MS_PER_SECOND  # Comparable with when somebody joined.
+    if rows.place(at_ms, message_id, sent_ms, sender):
+        rows.add_message(message_id, sent_ms, sender, sent_ms=sent_ms, parents=())
