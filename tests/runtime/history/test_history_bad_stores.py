@@ -6,15 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import pytest
+
+from engine.core.counters import Counters
 from engine.core.waku_archive import (
     ArchivedMessage,
     ArchivePage,
     ArchiveQuery,
     ArchiveStatistics,
 )
+from engine.events import NoticeRaised
 from engine.history_views import StoreHealth, StoreOrigin
+from engine.network.libp2p.ports import Host, PeerId
+from engine.network.waku import store_server
+from engine.network.waku.service_server import serve_requests
 from engine.network.waku.store_archive import Archive
-from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+from tests.runtime.history.history_stage import QUICK, Person, StoreNode, until_stored
 
 MANY = 300
 NOBODY = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
@@ -155,5 +162,74 @@ def test_a_store_that_is_not_there_and_one_that_forges_are_marked_and_the_third_
         await bob.stop()
         await forging.stop()
         await honest.stop()
+
+    asyncio.run(scenario())
+
+
+class Garbled(store_server.StoreServer):
+    """Bytes that are no answer."""
+
+    async def respond(self, _peer_id: PeerId, _request: bytes, /) -> bytes:
+        return b"\xff" * 40
+
+
+class Silent(store_server.StoreServer):
+    """It takes what it is asked, and that is all."""
+
+    async def respond(self, _peer_id: PeerId, _request: bytes, /) -> bytes:
+        await asyncio.sleep(3_600)
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (None, "it keeps no messages for others"),
+        (Garbled, "its answer cannot be read"),
+        (Silent, "it does not answer in time"),
+    ],
+)
+def test_whatever_a_store_does_wrong_it_is_marked_the_other_goes_on_and_nobody_is_disturbed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bad: type[store_server.StoreServer] | None,
+    problem: str,
+) -> None:
+    def serve_badly(
+        host: Host,
+        query: store_server.QueryArchive,
+        settings: store_server.StoreSettings,
+        counters: Counters,
+    ) -> None:
+        if bad is not None:
+            serve_requests(host, bad(query, settings, counters), counters)
+
+    async def scenario() -> None:
+        honest, wrong = StoreNode(tmp_path, "honest"), StoreNode(tmp_path, "wrong")
+        await honest.start()
+        with monkeypatch.context() as patch:
+            patch.setattr(store_server, "serve_store", serve_badly)
+            await wrong.start()
+        ann = await Person("Ann", tmp_path, peers=(honest.address,)).start()
+        group = await ann.engine.create_group("Friends")
+        await ann.until_online()
+        said = await ann.say(group, 20)
+        link = await ann.engine.make_invite_link(group)
+        await until_stored(honest, 20)
+        await ann.stop()
+        impatient = replace(QUICK, first_byte_timeout_ms=1_000)
+        bob = await Person("Bob", tmp_path, config=impatient).start()
+        for address in (wrong.address, honest.address):
+            await bob.engine.add_store(address)
+        await bob.engine.join_group(link)
+        await bob.until_told(group, 20)
+        assert bob.texts(group) == said
+        await bob.until(lambda: bob.engine.stores()[0].health is StoreHealth.FAILED)
+        assert bob.engine.stores()[0].problem.startswith(problem)
+        await bob.until(lambda: bob.engine.stores()[1].health is StoreHealth.GOOD)
+        assert not any(isinstance(event, NoticeRaised) for event in bob.told)
+        await bob.stop()
+        await honest.stop()
+        await wrong.stop()
 
     asyncio.run(scenario())
