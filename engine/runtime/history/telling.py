@@ -21,6 +21,7 @@ REASONS: Final = {
     Purpose.DEPENDENCY: HistoryReason.DEPENDENCY,
 }
 """What Stores took in at the last moment is asked for silently."""
+WISHED: Final = frozenset({HistoryReason.USER, HistoryReason.EARLIER})
 
 
 class HistoryTeller:
@@ -56,10 +57,12 @@ class HistoryTeller:
                 self._show(replace(waits, problem=problem), now=True)
 
     def waits(self, purpose: Purpose, since_ms: UnixMs) -> None:
-        reason = REASONS.get(purpose)
-        if reason is None or (self.view is not None and not self.view.is_over):
+        """What somebody asked for is told at once, before what goes on by itself."""
+        reason, view = REASONS.get(purpose), self.view
+        if reason is None:
             return
-        self._begin(purpose, reason, since_ms)
+        if view is None or view.is_over or (reason in WISHED and view.reason not in WISHED):
+            self._begin(purpose, reason, since_ms)
 
     def started(self, purpose: Purpose, window: Window, *, stores: int, arrived: int) -> None:
         reason = REASONS.get(purpose)
@@ -95,8 +98,9 @@ class HistoryTeller:
         return self._purpose in REASONS
 
     def fetched(self, number: int, first_ns: int | None, *, arrived: int) -> None:
-        if not self._is_told or self.view is None:
-            return
+        view = self.view
+        if not self._is_told or view is None or view.state is HistoryState.WAITING:
+            return  # What still comes is of a query that this wish interrupted.
         if self._first_ns is None:
             self._first_ns = first_ns
         self._query_fetched += number
@@ -108,7 +112,7 @@ class HistoryTeller:
         elapsed_ms = now_ms - began_ms
         rate = 1_000 * (total - before) / elapsed_ms if elapsed_ms > 0 else 0.0
         arrived -= self._arrived_at_begin
-        self._show(replace(self.view, fetched=total, per_second=rate, arrived=arrived))
+        self._show(replace(view, fetched=total, per_second=rate, arrived=arrived))
 
     def advanced(self, reached_ns: int) -> None:
         window, view = self._window, self.view
