@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
         description="Did every participant end up with the same conversation?  Audits and reports "
         "delivery over many participants' logs, and sweeps simulations.",
         epilog="Exit codes: 0 fine, 1 logs differ, 2 wrong use or nothing to read, 3 done, but "
-        "some input was put into quarantine.",
+        "some input could not be read or judged.",
     )
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:

@@ -77,7 +77,9 @@ def write_silver(spark: SparkSession, lake: Lake, place: Path) -> Mapping[str, J
 
     bronze_events = rows[DELIVERY_EVENT]
     may_repeat = _has_exports(lake)
-    keep("event", silver.events(bronze_events, may_repeat=may_repeat), "day", "hash_bucket")
+    # Of nothing there would be no directory, and so no file that tells the columns.
+    parts = () if silver.good(bronze_events).isEmpty() else ("day", "hash_bucket")
+    keep("event", silver.events(bronze_events, may_repeat=may_repeat), *parts)
     snapshot = silver.snapshots(rows[LOG_SNAPSHOT], may_repeat=may_repeat)
     entry = keep("entry", silver.entries(snapshot, bronze_events))
     keep("message", silver.messages(entry, rows[MESSAGE]))

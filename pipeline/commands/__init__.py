@@ -1,7 +1,8 @@
 """The commands of ``causerie-pipeline``, a module for each, and how they speak.
 
 Results go to standard output, complaints to standard error.  Exit codes: 0 fine, 1 logs differ, 2
-wrong use or nothing that could be read, 3 done, but some input was put into quarantine.
+wrong use or nothing that could be read, 3 done, but with something to look at: input in quarantine,
+logs that nobody can judge, clocks far apart.  Each is told in a line that names the file.
 """
 
 import sys

@@ -9,7 +9,8 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.commands import ingest, say
+from pipeline.commands import complain, ingest, say
+from pipeline.commands.notices import notices
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
-    """0, 1 if logs differ, 2 if nothing could be read, 3 if some input was put into quarantine."""
+    """0, 1 if logs differ, 2 if nothing could be read, 3 if something has to be looked at."""
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
     from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
 
@@ -51,10 +52,13 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     judged.witnesses.write.mode("overwrite").parquet(str(out / "audit" / "witnesses"))
     verdicts = spark.read.parquet(str(out / "audit" / "verdicts"))
     differing = _say_verdicts(verdicts)
+    told = notices(spark, lake, verdicts)
+    for line in told:
+        complain(line)
     if differing:
         _say_witnesses(spark.read.parquet(str(out / "audit" / "witnesses")))
         return 1
-    return 3 if prepared.quarantined else 0
+    return 3 if prepared.quarantined or told else 0
 
 
 def _say_verdicts(verdicts: "DataFrame") -> int:
@@ -62,8 +66,11 @@ def _say_verdicts(verdicts: "DataFrame") -> int:
     from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
 
     is_fine = F.col("verdict").isin(*_FINE)
-    total, fine = verdicts.agg(F.count("*"), F.count_if(is_fine)).collect()[0]
-    say(f"{total} logs of channels: {fine} agree, {total - fine} differ")
+    is_known = F.col("verdict") != _FINE[-1]
+    counted = verdicts.agg(F.count("*"), F.count_if(is_fine), F.count_if(is_fine & is_known))
+    total, fine, agree = counted.collect()[0]
+    unknown = f", {fine - agree} cannot be judged" if fine > agree else ""
+    say(f"{total} logs of channels: {agree} agree, {total - fine} differ{unknown}")
     order = (is_fine, "channel", "participant")
     for row in verdicts.orderBy(*order).limit(_SHOWN_VERDICTS).collect():
         say(

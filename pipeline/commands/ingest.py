@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.commands import complain, say
+from pipeline.commands.notices import refused_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,10 +39,14 @@ def read(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> "Prepared 
     lake = Lake(out)
     prepared = prepare(spark, inputs, lake)
     if not lake.silver_state():
-        complain("there is nothing to read in what was named")
+        named = ", ".join(map(str, inputs))
+        complain(f"{named}: there is no delivery log and no export of one")
         return None
     rows = ", ".join(f"{count} {table}" for table, count in prepared.rows.items() if count)
     say(f"read {prepared.files} files: {rows}" if prepared.is_new else "nothing new")
     for file, reason, refused in prepared.refused:
-        complain(f"{file}: {reason} ({refused})")
+        complain(refused_text(file, reason, refused))
+    if not lake.silver(spark, "log").limit(1).count():
+        complain("nothing of what was named could be read")
+        return None
     return prepared

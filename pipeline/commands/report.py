@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.commands import complain, say
+from pipeline.commands import complain, ingest, say
+from pipeline.commands.notices import notices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
-    """0, or 1 if logs differ, or 3 if some input was put into quarantine."""
+    """As ``audit``; of a comparison 0, or 2 if there was nothing to compare."""
     out = Path(arguments.out)
     if arguments.compare:
         a, b = arguments.compare
@@ -43,7 +44,6 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
 def _report(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> int:
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
     from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
-    from pipeline.prepare import prepare  # noqa: PLC0415 - loads Spark
     from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
         TABLES,
         content_of,
@@ -52,14 +52,16 @@ def _report(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> int:
     )
 
     lake = Lake(out)
-    prepared = prepare(spark, inputs, lake)
-    if not lake.silver_state():
-        complain("report: there is nothing to read in what was named")
+    prepared = ingest.read(spark, inputs, out)
+    if prepared is None:
         return 2
     judged = audit(
         *(lake.silver(spark, name) for name in ("entry", "message", "member")), key=AUDIT_KEY
     )
     verdicts, witnesses = judged.verdicts.persist(), judged.witnesses
+    told = notices(spark, lake, verdicts)
+    for line in told:
+        complain(line)
     tables = write_tables(spark, _silver(spark, lake), out / TABLES)
     content = content_of(
         tables,
@@ -67,18 +69,18 @@ def _report(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> int:
         witnesses,
         lake.silver(spark, "quarantine"),
         now_ms=time.time_ns() // 1_000_000,
+        notes=told,
     )
     write_page(content, out / "report.html")
     verdicts.unpersist()
     say(f"{content.headline}: {out / 'report.html'}")
     if content.diverging:
         return 1
-    return 3 if prepared.quarantined else 0
+    return 3 if prepared.quarantined or told else 0
 
 
 def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
     from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
-    from pipeline.prepare import prepare  # noqa: PLC0415 - loads Spark
     from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
         TABLES,
         comparison_page,
@@ -89,13 +91,13 @@ def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
     from pipeline.report.compare import compare  # noqa: PLC0415 - loads numpy
     from pipeline.report.live import write_whole  # noqa: PLC0415 - loads Spark
 
-    samples = []
+    samples, is_whole = [], True
     for name, place in (("a", a), ("b", b)):
         lake = Lake(out / name)
-        prepare(spark, [place], lake)
-        if not lake.silver_state():
-            complain(f"report: there is nothing to read in {place}")
+        prepared = ingest.read(spark, [place], out / name)
+        if prepared is None:
             return 2
+        is_whole &= not prepared.quarantined
         tables = write_tables(spark, _silver(spark, lake), out / name / TABLES)
         samples.append(sample_of(str(place), tables["histogram"]))
     found = compare(*samples)
@@ -106,7 +108,7 @@ def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
         if one.is_clear:
             say(f"{one.figure}: {one.a:g} and {one.b:g}, {one.low:g} to {one.high:g} {one.unit}")
     say(f"{sum(one.is_clear for one in found)} of {len(found)} differ: {out / 'compare.html'}")
-    return 0
+    return 0 if is_whole else 3
 
 
 def _silver(spark: "SparkSession", lake: "Lake") -> "Silver":

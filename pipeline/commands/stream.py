@@ -1,11 +1,18 @@
-"""``stream``: follow logs as they grow, with a live page; a new start goes on where it stopped."""
+"""``stream``: follow logs as they grow, with a live page; a new start goes on where it stopped.
+
+A file that cannot be read is told when that is first seen, stands on the page, and is tried again
+at every batch.
+"""
 
 import argparse
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.commands import say
+from engine.delivery.sqlite_log import DeliveryLogError, LogReader
+from pipeline.commands import complain, say
+from pipeline.commands.notices import refused_text
+from pipeline.sources.files import LOG, find_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
-    """Until it is interrupted, unless ``--once``."""
+    """Until it is interrupted, unless ``--once``; 3 if some file could not be read in the end."""
     from pipeline.report.live import live_page, write_whole  # noqa: PLC0415 - loads Spark
     from pipeline.stream import LIVE_KINDS, StreamPlaces, start  # noqa: PLC0415 - loads Spark
 
@@ -31,18 +38,22 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     if not source.is_dir():
         raise NotADirectoryError(f"{source}: no such directory")
     places = StreamPlaces(Path(arguments.out))
-    every_s = max(1, arguments.every)
+    every_s, told = max(1, arguments.every), set[str]()
 
-    def show(sums: "DataFrame") -> None:
-        rows = [row.asDict() for row in sums.toLocalIterator()]
+    def show_rows(rows: list[dict[str, object]]) -> None:
+        unread = unread_files(source)
+        for line in unread:
+            if line not in told:
+                complain(line)
+        told.update(unread)
         now_ms = time.time_ns() // 1_000_000
-        text = live_page(rows, LIVE_KINDS, now_ms=now_ms, every_s=every_s)
+        text = live_page(rows, LIVE_KINDS, now_ms=now_ms, every_s=every_s, unread=unread)
         write_whole(places.page, text)
 
-    write_whole(
-        places.page,
-        live_page([], LIVE_KINDS, now_ms=time.time_ns() // 1_000_000, every_s=every_s),
-    )
+    def show(sums: "DataFrame") -> None:
+        show_rows([row.asDict() for row in sums.toLocalIterator()])
+
+    show_rows([])
     query = start(spark, source, places, every_s=every_s, written=show)
     say(f"live page: {places.page}")
     try:
@@ -54,4 +65,20 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
         say("stopped")
     finally:
         query.stop()
-    return 0
+    return 3 if unread_files(source) else 0
+
+
+def unread_files(source: Path) -> list[str]:
+    """Those that cannot be read now, each with the reason."""
+    from pipeline.sources.exports import ExportError, table_in  # noqa: PLC0415 - loads Arrow
+
+    found = []
+    for piece in find_pieces([source]):
+        try:
+            if piece.kind == LOG:
+                LogReader(Path(piece.path)).close()
+            else:
+                table_in(piece)
+        except (DeliveryLogError, ExportError) as error:
+            found.append(refused_text(piece.path, f"file.{error.reason}", 1))
+    return found

@@ -17,6 +17,9 @@ _SENT = {
     "sync": Kind.SYNC_SENT,
     "ephemeral": Kind.EPHEMERAL_SENT,
 }
+_CANCELLED = "cancelled"
+_ENDED_WELL = ("complete", _CANCELLED)
+"""How a query at Stores ends if nothing was wrong."""
 _RECEIVED = (Kind.RECEIVED, Kind.DUPLICATE, Kind.SYNC_RECEIVED, Kind.EPHEMERAL_RECEIVED)
 
 
@@ -56,6 +59,7 @@ def recovery(event: DataFrame) -> DataFrame:
     )
     rows = by_dimension(told.withColumn("hour", hour_of(F.col("at_ms"))))
     query = _is(Kind.STORE_QUERY)
+    was_cancelled = F.coalesce("detail", F.lit("")) == _CANCELLED
     found = rows.groupBy("dimension", "value").agg(
         *(
             count_if(_is(Kind.RECEIVED) & (F.col("via") == via.value)).alias(f"by_{via.value}")
@@ -71,8 +75,12 @@ def recovery(event: DataFrame) -> DataFrame:
         count_if(_is(Kind.REPAIR_REQUESTED)).alias("repair_requests"),
         count_if(_is(Kind.REPAIR_SENT)).alias("repairs_sent"),
         count_if(query).alias("store_queries"),
+        count_if(query & (F.col("amount") > 0)).alias("store_lookups"),
+        count_if(query & ~F.coalesce("detail", F.lit(_ENDED_WELL[0])).isin(*_ENDED_WELL)).alias(
+            "store_failed"
+        ),
         F.coalesce(F.sum("hits"), F.lit(0)).alias("store_hits"),
-        count_if(query & (F.col("hits") == 0)).alias("wasted_queries"),
+        count_if(query & (F.col("hits") == 0) & ~was_cancelled).alias("wasted_queries"),
     )
     return found.withColumn(
         "wasted_share", share_of(F.col("wasted_queries"), F.col("store_queries"))
@@ -80,13 +88,21 @@ def recovery(event: DataFrame) -> DataFrame:
 
 
 def _queries(event: DataFrame) -> DataFrame:
-    """Queries with what they brought: hits of that log and channel up to the next one."""
-    asked = _of_kinds(event, [Kind.STORE_QUERY, Kind.STORE_HIT])
-    so_far = Window.partitionBy("log_id", "channel").orderBy("seq")
-    numbered = asked.withColumn("query", F.count_if(_is(Kind.STORE_QUERY)).over(so_far))
-    of_one = Window.partitionBy("log_id", "channel", "query")
-    hits = F.count_if(_is(Kind.STORE_HIT)).over(of_one).cast("bigint")
-    return numbered.withColumn("hits", hits).drop("query").where(_is(Kind.STORE_QUERY))
+    """Queries with what they brought: the hits of their number that stand before them.
+
+    Numbers begin anew when the program does; a recording knows that by ``started``.
+    """
+    asked = _of_kinds(event, [Kind.STORE_QUERY, Kind.STORE_HIT, Kind.STARTED])
+    before = Window.partitionBy("log_id").orderBy("seq")
+    run = F.count_if(_is(Kind.STARTED)).over(before)
+    of_run = asked.withColumn("run", run).where(~_is(Kind.STARTED))
+    same = ("log_id", "channel", "run", "attempt")
+    earlier = Window.partitionBy(*same).orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    number = F.coalesce(F.count_if(_is(Kind.STORE_QUERY)).over(earlier), F.lit(0))
+    numbered = of_run.withColumn("number", number)
+    hits = F.count_if(_is(Kind.STORE_HIT)).over(Window.partitionBy(*same, "number"))
+    told = numbered.withColumn("hits", hits.cast("bigint"))
+    return told.drop("run", "number").where(_is(Kind.STORE_QUERY))
 
 
 def _missing_then_came(event: DataFrame) -> DataFrame:
@@ -104,7 +120,7 @@ def _missing_then_came(event: DataFrame) -> DataFrame:
 
 _COLUMNS = (
     "log_id", "seq", "channel", "participant", "mid", "kind", "app_version", "network",
-    "at_ms", "via", "wire_bytes",
+    "at_ms", "via", "wire_bytes", "attempt", "amount", "detail",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
+from math import isfinite
 from pathlib import Path
 from typing import Final
 
@@ -52,13 +53,14 @@ def write_csv(table: DataFrame, path: Path) -> None:
         out.writerows(tuple(row) for row in table.orderBy(*table.columns[:4]).toLocalIterator())
 
 
-def content_of(
+def content_of(  # noqa: PLR0913 - three tables and two settings of a page
     tables: Mapping[str, DataFrame],
     verdicts: DataFrame,
     witnesses: DataFrame,
     refused: DataFrame,
     *,
     now_ms: int,
+    notes: Sequence[str] = (),
 ) -> Content:
     counts, diverging, first = audited(verdicts, witnesses)
     clocks = tables["clock"].where("corrected").orderBy(F.desc(F.abs("offset_ms")), "sender")
@@ -75,6 +77,7 @@ def content_of(
         curves=curves(tables["histogram"]),
         false_acks=_rows(tables["false_acks"].orderBy("ack_source", "filters")),
         clocks=_rows(clocks.limit(MOST_CLOCKS)),
+        notes=tuple(notes),
         quarantine=_rows(unread.orderBy(F.desc("rows"), "file").limit(MOST_REFUSED)),
     )
 
@@ -99,18 +102,26 @@ def sample_of(name: str, histogram: DataFrame) -> Sample:
     return Sample(name=name, pairs=pairs)
 
 
+CLOSED: Final = (
+    "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src"
+    " 'unsafe-inline'\">"
+)
+"""Nothing is fetched and nothing runs."""
 _STYLE: Final = """
 :root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:980px;
 margin:28px auto;padding:0 20px}table{border-collapse:collapse;width:100%;
 font-variant-numeric:tabular-nums}th,td{text-align:right;padding:7px 12px;
 border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent)}
 th:first-child,td:first-child{text-align:left}.w{opacity:.7}b{font-weight:650}
+div{overflow-x:auto}.n{color:light-dark(#b3261e,#ff8a80)}
 """
 
 
 def comparison_page(a: str, b: str, found: Sequence[Difference]) -> str:
     clear = [one for one in found if one.is_clear]
-    heading = f"{len(clear)} of {len(found)} figures differ" if clear else "No clear difference"
+    heading = "No clear difference" if found else "There is nothing to compare"
+    if clear:
+        heading = f"{len(clear)} of {len(found)} figures clearly differ"
     few = [one for one in found if min(one.blocks) < FEW_BLOCKS]
     note = (
         f"There are fewer than {FEW_BLOCKS} blocks (channel and hour) on one side: these intervals"
@@ -120,30 +131,38 @@ def comparison_page(a: str, b: str, found: Sequence[Difference]) -> str:
     )
     lines = "".join(map(_comparison_line, found))
     return (
-        "<!doctype html><html lang=en><meta charset=utf-8>"
+        f"<!doctype html><html lang=en><meta charset=utf-8>{CLOSED}"
         "<meta name=viewport content='width=device-width'>"
         f"<title>{escape(heading)}</title><style>{_STYLE}</style><h1>{escape(heading)}</h1>"
         f"<p class=w>A: {escape(a)}<br>B: {escape(b)}</p><p>{note}</p>"
-        "<table><tr><th>figure</th><th>A</th><th>B</th><th>B less A, 95 % interval</th>"
+        "<div><table><tr><th>figure</th><th>A</th><th>B</th><th>B less A, 95 % interval</th>"
         "<th>clear</th><th>blocks A, B</th></tr>"
-        f"{lines}</table><p class=w>Intervals: 1 000 block bootstraps from a fixed seed; times are"
-        " exact to 5 %.</p></html>"
+        f"{lines}</table></div><p class=w>Intervals: 1 000 block bootstraps from a fixed seed;"
+        " times are exact to 5 %.</p></html>"
     )
 
 
 def _comparison_line(one: Difference) -> str:
     show = share_text if one.unit == "share" else ms_text
     interval = f"{_signed(one.low, one.unit)} to {_signed(one.high, one.unit)}"
-    clear = "<b>yes</b>" if one.is_clear else "no"
+    clear = "no"
+    if one.is_clear:
+        clear = "<b>B is better</b>" if (one.low > 0) is (one.unit == "share") else _WORSE
     return (
         f"<tr><td>{escape(one.figure)}</td><td>{show(one.a)}</td><td>{show(one.b)}</td>"
         f"<td>{interval}</td><td>{clear}</td><td>{one.blocks[0]}, {one.blocks[1]}</td></tr>"
     )
 
 
+_WORSE: Final = "<b class=n>B is worse</b>"
+
+
 def _signed(value: float, unit: str) -> str:
-    show = share_text if unit == "share" else ms_text
-    return ("\u2212" if value < 0 else "+" if value > 0 else "") + show(abs(value))
+    """Of shares in percentage points; without end where one side never came."""
+    sign = "\u2212" if value < 0 else "+" if value > 0 else ""
+    if not isfinite(value):
+        return f"{sign}\u221e"
+    return sign + (f"{100 * abs(value):.3g} points" if unit == "share" else ms_text(abs(value)))
 
 
 def comparison_rows(found: Iterable[Difference]) -> list[tuple[object, ...]]:

@@ -25,6 +25,7 @@ _STYLE: Final = """
 body{margin:0;background:var(--page);color:var(--text);font:15px/1.5 system-ui,sans-serif}
 main{max-width:1080px;margin:0 auto;padding:26px 22px}h1{font-size:24px;margin:0 0 4px}
 h1.good{color:var(--good)}h1.bad{color:var(--bad)}p{color:var(--weak);margin:2px 0 16px}
+p.n{color:var(--bad)}
 div{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:10px}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{padding:6px 12px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
@@ -78,8 +79,14 @@ def _int(value: object) -> int:
 
 
 def live_page(
-    sums: Iterable[Mapping[str, object]], kinds: Sequence[Kind], *, now_ms: int, every_s: int
+    sums: Iterable[Mapping[str, object]],
+    kinds: Sequence[Kind],
+    *,
+    now_ms: int,
+    every_s: int,
+    unread: Sequence[str] = (),
 ) -> str:
+    """``unread``: of files that cannot be read, a line each."""
     rows, total, refused = live_rows(sums)
     behind = sum(row.behind > 0 for row in rows)
     heading = "Everybody has everything" if rows else "Nothing was recorded yet"
@@ -97,12 +104,13 @@ def live_page(
         for row in rows[:MOST_ROWS]
     ]
     more = f", {len(rows) - MOST_ROWS} more logs" if len(rows) > MOST_ROWS else ""
+    aside = "".join(f"<p class=n>{escape(line)}</p>" for line in unread[:MOST_ROWS])
     unusable = f", {refused:,} rows that could not be used" if refused else ""
     return (
         "<!doctype html><html lang=en><meta charset=utf-8>"
         f"<meta http-equiv=refresh content={every_s}><title>{escape(heading)}</title>"
         f"<style>{_STYLE}</style><main><h1 class='{tone}'>{escape(heading)}</h1>"
-        f"<p>{total:,} events{unusable}{more}, as of {_time(now_ms)} UTC</p>"
+        f"<p>{total:,} events{unusable}{more}, as of {_time(now_ms)} UTC</p>{aside}"
         f"<div><table><tr>{''.join(heads)}<th>newest, UTC{''.join(lines)}</table></div></main>"
         "</html>"
     )

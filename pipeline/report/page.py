@@ -5,9 +5,9 @@ script.  It refuses to know Spark: it is made from ``Content``.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from math import isfinite
+from math import ceil, floor, isfinite, log10
 from pathlib import Path
 from typing import Final
 
@@ -26,24 +26,28 @@ _PURPOSE_TEXTS: Final = {
     "sync": "sync",
     "ephemeral": "ephemeral",
 }
+_TICKS: Final = ((2, (1, 2, 5)), (4, (1, 3)))
+"""Up to so many decades, these of each."""
 _WAYS: Final = ("relay", "filter", "lightpush", "repair", "store")
 _DIMENSION_TEXTS: Final = {
     ALL: "All together",
     "version": "By version",
     "network": "By network",
-    "channel": "Worst channels",
-    "participant": "Worst participants",
+    "channel": "Channels, the worst first",
+    "participant": "Participants, the worst first",
 }
 
 
 def page(content: Content) -> str:
     plotly = files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
+    drawn = plots(content)
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             content=content,
-            plots=_json(plots(content)),
+            plots=drawn,
+            plots_json=_json(drawn),
             plotly=plotly,
             dimensions=_DIMENSION_TEXTS,
             purposes=_PURPOSE_TEXTS,
@@ -133,11 +137,12 @@ def plots(content: Content) -> dict[str, object]:
             [_PURPOSE_TEXTS[one] for one in _PURPOSES],
             [cost.get(f"{one}_bytes") or 0 for one in _PURPOSES],
             "bytes sent",
+            bytes_text,
         )
     recovery = content.total("recovery")
     if recovery:
         counts = [recovery.get(f"by_{way}") or 0 for way in _WAYS]
-        found["ways"] = _bars(list(_WAYS), counts, "first copies received")
+        found["ways"] = _bars(list(_WAYS), counts, "first copies received", amount_text)
     return found
 
 
@@ -149,12 +154,12 @@ def _curve_plot(lines: Sequence[Curve], title: str) -> Mapping[str, object]:
             "name": line.name,
             "mode": "lines",
             "line": {"shape": "hv", "width": 2.5},
-            "hovertemplate": "%{y:.3%} within %{x:.3g} s<extra>" + line.name + "</extra>",
+            "hovertemplate": "%{y:.2%} within %{x:.3g} s<extra>" + line.name + "</extra>",
         }
         for line in lines
     ]
     layout = {
-        "xaxis": {"type": "log", "title": {"text": "seconds after sending"}},
+        "xaxis": {"type": "log", "title": {"text": "time after sending"}, **_time_ticks(lines)},
         "yaxis": {
             "tickformat": ".0%",
             "range": [0, 1.03],
@@ -163,6 +168,19 @@ def _curve_plot(lines: Sequence[Curve], title: str) -> Mapping[str, object]:
         "showlegend": len(lines) > 1,
     }
     return {"data": data, "layout": layout}
+
+
+def _time_ticks(lines: Sequence[Curve]) -> Mapping[str, object]:
+    """Few of each decade where there are many; in words, not in powers."""
+    times = [point[0] for line in lines for point in line.points if point[0] > 0]
+    low, high = floor(log10(min(times, default=1))), ceil(log10(max(times, default=1)))
+    steps = next((some for most, some in _TICKS if high - low <= most), (1,))
+    ticks = [step * 10.0**decade for decade in range(low, high + 1) for step in steps]
+    return {
+        "tickvals": [ms / 1_000 for ms in ticks],
+        "ticktext": [ms_text(ms) for ms in ticks],
+        "tickangle": 0,
+    }
 
 
 def _hour_plot(hours: Sequence[Row]) -> Mapping[str, object]:
@@ -195,11 +213,25 @@ def _hour_plot(hours: Sequence[Row]) -> Mapping[str, object]:
     return {"data": data, "layout": layout}
 
 
-def _bars(names: Sequence[str], values: Sequence[object], title: str) -> Mapping[str, object]:
-    data = [{"type": "bar", "orientation": "h", "y": list(names), "x": list(values)}]
+def _bars(
+    names: Sequence[str], values: Sequence[object], title: str, show: Callable[[object], str]
+) -> Mapping[str, object]:
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "y": list(names),
+            "x": list(values),
+            "text": [show(value) for value in values],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hoverinfo": "none",
+        }
+    ]
     layout = {
-        "xaxis": {"title": {"text": title}, "rangemode": "tozero"},
+        "xaxis": {"title": {"text": title}, "rangemode": "tozero", "nticks": 5},
         "yaxis": {"autorange": "reversed", "automargin": True},
+        "margin": {"r": 70},
         "showlegend": False,
     }
     return {"data": data, "layout": layout}

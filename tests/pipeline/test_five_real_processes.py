@@ -28,7 +28,7 @@ FAULTS = "loss=0.2,delay=5..80ms,dup=0.1,reorder=0.1,seed=7"
 EACH = 40
 AT_ONCE = 8
 """So many each says without a pause, all five at the same time."""
-PATIENCE_S = 120
+PATIENCE_S = 300
 LOOK_AGAIN_S = 0.5
 
 

@@ -149,14 +149,24 @@ def test_queries_that_brought_nothing_are_wasted(spark: SparkSession, group: Rec
     first = next(e for e in events if e["kind"] == Kind.RECEIVED)
     log = [e for e in events if e["log_id"] == first["log_id"]]
     seq = max(e["seq"] for e in log)
-    query = {**first, "kind": Kind.STORE_QUERY.value, "mid": None, "message_id": None, "amount": 2}
-    hit = {**first, "kind": Kind.STORE_HIT.value, "via": "store"}
-    more = [query, hit, hit, query, query, hit]
+    query = {**first, "kind": Kind.STORE_QUERY.value, "mid": None, "message_id": None}
+
+    def asked(number: int, hashes: int = 0, end: str = "complete") -> dict[str, Any]:
+        return {**query, "attempt": number, "amount": hashes, "detail": end}
+
+    def hit(number: int) -> dict[str, Any]:
+        return {**first, "kind": Kind.STORE_HIT.value, "via": "store", "attempt": number}
+
+    # The first two run at the same time; then the program starts again, and numbers begin anew.
+    started = {**query, "kind": Kind.STARTED.value, "channel": None, "protocol": None}
+    more = [hit(1), hit(2), hit(1), asked(2, hashes=3), asked(1), asked(3, end="faulted"), hit(4)]
+    more += [started, asked(1), hit(4), asked(4), asked(5, end="cancelled")]
     events += [{**e, "seq": seq + number} for number, e in enumerate(more, start=1)]
     recovery = _all(_tables(group.silver(spark, events), "recovery")["recovery"])
-    assert recovery["store_queries"] == 3
-    assert recovery["store_hits"] == 3
-    assert recovery["wasted_queries"] == 1
+    assert recovery["store_queries"] == 6
+    assert (recovery["store_lookups"], recovery["store_failed"]) == (1, 1)
+    assert recovery["store_hits"] == 4, "one is of a query that never ended"
+    assert recovery["wasted_queries"] == 2
 
 
 def test_figures_do_not_depend_on_partitions(

@@ -187,6 +187,18 @@ def test_the_interval_is_the_same_every_time_and_is_shown() -> None:
     _checked(comparison_page("<a>", "b", found))
     assert "&lt;a&gt;" in comparison_page("<a>", "b", found)
     assert len(comparison_rows(found)) == len(found) + 1
+    assert "There is nothing to compare" in comparison_page("a", "b", [])
+
+
+def test_a_clear_difference_says_which_is_worse() -> None:
+    good, bad = _sample("good", 1), _sample("bad", 3, slower=1.5, lost=0.03)
+    worse = comparison_page("good", "bad", compare(good, bad))
+    assert "B is worse" in worse
+    assert "B is better" not in worse
+    assert "points" in worse
+    better = comparison_page("bad", "good", compare(bad, good))
+    assert "B is better" in better
+    assert "B is worse" not in better
 
 
 def test_numbers_as_people_read_them() -> None:
