@@ -42,7 +42,7 @@ def test_an_audit_says_who_agrees_and_names_what_was_taken_out_of_a_log(
     done = run("audit", logs, "--out", tmp_path / "lake", "--master", "local[2]")
     assert done.returncode == 3, done.stderr
     assert f"{MEMBERS} logs of channels: {MEMBERS} agree, 0 differ" in done.stdout
-    assert "junk.delivery.db: file." in done.stderr
+    assert "junk.delivery.db: this is neither a delivery log" in done.stderr
     (logs / "junk.delivery.db").unlink()
     first = min(logs.iterdir())
     with sqlite3.connect(first) as log:
