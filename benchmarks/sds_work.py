@@ -25,17 +25,15 @@ from engine.core.faults import FaultSpec
 from engine.core.sds.bloom import BloomFilter, ReceivedBloom, base_hashes
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.inputs import CopyAccepted, MessageReceived, SendContent
 from engine.core.sds.log_table import LogTable, Row
 from engine.core.sds.types import (
     Broadcast,
     ChannelState,
-    CopyAccepted,
     HistoryEntry,
     Holdings,
     Message,
     MessageDelivered,
-    MessageReceived,
-    SendContent,
 )
 from engine.core.types import (
     AuthorSequence,

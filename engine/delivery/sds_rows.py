@@ -5,13 +5,13 @@ from math import log
 from typing import Final
 
 from engine.core.sds.bloom import HASHES, bits_of, fill_of
+from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import (
     AppendToLog,
     AskStore,
     DependencyLost,
     Message,
     MessageDelivered,
-    MessageReceived,
     MissingEntry,
     MissingState,
     OutgoingChanged,

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.core.mvds.types import Input as MvdsInput
 from engine.core.mvds.types import MvdsTransition
-from engine.core.sds.types import Input as SdsInput
+from engine.core.sds.inputs import Input as SdsInput
 from engine.core.sds.types import Transition
 from engine.core.types import UnixMs, WakuHash
 

@@ -30,28 +30,30 @@ from engine.core.ports import (
 )
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import (
-    AskStore,
-    Broadcast,
-    BroadcastRepair,
+from engine.core.sds.inputs import (
     ConnectivityChanged,
     CopyAccepted,
     DeadlineReached,
     HastenStoreQuery,
     Input,
     MembersChanged,
-    MessageDelivered,
     MessageReceived,
     ResendRequested,
     RetrieveLostRequested,
     RetrieveRequested,
-    Send,
     SendContent,
     SendEphemeral,
-    SendPurpose,
     StoreAnswered,
     StoreChanged,
     StoreLacks,
+)
+from engine.core.sds.types import (
+    AskStore,
+    Broadcast,
+    BroadcastRepair,
+    MessageDelivered,
+    Send,
+    SendPurpose,
     Transition,
 )
 from engine.core.types import (

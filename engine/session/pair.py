@@ -29,7 +29,7 @@ from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ContactRecord, MemberRecord, PutContact, SaveValue
-from engine.core.sds.types import StoreLacks
+from engine.core.sds.inputs import StoreLacks
 from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair

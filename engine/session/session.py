@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 from engine.core.content import Body
 from engine.core.ports import ContactRecord, GroupRecord, MemberRecord
-from engine.core.sds.types import StoreLacks
+from engine.core.sds.inputs import StoreLacks
 from engine.core.types import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import GapView

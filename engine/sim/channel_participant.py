@@ -18,24 +18,26 @@ from engine.core.faults import SeededRandom
 from engine.core.ports import LoggedMessage
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.inputs import (
+    ConnectivityChanged,
+    CopyAccepted,
+    DeadlineReached,
+    Input,
+    MembersChanged,
+    MessageReceived,
+    SendContent,
+    SendEphemeral,
+)
 from engine.core.sds.types import (
     AskStore,
     Broadcast,
     BroadcastRepair,
-    ConnectivityChanged,
-    CopyAccepted,
-    DeadlineReached,
     DependencyLost,
     Event,
     HeldByChanged,
     Holdings,
-    Input,
-    MembersChanged,
     Message,
     MessageDelivered,
-    MessageReceived,
-    SendContent,
-    SendEphemeral,
     SendPurpose,
     SequenceRange,
 )

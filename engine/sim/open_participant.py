@@ -8,7 +8,8 @@ the hash of its bytes.
 import hashlib
 
 from engine.codec.sds import decode_message, encode_message
-from engine.core.sds.types import Holdings, Message, MessageReceived, SendContent
+from engine.core.sds.inputs import MessageReceived, SendContent
+from engine.core.sds.types import Holdings, Message
 from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.network import Outgoing

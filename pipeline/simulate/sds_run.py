@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from engine.core.faults import FaultSpec
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import HeldByChanged, Input, MessageDelivered
+from engine.core.sds.inputs import Input
+from engine.core.sds.types import HeldByChanged, MessageDelivered
 from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.back_off import with_resend
 from engine.sim.channel_participant import ChannelParticipant

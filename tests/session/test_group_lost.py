@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.core.content import Text
-from engine.core.sds.types import StoreLacks
+from engine.core.sds.inputs import StoreLacks
 from engine.core.types import MessageId, UnixMs
 from engine.session.types import GapNoted
 from engine.sim.network import Outgoing

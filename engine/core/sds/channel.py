@@ -11,6 +11,23 @@ from typing import assert_never
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.inputs import (
+    ConnectivityChanged,
+    CopyAccepted,
+    DeadlineReached,
+    HastenStoreQuery,
+    Input,
+    MembersChanged,
+    MessageReceived,
+    ResendRequested,
+    RetrieveLostRequested,
+    RetrieveRequested,
+    SendContent,
+    SendEphemeral,
+    StoreAnswered,
+    StoreChanged,
+    StoreLacks,
+)
 from engine.core.sds.parts import MAX_LAMPORT, build_parts
 from engine.core.sds.receive import Receiver
 from engine.core.sds.step import Step
@@ -19,34 +36,19 @@ from engine.core.sds.types import (
     Broadcast,
     BroadcastRepair,
     ChannelState,
-    ConnectivityChanged,
-    CopyAccepted,
-    DeadlineReached,
     Gap,
     Hash64,
-    HastenStoreQuery,
     HistoryEntry,
     Holdings,
-    Input,
     LogEntry,
-    MembersChanged,
     Message,
     MessageDelivered,
     MessageIdOf,
-    MessageReceived,
     RandomUnit,
     RepairRequested,
-    ResendRequested,
-    RetrieveLostRequested,
-    RetrieveRequested,
     SaveRetrievalHint,
-    SendContent,
-    SendEphemeral,
     SendPurpose,
     Sign,
-    StoreAnswered,
-    StoreChanged,
-    StoreLacks,
     Transition,
 )
 from engine.core.types import ChannelId, MessageId, ParticipantId, Position, UnixMs

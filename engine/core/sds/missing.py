@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 from itertools import chain
 
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.inputs import RetrieveLostRequested
 from engine.core.sds.repair import RepairTimes
 from engine.core.sds.step import Step
 from engine.core.sds.types import (
@@ -21,7 +22,6 @@ from engine.core.sds.types import (
     MissingState,
     PutMissing,
     RemoveMissing,
-    RetrieveLostRequested,
     StoresSaid,
 )
 from engine.core.types import MessageId, ParticipantId, Position, UnixMs

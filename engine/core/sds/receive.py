@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
+from engine.core.sds.inputs import MessageReceived, StoreLacks
 from engine.core.sds.parts import MAX_LAMPORT, Parts
 from engine.core.sds.review import AckReview
 from engine.core.sds.step import Step
@@ -26,12 +27,10 @@ from engine.core.sds.types import (
     Message,
     MessageDelivered,
     MessageIdOf,
-    MessageReceived,
     MessageShownWaiting,
     PutIncoming,
     RemoveIncoming,
     SaveRetrievalHint,
-    StoreLacks,
     StoresSaid,
 )
 from engine.core.types import HolderSource, MessageId, Position, UnixMs

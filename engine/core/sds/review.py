@@ -16,9 +16,10 @@ from typing import Final
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.bloom import HASHES, ReceivedBloom
+from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.parts import Parts
 from engine.core.sds.step import Step
-from engine.core.sds.types import Holdings, LogEntry, Message, MessageReceived
+from engine.core.sds.types import Holdings, LogEntry, Message
 from engine.core.types import HolderSource, MessageId, ParticipantId, UnixMs
 
 _CAUSAL: Final = HolderSource.CAUSAL

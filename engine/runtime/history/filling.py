@@ -53,7 +53,8 @@ from engine.core.history.types import (
     StoreRef,
     Window,
 )
-from engine.core.sds.types import AskStore, StoreLacks
+from engine.core.sds.inputs import StoreLacks
+from engine.core.sds.types import AskStore
 from engine.core.types import ConversationId, UnixMs
 from engine.core.waku_store import HistoryIndex
 from engine.history_views import HistoryReason, HistoryState, HistoryView

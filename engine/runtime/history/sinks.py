@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, Generic, Protocol
 
 from engine.core.history.types import HistoryMessage
-from engine.core.sds.types import StoreLacks
+from engine.core.sds.inputs import StoreLacks
 from engine.core.types import MessageId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.runtime.conversation_runner import ConversationRunner

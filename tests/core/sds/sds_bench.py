@@ -4,14 +4,8 @@ import hashlib
 from collections.abc import Iterable
 
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import (
-    Event,
-    HistoryEntry,
-    Holdings,
-    Message,
-    MessageReceived,
-    SequenceRange,
-)
+from engine.core.sds.inputs import MessageReceived
+from engine.core.sds.types import Event, HistoryEntry, Holdings, Message, SequenceRange
 from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import (
     CHANNEL,

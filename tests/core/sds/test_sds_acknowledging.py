@@ -3,7 +3,8 @@
 import pytest
 
 from engine.core.sds.bloom import BloomFilter
-from engine.core.sds.types import HeldByChanged, HolderEntry, MessageReceived, OutgoingChanged
+from engine.core.sds.inputs import MessageReceived
+from engine.core.sds.types import HeldByChanged, HolderEntry, OutgoingChanged
 from engine.core.types import HolderSource, MessageId, ParticipantId
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (

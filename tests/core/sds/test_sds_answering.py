@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import MessageReceived
+from engine.core.sds.inputs import MessageReceived
 from engine.core.types import MessageId
 from engine.sim.channel_participant import ChannelParticipant, hash64
 from tests.core.sds.sds_bench import (

@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 from engine.codec.sds import MAX_MESSAGE_BYTES, encode_message
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.faults import FaultSpec
-from engine.core.sds.types import (
-    HistoryEntry,
-    Holdings,
-    Input,
-    Message,
-    ResendRequested,
-    SendContent,
-    SendEphemeral,
-    SequenceRange,
-)
+from engine.core.sds.inputs import Input, ResendRequested, SendContent, SendEphemeral
+from engine.core.sds.types import HistoryEntry, Holdings, Message, SequenceRange
 from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import CHANNEL, frame, instance_of, message_id_of, sign
 from engine.sim.network import Outgoing, SimNetwork

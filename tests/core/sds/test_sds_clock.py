@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.corrected_clock import CorrectedClock
 from engine.core.sds.held import HeldAside
-from engine.core.sds.types import GapChanged, HeldAsideChanged, IncomingEntry, MessageReceived
+from engine.core.sds.types import GapChanged, HeldAsideChanged, IncomingEntry
 from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
@@ -127,7 +127,7 @@ def test_the_unverified_and_the_absent_tell_no_time() -> None:
 def test_a_repaired_copy_tells_the_time_of_whoever_sent_it() -> None:
     alice = member(members=EVERYBODY)
     _tell_time(alice, HOUR, BOB, CAROL)
-    repaired: MessageReceived = content(BOB, "old", repaired_by=DAVE)
+    repaired = content(BOB, "old", repaired_by=DAVE)
     alice.handle(replace(repaired, sent_ms=after(HOUR)), now_ms=NOW)
     alice.handle(FUTURE, now_ms=NOW)
     assert id_of(FUTURE) in log_of(alice)

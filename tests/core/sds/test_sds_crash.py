@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.core.sds.types import SendContent
+from engine.core.sds.inputs import SendContent
 from engine.core.types import ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.network import Outgoing

@@ -18,18 +18,15 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.faults import SeededRandom
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.inputs import CopyAccepted, DeadlineReached, MessageReceived, SendContent
 from engine.core.sds.types import (
     Broadcast,
     ChannelState,
-    CopyAccepted,
-    DeadlineReached,
     EphemeralReceived,
     Event,
     Holdings,
     Message,
     MessageDelivered,
-    MessageReceived,
-    SendContent,
     Transition,
 )
 from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs

@@ -7,15 +7,14 @@ import pytest
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.corrected_clock import CorrectedClock
+from engine.core.sds.inputs import CopyAccepted, ResendRequested
 from engine.core.sds.log import LogIndex
 from engine.core.sds.types import (
-    CopyAccepted,
     DependencyLost,
     HistoryEntry,
     LogEntry,
     MessageShownWaiting,
     OutgoingState,
-    ResendRequested,
     SendPurpose,
 )
 from engine.core.types import MessageId, ParticipantId, Position, UnixMs

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import (
     EphemeralReceived,
     GapChanged,
     Holdings,
     Message,
     MessageDelivered,
-    MessageReceived,
     SequenceRange,
 )
 from engine.core.types import ChannelId, MessageId, ParticipantId

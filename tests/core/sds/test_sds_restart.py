@@ -7,20 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.sds.bloom import BloomFilter
-from engine.core.sds.types import (
-    Broadcast,
-    ChannelState,
+from engine.core.sds.inputs import (
     CopyAccepted,
     DeadlineReached,
     MembersChanged,
     MessageReceived,
-    OutgoingEntry,
     ResendRequested,
     RetrieveRequested,
     StoreAnswered,
     StoreChanged,
     StoreLacks,
 )
+from engine.core.sds.types import Broadcast, ChannelState, OutgoingEntry
 from engine.core.types import MessageId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant, frame, open_payload
 from tests.core.sds.sds_bench import (

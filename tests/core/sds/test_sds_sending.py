@@ -9,18 +9,16 @@ from engine.core.errors import LocalProtocolError
 from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.inputs import CopyAccepted, MessageReceived, SendContent
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
-    CopyAccepted,
     HistoryEntry,
     Message,
     MessageDelivered,
-    MessageReceived,
     OutgoingChanged,
     PutOutgoing,
     SaveClock,
-    SendContent,
 )
 from engine.core.types import ChannelId, MessageId, ParticipantId
 from engine.sim.channel_participant import CHANNEL

@@ -5,19 +5,21 @@ from dataclasses import replace
 import pytest
 
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import (
-    AskStore,
+from engine.core.sds.inputs import (
     DeadlineReached,
-    GapChanged,
-    HistoryEntry,
-    MissingEntry,
-    MissingState,
-    RepairRequested,
     RetrieveLostRequested,
     RetrieveRequested,
     StoreAnswered,
     StoreChanged,
     StoreLacks,
+)
+from engine.core.sds.types import (
+    AskStore,
+    GapChanged,
+    HistoryEntry,
+    MissingEntry,
+    MissingState,
+    RepairRequested,
     StoresSaid,
 )
 from engine.core.types import MessageId, UnixMs

@@ -7,13 +7,12 @@ import pytest
 
 from engine.core.errors import LocalProtocolError
 from engine.core.sds.bloom import BloomFilter
+from engine.core.sds.inputs import CopyAccepted, ResendRequested
 from engine.core.sds.types import (
-    CopyAccepted,
     DependencyLost,
     MessageDelivered,
     MessageShownWaiting,
     OutgoingChanged,
-    ResendRequested,
 )
 from engine.core.types import MessageId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant

@@ -177,7 +177,7 @@ class Silent(store_server.StoreServer):
     """It takes what it is asked, and that is all."""
 
     async def respond(self, _peer_id: PeerId, _request: bytes, /) -> bytes:
-        await asyncio.sleep(3_600)
+        await asyncio.Event().wait()
         return b""
 
 

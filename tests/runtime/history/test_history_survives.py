@@ -79,9 +79,11 @@ def test_killed_again_and_again_at_any_moment_it_still_gets_everything_once(
             assert victim.stdout is not None
             async with asyncio.timeout(PATIENCE_S):
                 assert await victim.stdout.readline()
-            await asyncio.sleep(chance.uniform(0, 0.03))
-            victim.send_signal(signal.SIGKILL)
-            await victim.wait()
+            try:
+                await asyncio.wait_for(victim.wait(), chance.uniform(0, 0.03))
+            except TimeoutError:
+                victim.kill()
+                await victim.wait()
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
         before = len([row for row in await bob.log(group) if row[2] in set(said)])
         await bob.until_told(group, MANY - before)
