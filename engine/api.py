@@ -170,7 +170,10 @@ class ChatEngine(Protocol):
     async def fetch_lost(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
     ) -> None:
-        """Ask members and Stores once more for what was given up; it stays lost until it comes."""
+        """Ask members and Stores once more for what was given up; it stays lost until it comes.
+
+        Of a one-to-one conversation nothing has an id: all that is lost there is asked for.
+        """
 
     async def latest_page(
         self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE

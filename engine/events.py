@@ -117,8 +117,9 @@ class GapView:
     places: tuple[GapPlace, ...] = ()
     """In order; of very many gaps, the last ones as one."""
     lost: tuple[LostView, ...] = ()
-    """Given up, the latest 64 of ``lost_total``; a gap may hold nothing else."""
+    """Given up, the latest 64 entries; a gap may hold nothing else."""
     lost_total: int = 0
+    """How many messages are lost, those of entries that are not here among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,9 +135,13 @@ class HistoryView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostView:
-    """A message that nobody could be found to have; it is shown if it ever turns up."""
+    """A message that nobody could be found to have; it is shown if it ever turns up.
 
-    message_id: MessageId
+    Of a one-to-one conversation: messages in a row of which only the author's numbers are known.
+    """
+
+    message_id: MessageId | None
+    """None: nobody ever named it."""
     sender_id: ParticipantId | None
     """As those say who refer to it; None: they do not."""
     sender_name: str
@@ -153,6 +157,12 @@ class LostView:
     """Addresses of those that gave no answer."""
     asked_again_ms: UnixMs | None = None
     """When the user last wanted it asked for once more, since the program started."""
+    count: int = 1
+    """How many these are."""
+    numbers: tuple[int, int] | None = None
+    """The first and the last, as their author counts; None: not known."""
+    given_up_ms: UnixMs | None = None
+    """When they were waited for no longer; None: not known."""
 
 
 # --- events -------------------------------------------------------------------------------------

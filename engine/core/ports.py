@@ -87,6 +87,21 @@ class WaitingContent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LostRange:
+    """Messages in a row of one instance of the other side that were given up and never came."""
+
+    instance_id: InstanceId
+    first: int
+    """Sequence numbers, both included."""
+    last: int
+    before: Position
+    """The first message known to come after them."""
+    since_ms: UnixMs
+    """Since when they were known to lack."""
+    given_up_ms: UnixMs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairState:
     """What the order of a one-to-one conversation continues from."""
 
@@ -94,6 +109,8 @@ class PairState:
     authors: Mapping[InstanceId, int] = field(default_factory=dict)
     """Up to which sequence number each instance of the other side was delivered."""
     waiting: tuple[WaitingContent, ...] = ()
+    lost: tuple[LostRange, ...] = ()
+    """By instance and number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +285,21 @@ class RemoveWaiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PutLost:
+    """Insert, or replace by instance and first number."""
+
+    conversation_id: ConversationId
+    lost: LostRange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveLost:
+    conversation_id: ConversationId
+    instance_id: InstanceId
+    first: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SavePicture:
     """The profile's own picture, PNG or JPEG; b"" = none."""
 
@@ -386,6 +418,8 @@ StoreWrite: TypeAlias = (
     | SavePairAuthor
     | PutWaiting
     | RemoveWaiting
+    | PutLost
+    | RemoveLost
     | SavePicture
     | PutMember
     | ApplyChannel

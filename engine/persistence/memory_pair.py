@@ -25,8 +25,11 @@ from engine.core.mvds.types import (
 )
 from engine.core.ports import (
     ApplyMvds,
+    LostRange,
     PairState,
+    PutLost,
     PutWaiting,
+    RemoveLost,
     RemoveWaiting,
     SavePairAuthor,
     SavePairClock,
@@ -41,6 +44,7 @@ class MemoryPair:
         self._lamport_timestamp = 0
         self._authors: dict[InstanceId, int] = {}
         self._waiting: dict[MessageId, WaitingContent] = {}
+        self._lost: dict[tuple[InstanceId, int], LostRange] = {}
         self._mvds = _MemoryMvds()
 
     def apply(self, write: PairWrite) -> None:
@@ -56,6 +60,10 @@ class MemoryPair:
                 self._waiting[waiting.message_id] = waiting
             case RemoveWaiting(message_id=message_id):
                 self._waiting.pop(message_id, None)
+            case PutLost(lost=lost):
+                self._lost[lost.instance_id, lost.first] = lost
+            case RemoveLost(instance_id=instance_id, first=first):
+                self._lost.pop((instance_id, first), None)
             case _:
                 assert_never(write)
 
@@ -64,6 +72,7 @@ class MemoryPair:
             lamport_timestamp=self._lamport_timestamp,
             authors=dict(self._authors),
             waiting=tuple(self._waiting.values()),
+            lost=tuple(self._lost[key] for key in sorted(self._lost)),
         )
 
     def mvds_state(self, limit: int) -> MvdsState:

@@ -12,8 +12,11 @@ from engine.core.contacts import ContactState
 from engine.core.ports import (
     ApplyMvds,
     ContactRecord,
+    LostRange,
     PairState,
+    PutLost,
     PutWaiting,
+    RemoveLost,
     RemoveWaiting,
     SavePairAuthor,
     SavePairClock,
@@ -136,6 +139,14 @@ def apply_pair_write(connection: sqlite3.Connection, conversation: int, write: P
                 "DELETE FROM pair_waiting WHERE conversation_key = ? AND message_id = ?",
                 (conversation, message_id),
             )
+        case PutLost(lost=lost):
+            _put_lost(connection, conversation, lost)
+        case RemoveLost(instance_id=instance_id, first=first):
+            connection.execute(
+                "DELETE FROM pair_lost "
+                "WHERE conversation_key = ? AND instance_id = ? AND first_sequence = ?",
+                (conversation, instance_id, first),
+            )
         case _:
             assert_never(write)
 
@@ -151,6 +162,7 @@ def read_pair_state(connection: sqlite3.Connection, conversation: int) -> PairSt
         lamport_timestamp=clock[0] if clock else 0,
         authors={InstanceId(instance_id): sequence for instance_id, sequence in authors},
         waiting=_read_waiting(connection, conversation),
+        lost=_read_lost(connection, conversation),
     )
 
 
@@ -185,4 +197,40 @@ def _read_waiting(connection: sqlite3.Connection, conversation: int) -> tuple[Wa
             shown=bool(shown),
         )
         for message_id, sender_id, content, received_ms, shown in cursor
+    )
+
+
+def _put_lost(connection: sqlite3.Connection, conversation: int, lost: LostRange) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO pair_lost VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            conversation,
+            lost.instance_id,
+            lost.first,
+            lost.last,
+            lost.before.lamport_timestamp,
+            lost.before.message_id,
+            lost.since_ms,
+            lost.given_up_ms,
+        ),
+    )
+
+
+def _read_lost(connection: sqlite3.Connection, conversation: int) -> tuple[LostRange, ...]:
+    cursor = connection.execute(
+        "SELECT instance_id, first_sequence, last_sequence, before_lamport, before_message_id, "
+        "since_ms, given_up_ms FROM pair_lost WHERE conversation_key = ? "
+        "ORDER BY instance_id, first_sequence",
+        (conversation,),
+    )
+    return tuple(
+        LostRange(
+            instance_id=InstanceId(instance_id),
+            first=first,
+            last=last,
+            before=Position(lamport_timestamp=lamport, message_id=MessageId(message_id)),
+            since_ms=UnixMs(since_ms),
+            given_up_ms=UnixMs(given_up_ms),
+        )
+        for instance_id, first, last, lamport, message_id, since_ms, given_up_ms in cursor
     )

@@ -47,6 +47,7 @@ _GROWING: Final = (
     _Growing("own_sequence", "conversation_key, instance_id"),
     _Growing("pair_author", "conversation_key, instance_id"),
     _Growing("pair_waiting", "waiting_key"),
+    _Growing("pair_lost", "conversation_key, instance_id, first_sequence"),
     _Growing(
         "mvds_record",
         "conversation_key, send_epoch, created_ms, peer_id, message_id",

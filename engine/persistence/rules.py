@@ -7,8 +7,8 @@ channel's state.  In a page, delivery and holders are those of own messages.
 
 A conversation is a group or a pair and stays it.  Timeline, delivery, own sequence, draft and mark
 are the same for both.  Members and an SDS channel are a group's alone, the clock, authors, what
-waits and MVDS a pair's alone: writes of the other kind are refused, and a pair has no channel to
-read.
+waits, what was given up and MVDS a pair's alone: writes of the other kind are refused, and a pair
+has no channel to read.
 
 The memory store and the SQLite store agree because the contract suite compares them; these few
 rules are the ones worth writing down once.  Nothing here knows how rows are kept.
@@ -29,11 +29,13 @@ from engine.core.ports import (
     GroupRecord,
     PutDelivery,
     PutGroup,
+    PutLost,
     PutMember,
     PutMessage,
     PutNodeAddress,
     PutStore,
     PutWaiting,
+    RemoveLost,
     RemoveStore,
     RemoveWaiting,
     SaveOwnSequence,
@@ -94,7 +96,9 @@ ProfileWrite: TypeAlias = (
     SaveProfile | SavePicture | PutNodeAddress | SaveValue | AddCounters | PutStore | RemoveStore
 )
 GroupWrite: TypeAlias = PutMember | ApplyChannel
-PairWrite: TypeAlias = ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting
+PairWrite: TypeAlias = (
+    ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting | PutLost | RemoveLost
+)
 DataWrite: TypeAlias = GroupWrite | PairWrite | PutMessage | PutDelivery | SaveOwnSequence
 """Writes that must not be lost: refused for a conversation that is not there."""
 
@@ -123,6 +127,8 @@ def check_kind(write: DataWrite, kind: ConversationKind) -> None:
         case PutMember() | ApplyChannel():
             require_kind(kind, ConversationKind.GROUP)
         case ApplyMvds() | SavePairClock() | SavePairAuthor() | PutWaiting() | RemoveWaiting():
+            require_kind(kind, ConversationKind.PAIR)
+        case PutLost() | RemoveLost():
             require_kind(kind, ConversationKind.PAIR)
         case _:
             pass

@@ -15,7 +15,7 @@ from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseTooNewError
 from engine.persistence.sqlite_utils_alone import Database, Migrations
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 
 migrations = Migrations("causerie")
 
@@ -286,6 +286,15 @@ _STORES_SAID: Final = (
     "ALTER TABLE missing ADD COLUMN stores_kept_back INTEGER NOT NULL DEFAULT 0",
 )
 
+_PAIR_LOST: Final = f"""
+    CREATE TABLE pair_lost (
+      {_OF_CONVERSATION}, instance_id BLOB NOT NULL, first_sequence INTEGER NOT NULL,
+      last_sequence INTEGER NOT NULL, before_lamport INTEGER NOT NULL,
+      before_message_id TEXT NOT NULL, since_ms INTEGER NOT NULL, given_up_ms INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, instance_id, first_sequence)
+    ) STRICT, WITHOUT ROWID
+"""
+
 
 @migrations()
 def create_first_tables(db: Database) -> None:
@@ -345,6 +354,13 @@ def add_what_stores_said(db: Database) -> None:
     for statement in _STORES_SAID:
         db.conn.execute(statement)
     db.conn.execute("PRAGMA user_version = 8")
+
+
+@migrations()
+def add_what_pairs_lost(db: Database) -> None:
+    """What was given up before is not known: nobody noted its numbers."""
+    db.conn.execute(_PAIR_LOST)
+    db.conn.execute("PRAGMA user_version = 9")
 
 
 def migrate(db: Database) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from engine.api import HolderView, Page
 from engine.core.errors import LocalProtocolError
-from engine.core.types import ConversationId, MessageId, Position
+from engine.core.types import ConversationId, MessageId, Position, UnixMs
 from engine.events import GapView, HeldView
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.runtime.conversations import Conversations
+from engine.runtime.history.filling import DAY_MS
 from engine.runtime.history.history import History
 from engine.runtime.pages import Pages
 from engine.runtime.parts import NO_IDENTITY
@@ -19,6 +20,11 @@ class HistoryCommands:
 
     async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
         await self._past.fetch(conversation_id, days=days)
+
+    async def _fetch_around(self, conversation_id: ConversationId, gap: GapView) -> None:
+        """What nobody can name: all from a day before it was known to lack, again."""
+        since_ms = min(each.since_ms for each in gap.lost)
+        await self._past.fetch_since(conversation_id, UnixMs(max(since_ms - DAY_MS, 0)))
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
         await self._past.fetch_earlier(conversation_id)

@@ -378,9 +378,11 @@ class Engine(HistoryCommands, PageCommands):
     async def fetch_lost(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
     ) -> None:
-        await self._runner(conversation_id).do(
-            lambda session, now_ms: session.retrieve_lost(message_ids, now_ms=now_ms)
-        )
+        runner = self._runner(conversation_id)
+        await runner.do(lambda session, now_ms: session.retrieve_lost(message_ids, now_ms=now_ms))
+        gap = runner.gap()
+        if runner.is_pair and gap is not None and gap.lost:
+            await self._fetch_around(conversation_id, gap)
 
     # --- state --------------------------------------------------------------------------------
 

@@ -39,11 +39,19 @@ from engine.session.batch import Batch
 from engine.session.chance import Chance
 from engine.session.pair_channel import PairChannel
 from engine.session.pair_contact import PairContact
+from engine.session.pair_lost import signed
 from engine.session.pair_order import Placed
 from engine.session.pair_presence import PresenceBoard, spread_ms
 from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, both
 from engine.session.pair_statements import PairStatements
-from engine.session.types import HeldAside, Loaded, MembersNoted, SessionTransition, TypingNoted
+from engine.session.types import (
+    GapNoted,
+    HeldAside,
+    Loaded,
+    MembersNoted,
+    SessionTransition,
+    TypingNoted,
+)
 from engine.session.typing import TypingBoard
 from engine.session.wire import EPHEMERAL_MAX_AGE_MS, EPHEMERAL_MAX_AHEAD_MS, check_is_fresh
 
@@ -278,11 +286,15 @@ class PairSession:
 
     def retrieve_lost(
         self,
-        message_ids: Sequence[MessageId],  # noqa: ARG002
+        message_ids: Sequence[MessageId],  # noqa: ARG002 - none of them has an id
         *,
-        now_ms: UnixMs,  # noqa: ARG002
+        now_ms: UnixMs,
     ) -> SessionTransition:
-        return SessionTransition()
+        """Ask whether the other is there: who still has it to send, sends it then."""
+        if not self._channel.order.lost.ask_again(now_ms):
+            return SessionTransition()
+        transition = self.retrieve(now_ms=now_ms)
+        return replace(transition, notes=(*transition.notes, GapNoted()))
 
     def hasten_stores(self, *, now_ms: UnixMs) -> SessionTransition:  # noqa: ARG002
         return SessionTransition()
@@ -332,7 +344,9 @@ class PairSession:
         return min((d for d in deadlines if d is not None), default=None)
 
     def gap(self) -> GapView | None:
-        return self._channel.order.gap()
+        them = self._contact.record
+        gap = self._channel.order.gap()
+        return signed(gap, them.participant_id, them.local_name or them.name)
 
     def held_aside(self) -> HeldAside:
         """Nothing is: a clock that is ahead counts as ours."""
@@ -426,6 +440,8 @@ class PairSession:
     def _contact_changed(self, batch: Batch, *, now_ms: UnixMs) -> None:
         batch.writes.append(PutContact(contact=self.record))
         batch.notes.append(MembersNoted())
+        if self._channel.order.lost.total:
+            batch.notes.append(GapNoted())  # It says whose that was, by the name they have now.
         self._go_online(batch, now_ms=now_ms)
 
     def _go_online(self, batch: Batch, *, now_ms: UnixMs) -> None:

@@ -5,7 +5,8 @@ the content; one that is more than ``AHEAD_MS`` ahead of ours counts as said now
 that comes while ours, which was ahead itself, has not caught up.  A message whose
 author's previous sequence number was not delivered waits: shown below a gap after
 ``SHOW_AFTER_MS``, delivered when the earlier one came, or when that has not come for
-``LOST_AFTER_MS`` although we were there for it.  Of an instance never heard before the lowest
+``LOST_AFTER_MS`` although we were there for it.  What was given up so is kept by ``pair_lost``,
+until it comes.  Of an instance never heard before the lowest
 number that waited ``SHOW_AFTER_MS`` is the start.  Requests to talk and answers take effect at once
 and only keep their number for the others: while the two do not agree nothing else is said, not even
 what was to come before.  What waits is
@@ -14,13 +15,14 @@ dropped.  It knows nothing of bytes on the wire and of what a message means.
 """
 
 from bisect import insort
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from engine.core.content import ContactAnswer, ContactRequest, Content
+from engine.core.content import Content
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ports import (
+    LostRange,
     PairState,
     PutWaiting,
     RemoveWaiting,
@@ -31,6 +33,8 @@ from engine.core.ports import (
 )
 from engine.core.types import ConversationId, InstanceId, MessageId, Position, UnixMs
 from engine.events import GapPlace, GapView
+from engine.session.pair_gaps import MAX_MISSING_TOLD, Waits, is_statement, places_of
+from engine.session.pair_lost import PairLost
 
 AHEAD_MS = 5 * 60_000
 SHOW_AFTER_MS = 60_000
@@ -40,16 +44,7 @@ ONLINE_AT_LEAST_MS = 2 * 3_600_000
 MAX_WAITING = 2_000
 MAX_WAITING_BYTES = 8 * 1024 * 1024
 MAX_INSTANCES = 256
-MAX_MISSING_TOLD = 1_000_000
 MAX_PLACES_TOLD = 64
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Waits:
-    sequence: int
-    message_id: MessageId
-    content: Content = field(compare=False)
-    kept: WaitingContent = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +57,10 @@ class Placed:
     was_shown: bool = False
     late: bool = False
     """Later ones of the same author were delivered before."""
+
+    @property
+    def position(self) -> Position:
+        return Position(self.lamport_timestamp, self.message_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +89,8 @@ class PairOrder:
         self._lamport = state.lamport_timestamp
         self._delivered = dict(state.authors)
         self._counters = counters
-        self._waiting: dict[InstanceId, list[_Waits]] = {}
+        self.lost = PairLost(conversation_id, state.lost, counters=counters)
+        self._waiting: dict[InstanceId, list[Waits]] = {}
         self._ids: set[MessageId] = set()
         self._bytes = 0
         self._online_since_ms = now_ms if online else None
@@ -145,28 +145,28 @@ class PairOrder:
             return self._wait(content, kept, writes, now_ms)
         delivered = self._delivered.get(author.instance_id, author.sequence - 1)
         is_early = author.sequence > delivered + 1
-        if is_early and not _is_statement(content):
+        if is_early and not is_statement(content):
             return self._wait(content, kept, writes, now_ms)
-        placed = [
-            Placed(
-                message_id=kept.message_id,
-                content=content,
-                lamport_timestamp=self._place(content, writes, now_ms),
-                late=author.sequence <= delivered,
-            )
-        ]
+        one = Placed(
+            message_id=kept.message_id,
+            content=content,
+            lamport_timestamp=self._place(content, writes, now_ms),
+            late=author.sequence <= delivered,
+        )
         if is_early:
-            return placed + self._wait(content, kept, writes, now_ms)
-        if author.sequence > delivered:
+            return [one, *self._wait(content, kept, writes, now_ms)]
+        if one.late:
+            self.lost.arrived(author, one.position, writes)
+        else:
             self._note_delivered(author.instance_id, author.sequence, writes)
-        return placed + self._cascade(author.instance_id, writes, now_ms)
+        return [one, *self._cascade(author.instance_id, writes, now_ms)]
 
     def _may_begin(self, content: Content) -> bool:
         """Whether nothing of this instance can be expected before this."""
         if len(self._delivered) >= MAX_INSTANCES:
             self._counters.add("pair.too_many_instances")
             return True
-        return content.author.sequence == 1 or _is_statement(content)
+        return content.author.sequence == 1 or is_statement(content)
 
     def _wait(
         self, content: Content, kept: WaitingContent, writes: list[StoreWrite], now_ms: UnixMs
@@ -181,7 +181,7 @@ class PairOrder:
         return placed
 
     def _keep(self, content: Content, kept: WaitingContent) -> None:
-        waits = _Waits(content.author.sequence, kept.message_id, content, kept)
+        waits = Waits(content.author.sequence, kept.message_id, content, kept)
         insort(self._waiting.setdefault(content.author.instance_id, []), waits)
         self._ids.add(kept.message_id)
         self._bytes += len(kept.content)
@@ -242,11 +242,11 @@ class PairOrder:
         waiting = self._waiting.get(instance_id, [])
         for index, one in enumerate(waiting):
             early = one.kept.received_ms + SHOW_AFTER_MS > now_ms
-            if one.kept.shown or early or _is_statement(one.content):
+            if one.kept.shown or early or is_statement(one.content):
                 continue
             kept = replace(one.kept, shown=True)
             self._deadline_known = False
-            waiting[index] = _Waits(one.sequence, one.message_id, one.content, kept)
+            waiting[index] = Waits(one.sequence, one.message_id, one.content, kept)
             writes.append(PutWaiting(conversation_id=self._conversation_id, waiting=kept))
             lamport = min(one.content.lamport_timestamp, now_ms + AHEAD_MS)
             shown.append(
@@ -259,8 +259,24 @@ class PairOrder:
     def _skip_gap(
         self, instance_id: InstanceId, writes: list[StoreWrite], now_ms: UnixMs
     ) -> list[Placed]:
-        self._delivered[instance_id] = self._waiting[instance_id][0].sequence - 1
-        return self._cascade(instance_id, writes, now_ms)
+        first, delivered = self._waiting[instance_id][0], self._delivered.get(instance_id)
+        self._delivered[instance_id] = first.sequence - 1
+        placed = self._cascade(instance_id, writes, now_ms)
+        if delivered is not None:  # Or it is the start, and nothing before it was expected.
+            lamport = min(first.content.lamport_timestamp, now_ms + AHEAD_MS)
+            before = Position(lamport, first.message_id)
+            if placed and placed[0].message_id == first.message_id:
+                before = placed[0].position
+            lost = LostRange(
+                instance_id=instance_id,
+                first=delivered + 1,
+                last=first.sequence - 1,
+                before=before,
+                since_ms=first.kept.received_ms,
+                given_up_ms=now_ms,
+            )
+            self.lost.give_up(lost, writes)
+        return placed
 
     def _cascade(
         self, instance_id: InstanceId, writes: list[StoreWrite], now_ms: UnixMs
@@ -282,7 +298,7 @@ class PairOrder:
                 RemoveWaiting(conversation_id=self._conversation_id, message_id=one.message_id)
             )
             self._delivered[instance_id] = max(delivered, one.sequence)
-            if _is_statement(one.content):
+            if is_statement(one.content):
                 continue  # It had its place when it came.
             placed.append(
                 Placed(
@@ -337,7 +353,7 @@ class PairOrder:
             deadlines += (
                 one.kept.received_ms + SHOW_AFTER_MS
                 for one in waiting
-                if begins or not (one.kept.shown or _is_statement(one.content))
+                if begins or not (one.kept.shown or is_statement(one.content))
             )
             if not begins and self._online_since_ms is not None:
                 enough_ms = self._online_since_ms + ONLINE_AT_LEAST_MS - self._online_before_ms
@@ -347,12 +363,13 @@ class PairOrder:
     # --- looking ------------------------------------------------------------------------------
 
     def gap(self) -> GapView | None:
-        """What lacks before messages that are shown waiting; None if none are."""
+        """What lacks before messages that are shown waiting, and what was given up, if any."""
         places: list[GapPlace] = []
         for instance_id, waiting in self._waiting.items():
             if instance_id in self._delivered:
-                places += _places(waiting, delivered=self._delivered[instance_id])
-        if not places:
+                places += places_of(waiting, delivered=self._delivered[instance_id])
+        lost = self.lost.views()
+        if not places and not lost:
             return None
         places.sort(key=lambda place: place.before or Position(0, MessageId("")))
         return GapView(
@@ -360,6 +377,8 @@ class PairOrder:
             missing=min(sum(place.missing for place in places), MAX_MISSING_TOLD),
             waiting=sum(place.waiting for place in places),
             places=tuple(places[:MAX_PLACES_TOLD]),
+            lost=lost,
+            lost_total=self.lost.total,
         )
 
     def snapshot(self) -> PairState:
@@ -373,29 +392,5 @@ class PairOrder:
                     key=lambda kept: kept.message_id,
                 )
             ),
+            lost=self.lost.snapshot(),
         )
-
-
-def _places(waiting: Sequence[_Waits], *, delivered: int) -> list[GapPlace]:
-    """Each hole in the numbers of one author, above the first that is shown after it."""
-    places: list[GapPlace] = []
-    expected, lacking = delivered + 1, 0
-    for one in waiting:
-        lacking += max(one.sequence - expected, 0)
-        expected = max(expected, one.sequence + 1)
-        if one.kept.shown and (lacking or not places):
-            place = GapPlace(
-                missing=min(lacking, MAX_MISSING_TOLD),
-                waiting=0,
-                since_ms=one.kept.received_ms,
-                before=Position(one.content.lamport_timestamp, one.message_id),
-            )
-            places.append(place)
-            lacking = 0
-        if places and not _is_statement(one.content):
-            places[-1] = replace(places[-1], waiting=places[-1].waiting + 1)
-    return places
-
-
-def _is_statement(content: Content) -> bool:
-    return isinstance(content.body, ContactRequest | ContactAnswer)

@@ -17,11 +17,13 @@ from engine.core.ports import (
     ContactRecord,
     DeliveryRecord,
     GroupRecord,
+    LostRange,
     MemberRecord,
     MessageRecord,
     OwnSequence,
     ProfileRecord,
     PutDelivery,
+    PutLost,
     PutMember,
     PutMessage,
     PutWaiting,
@@ -247,6 +249,26 @@ def waiting(
             content=content,
             received_ms=NOW,
             shown=shown,
+        ),
+    )
+
+
+def given_up(
+    first: int,
+    last: int,
+    *,
+    instance_id: InstanceId = INSTANCE,
+    conversation_id: ConversationId = PAIR,
+) -> PutLost:
+    return PutLost(
+        conversation_id=conversation_id,
+        lost=LostRange(
+            instance_id=instance_id,
+            first=first,
+            last=last,
+            before=at(last + 1, "after"),
+            since_ms=NOW,
+            given_up_ms=UnixMs(NOW + 1),
         ),
     )
 

@@ -37,6 +37,7 @@ from tests.persistence.store_examples import (
     at,
     channel,
     contact,
+    given_up,
     group,
     held,
     mvds,
@@ -51,6 +52,8 @@ STEPS: list[Callable[[Database], None]] = [
     schema.add_store_queries,
     schema.add_removal_waits_and_names,
     schema.add_service_nodes_of_groups,
+    schema.add_history,
+    schema.add_what_stores_said,
 ]
 COLUMNS_ADDED_SINCE = {
     ("holder", 1): 1,
@@ -282,6 +285,25 @@ def test_an_older_profile_can_do_what_a_current_one_can(database_path: Path, key
     assert store.channel_state(GROUP).holders[-1].false_probability == 0.5
     store.apply([RemoveGroup(conversation_id=GROUP), PutGroup(group=group())])
     assert store.channel_state(GROUP) == ChannelState(lamport_timestamp=0)
+    store.close()
+
+
+def test_a_pair_of_the_eighth_version_has_given_nothing_up_yet_and_can(
+    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = older_database(database_path, key, 8, monkeypatch)
+    for statement in PAIR_ROWS:
+        if "mvds_record" not in statement:
+            db.conn.execute(of_sixth_version(statement), IDS)
+    db.close()
+    store = SqliteProfileStore.open(database_path, key)
+    state = store.pair_state(OLDER_PAIR)
+    assert (len(state.waiting), state.lost) == (1, ())
+    lost = given_up(3, 4, conversation_id=OLDER_PAIR)
+    store.apply([lost])
+    store.close()
+    store = SqliteProfileStore.open(database_path, key)
+    assert store.pair_state(OLDER_PAIR).lost == (lost.lost,)
     store.close()
 
 

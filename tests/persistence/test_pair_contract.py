@@ -29,6 +29,7 @@ from engine.core.ports import (
     PutDelivery,
     PutGroup,
     RemoveGroup,
+    RemoveLost,
     RemoveWaiting,
     SaveDraft,
     SaveMuted,
@@ -56,6 +57,7 @@ from tests.persistence.store_examples import (
     channel,
     contact,
     delivery,
+    given_up,
     group,
     member,
     mvds,
@@ -239,6 +241,8 @@ def pair_writes(conversation_id: ConversationId) -> list[StoreWrite]:
         author(1, conversation_id=conversation_id),
         waiting("w", conversation_id=conversation_id),
         RemoveWaiting(conversation_id=conversation_id, message_id=MessageId("w")),
+        given_up(2, 3, conversation_id=conversation_id),
+        RemoveLost(conversation_id=conversation_id, instance_id=INSTANCE, first=2),
     ]
 
 
@@ -299,6 +303,23 @@ def test_what_waits_is_replaced_in_place_and_removed_once(with_pair: ProfileStor
     assert with_pair.pair_state(PAIR).waiting == tuple(put.waiting for put in expected)
     with_pair.apply([waiting("a")])
     assert [w.message_id for w in with_pair.pair_state(PAIR).waiting] == ["b", "c", "d", "a"]
+
+
+def test_what_was_given_up_comes_back_by_instance_and_number(with_pair: ProfileStore) -> None:
+    second = InstanceId(b"\x00" * 16)
+    with_pair.apply([PutContact(contact=contact(OTHER_PAIR))])
+    there = given_up(1, 1, conversation_id=OTHER_PAIR)
+    with_pair.apply([given_up(9, 9), given_up(2, 7), given_up(4, 2**53, instance_id=second), there])
+    with_pair.apply([given_up(2, 3)])
+    expected = (given_up(4, 2**53, instance_id=second), given_up(2, 3), given_up(9, 9))
+    assert with_pair.pair_state(PAIR).lost == tuple(put.lost for put in expected)
+    assert with_pair.pair_state(OTHER_PAIR).lost == (there.lost,)
+    gone = RemoveLost(conversation_id=PAIR, instance_id=INSTANCE, first=2)
+    with_pair.apply([gone, gone, replace(gone, first=3)])
+    assert with_pair.pair_state(PAIR).lost == (expected[0].lost, expected[2].lost)
+    with_pair.apply([RemoveGroup(conversation_id=PAIR), PutContact(contact=contact())])
+    assert with_pair.pair_state(PAIR).lost == ()
+    assert with_pair.pair_state(OTHER_PAIR).lost == (there.lost,)
 
 
 # --- MVDS: records ------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from tests.persistence.store_examples import (
     channel,
     contact,
     delivery,
+    given_up,
     group,
     held,
     logged,
@@ -63,6 +64,7 @@ def of_pair(count: int = MANY) -> list[StoreWrite]:
         mvds(*(KeepMessage(mvds_id(name), body()) for name in ids), *map(record, ids)),
         mvds(*(NoteHeld(mvds_id(f"h{name}")) for name in ids)),
         waiting("later"),
+        *(given_up(number, number) for number in range(3)),
         *(row(number, name, conversation_id=PAIR) for number, name in enumerate(ids)),
     ]
 

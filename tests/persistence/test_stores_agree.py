@@ -33,6 +33,7 @@ from engine.core.ports import (
     PutContact,
     PutGroup,
     RemoveGroup,
+    RemoveLost,
     RemoveWaiting,
     SaveDraft,
     SaveMuted,
@@ -69,6 +70,7 @@ from tests.persistence.store_examples import (
     ALICE,
     BOB,
     GROUP,
+    INSTANCE,
     ME,
     OTHER_GROUP,
     PAIR,
@@ -77,6 +79,7 @@ from tests.persistence.store_examples import (
     channel,
     contact,
     delivery,
+    given_up,
     group,
     held,
     logged,
@@ -150,6 +153,13 @@ pair_writes: st.SearchStrategy[StoreWrite] = st.one_of(
     ),
     st.builds(waiting, short_names, st.binary(max_size=3), shown=st.booleans()),
     st.builds(RemoveWaiting, conversation_id=st.just(PAIR), message_id=short_names.map(MessageId)),
+    st.builds(given_up, st.integers(0, 3), st.integers(3, 5)),
+    st.builds(
+        RemoveLost,
+        conversation_id=st.just(PAIR),
+        instance_id=st.just(INSTANCE),
+        first=st.integers(0, 3),
+    ),
     st.builds(SavePicture, picture=st.binary(max_size=3)),
     st.builds(
         lambda name, state, picture, seen: PutContact(

@@ -56,6 +56,7 @@ def lost_id(bob: SessionParticipant) -> MessageId:
     gap = bob.session.gap()
     assert gap is not None
     (lost,) = gap.lost
+    assert lost.message_id is not None
     return lost.message_id
 
 

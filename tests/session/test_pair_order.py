@@ -10,8 +10,11 @@ from engine.codec.content import decode_pair_content, encode_content
 from engine.core.content import Body, ContactAnswer, Content, Text
 from engine.core.counters import Counters
 from engine.core.ports import (
+    LostRange,
     PairState,
+    PutLost,
     PutWaiting,
+    RemoveLost,
     RemoveWaiting,
     SavePairAuthor,
     SavePairClock,
@@ -69,6 +72,7 @@ class Stage:
     lamport: int = 0
     authors: dict[InstanceId, int] = field(default_factory=dict)
     waiting: dict[MessageId, WaitingContent] = field(default_factory=dict)
+    lost: dict[tuple[InstanceId, int], LostRange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.restart()
@@ -88,6 +92,7 @@ class Stage:
             lamport_timestamp=self.lamport,
             authors=dict(self.authors),
             waiting=tuple(self.waiting[key] for key in sorted(self.waiting)),
+            lost=tuple(self.lost[key] for key in sorted(self.lost)),
         )
 
     def keep(self, writes: Sequence[StoreWrite]) -> None:
@@ -101,6 +106,10 @@ class Stage:
                     self.waiting[write.waiting.message_id] = write.waiting
                 case RemoveWaiting():
                     del self.waiting[write.message_id]
+                case PutLost():
+                    self.lost[write.lost.instance_id, write.lost.first] = write.lost
+                case RemoveLost():
+                    del self.lost[write.instance_id, write.first]
                 case _:
                     raise AssertionError(write)
         assert self.stored() == self.order.snapshot()
@@ -181,10 +190,32 @@ def test_everything_that_arrived_is_delivered_once_in_the_end(
     assert stage.waiting == {}
     delivered = [(p.content.author.instance_id, p.content.author.sequence) for p in stage.placed]
     assert sorted(delivered) == sorted(heard)
+    check_lost(stage, heard)
     for by in (ONE, TWO):
         in_time = [p.content.author for p in stage.placed if not p.late]
         sequences = [author.sequence for author in in_time if author.instance_id == by]
         assert sequences == sorted(sequences)
+
+
+def check_lost(stage: Stage, heard: set[tuple[InstanceId, int]]) -> None:
+    """Nothing that came is lost, and all else between what came in its turn is."""
+    numbers = [
+        (lost.instance_id, number)
+        for lost in stage.lost.values()
+        for number in range(lost.first, lost.last + 1)
+    ]
+    assert len(numbers) == len(set(numbers))
+    assert heard.isdisjoint(numbers)
+    for by in (ONE, TWO):
+        in_time = [
+            p.content.author.sequence
+            for p in stage.placed
+            if not p.late and p.content.author.instance_id == by
+        ]
+        between = range(min(in_time), max(in_time)) if in_time else ()
+        assert {number for each, number in numbers if each == by} == {
+            number for number in between if (by, number) not in heard
+        }
 
 
 def test_a_gap_is_shown_after_a_minute_and_given_up_after_a_day_online() -> None:

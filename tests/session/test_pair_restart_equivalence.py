@@ -51,6 +51,7 @@ class Device(PairPerson):
         assert ours.authors == order.authors
         assert ours.lamport_timestamp == order.lamport_timestamp
         assert set(ours.waiting) == set(order.waiting)
+        assert ours.lost == order.lost
         (contact,) = self.store.contacts()
         assert contact.state is self.session.record.state
 

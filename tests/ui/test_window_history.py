@@ -15,6 +15,8 @@ from engine.history_views import HistoryChanged, HistoryReason, HistoryState, Hi
 from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from ui.history_words import CHOICES
+from ui.timeline.cards import CardBox
+from ui.timeline.rows import LostRow
 from ui.window.history_bar import HistoryBar
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -171,6 +173,43 @@ def test_trying_again_for_what_is_lost_asks_the_engine_for_just_that() -> None:
             timeline.focus_key = f"lost {row.message_id}"
             it.press(Key.Key_Return, on=timeline)
             await until(lambda: engine.called("fetch_lost") == [(group, ("lost",))])
+
+    play(scenario)
+
+
+def test_of_two_what_is_lost_is_marked_asked_for_again_and_closes() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        luc = engine.add_person("Luc")
+        other = next(each for each in engine.views[luc].members if not each.is_self)
+        row = engine.row(luc, other, "heard")
+        engine.rows[luc][row.message_id] = row
+        lost = LostView(
+            message_id=None,
+            sender_id=other.participant_id,
+            sender_name=other.name,
+            before=row.position,
+            since_ms=UnixMs(START_MS),
+            count=2,
+            numbers=(7, 8),
+            given_up_ms=UnixMs(START_MS + DAY_MS),
+        )
+        gap = GapView(conversation_id=luc, missing=0, waiting=0, lost=(lost,), lost_total=2)
+        async with stage(engine) as it:
+            it.window.open_conversation(luc)
+            timeline = it.window.pane.timeline
+            await until(lambda: bool(timeline.scene.placed))
+            engine.tell(GapUpdated(conversation_id=luc, gap=gap))
+            (marker,) = [r for r in timeline.scene.loaded.rows if isinstance(r, LostRow)]
+            box = timeline.scene.box(marker)
+            assert isinstance(box, CardBox)
+            assert box.title == "2 messages lost"
+            assert box.details.startswith("From Luc · They never arrived")
+            timeline.focus_key = f"lost {row.message_id}"
+            it.press(Key.Key_Return, on=timeline)
+            await until(lambda: engine.called("fetch_lost") == [(luc, ())])
+            engine.tell(GapUpdated(conversation_id=luc, gap=None))
+            assert not any(isinstance(r, LostRow) for r in timeline.scene.loaded.rows)
 
     play(scenario)
 

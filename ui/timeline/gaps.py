@@ -82,5 +82,6 @@ def _together(places: Sequence[GapPlace]) -> GapPlace:
     )
 
 
-def _known(lost: LostView) -> tuple[int, str]:
-    return lost.since_ms, lost.message_id
+def _known(lost: LostView) -> tuple[int, str, int]:
+    first, _last = lost.numbers or (0, 0)
+    return lost.since_ms, lost.message_id or "", first

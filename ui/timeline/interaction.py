@@ -279,7 +279,8 @@ class TimelineInteraction(TimelineCanvas):
         index = self.scene.loaded.row_index(key)
         row = None if index is None else self.scene.loaded.rows[index]
         if isinstance(row, LostRow):
-            self.lostRequested.emit(tuple(lost.message_id for lost in row.lost))
+            named = (lost.message_id for lost in row.lost)
+            self.lostRequested.emit(tuple(each for each in named if each is not None))
 
     def _press_focused(self) -> None:
         """Enter does what the row wants most: fetch, resend, unfold, or open its only link."""

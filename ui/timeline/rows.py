@@ -252,7 +252,7 @@ def _markers(
         return {}
     stretch = Stretch(messages=messages, reaches_beginning=beginning, reaches_end=end)
     markers: dict[int, list[Row]] = {}
-    untold = max(0, gap.lost_total - len(gap.lost))
+    untold = max(0, gap.lost_total - sum(each.count for each in gap.lost))
     for index, lost in sorted(stretch.lost_indices(gap).items()):
         markers[index] = [LostRow(lost=lost, place=_below(messages, index), untold=untold)]
         untold = 0

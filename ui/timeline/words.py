@@ -135,7 +135,7 @@ def gap_cause(gap: GapPlace, *, pair: bool = False) -> str:
 
 
 def lost_title(lost: Sequence[LostView]) -> str:
-    return f"{count(len(lost), 'message')} lost"
+    return f"{count(sum(each.count for each in lost), 'message')} lost"
 
 
 def lost_since(lost: Sequence[LostView], today: date) -> str:
@@ -160,9 +160,11 @@ def lost_details(lost: Sequence[LostView], *, pair: bool = False) -> str:
 
 
 def _nobody_has(lost: Sequence[LostView], *, pair: bool) -> str:
-    one = len(lost) == 1
+    one = sum(each.count for each in lost) == 1
     them = "it" if one else "them"
-    nobody = "Not even the one who wrote it" if pair and one else "No member"
+    if pair:  # The other one sends by themselves, and nobody else has it.
+        return f"{'It' if one else 'They'} never arrived, and nobody waits for {them} any more"
+    nobody = "No member"
     silent = _silent(lost)
     if not all(each.stores_ms is not None for each in lost):
         return f"{nobody} has {them} any more"
@@ -189,24 +191,37 @@ def lost_cause(row: LostRow, today: date) -> str:
         lines.append(f"{count(row.untold, 'other message')}, lost longer ago, not listed")
     silent = [one_line(store, _ADDRESS_SHOWN) for store in _silent(row.lost)[:_LOST_LISTED]]
     lines += [f"{store} did not answer" for store in silent]
-    one = len(row.lost) == 1
-    lines.append(
-        "Later messages refer to "
-        + ("it. If it ever turns up, it takes its place here" if one else "them. What turns up ")
-        + ("." if one else "takes its place here.")
-    )
-    return "\n".join(lines)
+    one = sum(each.count for each in row.lost) == 1
+    if all(each.numbers for each in row.lost):
+        lines.append(f"Messages carry numbers, and {'this one' if one else 'these'} never came.")
+    else:
+        lines.append(f"Later messages refer to {'it' if one else 'them'}.")
+    turns_up = "If it ever turns up, it takes" if one else "What turns up takes"
+    return "\n".join(lines) + f" {turns_up} its place here."
 
 
 def _lost_line(lost: LostView, today: date) -> str:
     who = one_line(lost.sender_name, _MAX_NAME)
     if not who:
         who = "Of an unknown sender" if lost.sender_id is None else "Of somebody unknown here"
-    words = f"{who}, id {one_line(lost.message_id, _ID_SHOWN + 1)}"
+    words = f"{who}, {_name_of(lost)}"
     if lost.before is not None:
         words += f", said before {_moment(UnixMs(lost.before.lamport_timestamp), today)}"
     since = since_words(lost.since_ms, today)
-    return f"{words}, missing {since}" if since else words
+    words = f"{words}, missing {since}" if since else words
+    if lost.given_up_ms is not None:
+        words += f", given up {_moment(lost.given_up_ms, today)}"
+    return words
+
+
+def _name_of(lost: LostView) -> str:
+    """By what it can be told apart."""
+    if lost.message_id is not None:
+        return f"id {one_line(lost.message_id, _ID_SHOWN + 1)}"
+    if lost.numbers is None:
+        return "without an id"
+    first, last = lost.numbers
+    return f"number {first:,}" if first == last else f"numbers {first:,} to {last:,}"
 
 
 def _waits(number: int) -> str:

@@ -300,9 +300,12 @@ class History:
     async def fetch(self, conversation_id: ConversationId, *, days: int | None) -> None:
         if days is not None and not 1 <= days <= LONGEST_DAYS:
             raise ConfigError(f"{days} days: allowed are 1 to {LONGEST_DAYS}")
-        filler = self._filler(conversation_id)
         since_ms = 0 if days is None else max(self._parts.now_ms() - days * DAY_MS, 0)
-        filler.want(Purpose.USER, UnixMs(since_ms))
+        await self.fetch_since(conversation_id, UnixMs(since_ms))
+
+    async def fetch_since(self, conversation_id: ConversationId, since_ms: UnixMs) -> None:
+        filler = self._filler(conversation_id)
+        filler.want(Purpose.USER, since_ms)
         await filler.durable()
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:

@@ -43,7 +43,7 @@ from ui.timeline.rows import (
     row_key,
 )
 from ui.timeline.view import TimelineView
-from ui.timeline.words import lost_cause, lost_details
+from ui.timeline.words import lost_cause, lost_details, lost_title
 
 
 def lost(
@@ -267,6 +267,36 @@ def test_nobody_is_said_to_lack_it_who_did_not_say_so(
     assert all(f"{store} did not answer" in lost_cause(row, date(2026, 11, 22)) for store in silent)
     again = replace(one, asked_again_ms=at(14, 3))
     assert lost_details((again,)).endswith(" · asked again at 14:03")
+
+
+def lost_of_pair(first: int, last: int, before: MessageView) -> LostView:
+    return replace(
+        lost(1, before),
+        message_id=None,
+        count=last - first + 1,
+        numbers=(first, last),
+        given_up_ms=at(13, 5),
+    )
+
+
+def test_of_two_only_numbers_are_known() -> None:
+    messages = [message(n, text=str(n)) for n in (10, 20, 30)]
+    one, many = lost_of_pair(4, 4, messages[1]), lost_of_pair(1_000, 1_002, messages[2])
+    marker = replace(gap_of(), lost=(one, many), lost_total=9)
+    rows = [row for row in rows_of(messages, marker) if isinstance(row, LostRow)]
+    assert [row.untold for row in rows] == [9 - 4, 0]
+    assert [lost_title(row.lost) for row in rows] == ["1 message lost", "3 messages lost"]
+    words = lost_details((one,), pair=True)
+    assert words == "From Jonas · It never arrived, and nobody waits for it any more"
+    assert "They never arrived" in lost_details((many,), pair=True)
+    first = lost_cause(rows[0], date(2026, 11, 22))
+    assert "Jonas, number 4, said before" in first
+    assert "given up 13:05" in first or ", 13:05" in first
+    assert "If it ever turns up" in first
+    assert "5 other messages, lost longer ago" in first
+    second = lost_cause(rows[1], date(2026, 11, 22))
+    assert "Jonas, numbers 1,000 to 1,002" in second
+    assert "What turns up takes its place here." in second
 
 
 @pytest.mark.usefixtures("qapp")
