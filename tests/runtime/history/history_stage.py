@@ -200,6 +200,15 @@ class Person:
             rows = [*page.messages, *rows]
         return [(r.position.lamport_timestamp, r.message_id, r.text) for r in rows]
 
+    async def has_once(self, conversation_id: ConversationId, said: list[str]) -> bool:
+        """Each was told once, and they stand as they were said.
+
+        Not: told in that order.  What waits for an earlier one may be shown before it.
+        """
+        texts, expected = self.texts(conversation_id), set(said)
+        logged = [text for _, _, text in await self.log(conversation_id) if text in expected]
+        return sorted(texts) == sorted(said) and logged == said
+
     async def say(self, conversation_id: ConversationId, count: int, word: str = "m") -> list[str]:
         texts = [f"{word} {number}" for number in range(count)]
         for text in texts:

@@ -24,7 +24,7 @@ def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> None:
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
         assert await bob.engine.join_group(link) == group
         await bob.until_told(group, MANY)
-        assert bob.texts(group) == said
+        assert await bob.has_once(group, said)
         theirs = await bob.log(group)
         assert [row for row in theirs if row[2] in set(said)] == [
             row for row in logged if row[2] in set(said)
@@ -58,7 +58,7 @@ def test_on_a_local_network_the_other_desktop_is_the_store_without_any_settings(
         bob = await Person("Bob", tmp_path, keeps=True).start()
         await bob.engine.join_group(link)
         await bob.until_told(group, len(said))
-        assert bob.texts(group) == said
+        assert await bob.has_once(group, said)
         await bob.until(lambda: any(v.state is HistoryState.DONE for v in bob.histories()))
         (store,) = bob.engine.stores()
         assert store.origin is StoreOrigin.FOUND
