@@ -1,8 +1,9 @@
 """The commands of ``causerie-pipeline``, a module for each, and how they speak.
 
-Results go to standard output, complaints to standard error.  Exit codes: 0 fine, 1 logs differ, 2
-wrong use or nothing that could be read, 3 done, but with something to look at: input in quarantine,
-logs that nobody can judge, clocks far apart.  Each is told in a line that names the file.
+Results go to standard output, complaints and progress to standard error.  Exit codes: 0 fine, 1
+logs differ, 2 wrong use or nothing that could be read, 3 done, but with something to look at: input
+in quarantine, logs that nobody can judge, clocks far apart.  Each is told in a line that names the
+file.
 """
 
 import sys
@@ -15,3 +16,9 @@ def say(text: str) -> None:
 
 def complain(text: str) -> None:
     sys.stderr.write(f"causerie-pipeline: {text}\n")
+
+
+def tell(text: str) -> None:
+    """How far something is that takes long."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -1,4 +1,7 @@
-"""``simulate``: a sweep of the simulator over a grid of parameters, or the shipped study."""
+"""``simulate``: a sweep of the simulator over a grid of parameters, or the shipped study.
+
+Runs that are finished are kept until the whole sweep is: the same command goes on after a kill.
+"""
 
 import argparse
 import itertools
@@ -10,14 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engine.core.errors import ConfigError
-from pipeline.commands import complain, say
-from pipeline.simulate.case import BOTH, Case
+from pipeline.commands import complain, say, tell
+from pipeline.simulate.case import BOTH, Case, Scalar
+from pipeline.simulate.kept import kept_below, told
 from pipeline.simulate.plots import draw, write_csv, write_figures
 from pipeline.simulate.study import study
-from pipeline.simulate.sweep import sweep, tasks_for
+from pipeline.simulate.sweep import COLUMNS, SCHEMA, sweep, tasks_for
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 NAME: Final = "simulate"
 HELP: Final = "sweep SDS and MVDS over parameters with the simulator"
@@ -76,11 +80,7 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     )
     out = Path(arguments.out)
     began = time.monotonic()
-    tasks = tasks_for(cases, _cores(spark))
-    say(f"{len(cases)} runs in {tasks} tasks")
-    found = sweep(spark, cases, tasks=tasks, logs=arguments.record)
-    found.write.mode("overwrite").parquet(str(out / "runs"))
-    rows = [row.asDict() for row in spark.read.parquet(str(out / "runs")).toLocalIterator()]
+    rows = [row.asDict() for row in _made(arguments, spark, cases, out).toLocalIterator()]
     order = {case.run: number for number, case in enumerate(cases)}
     rows.sort(key=lambda row: order[row["run"]])
     write_csv(rows, out / "runs.csv")
@@ -88,10 +88,38 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
         drawn = draw(rows, out)
         write_figures(drawn, rows, out / "figures.md")
     lost = sum(not row["converged"] for row in rows)
+    kept_below(out).remove()
     if lost:
         complain(f"{lost} of {len(rows)} runs ended before everybody had everything")
     say(f"{len(rows)} runs in {time.monotonic() - began:.0f} s: {out / 'runs.csv'}")
     return 0
+
+
+def _made(
+    arguments: argparse.Namespace, spark: "SparkSession", cases: Sequence[Case], out: Path
+) -> "DataFrame":
+    """Rows of all cases, written below ``out``; those that are there from before are not run."""
+    kept = kept_below(out)
+    kept.open()
+    logs: Path | None = arguments.record
+    done: list[tuple[Scalar, ...]] = []
+    left: list[Case] = []
+    for case in cases:
+        is_recorded = logs is None or (logs / case.run).is_dir()
+        row = kept.row(case, len(COLUMNS)) if is_recorded else None
+        if row is None:
+            left.append(case)
+        else:
+            done.append(row)
+    if done:
+        say(f"{len(done)} runs are there from before")
+    tasks = tasks_for(left, _cores(spark))
+    say(f"{len(left)} runs in {tasks} tasks")
+    found = sweep(spark, left, tasks=tasks, logs=logs, kept=kept)
+    found = found.unionByName(spark.createDataFrame(done, SCHEMA))
+    with told(kept, len(cases), tell):
+        found.write.mode("overwrite").parquet(str(out / "runs"))
+    return spark.read.parquet(str(out / "runs"))
 
 
 def grid(varied: Sequence[str], seeds: int) -> list[Case]:

@@ -3,7 +3,8 @@
 On Spark the parameters are the rows, a task gets those that it is dealt, each about two seconds of
 work or more, and figures come back as Arrow.  A run that cannot be made raises in its task and
 names itself; nothing is left out silently.  With ``logs`` every run also writes what its
-participants would have recorded, into a directory that all workers share.
+participants would have recorded, into a directory that all workers share; with ``kept`` it leaves
+its row there as soon as it is made.
 """
 
 import multiprocessing
@@ -15,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engine.core.errors import ConfigError
-from pipeline.simulate.case import Case, Outcome, ddl, deal, names, values
+from pipeline.simulate.case import Case, Outcome, Scalar, ddl, deal, names, values
+from pipeline.simulate.kept import Kept
 from pipeline.simulate.mvds_run import run_mvds
 from pipeline.simulate.sds_run import run_sds
 
@@ -84,13 +86,19 @@ def tasks_for(cases: Sequence[Case], cores: int) -> int:
 
 
 def sweep(
-    spark: "SparkSession", cases: Sequence[Case], *, tasks: int, logs: Path | None = None
+    spark: "SparkSession",
+    cases: Sequence[Case],
+    *,
+    tasks: int,
+    logs: Path | None = None,
+    kept: Kept | None = None,
 ) -> "DataFrame":
     """One row of ``Outcome`` for each case, with the case's columns before it."""
     rows = [(*values(case), hand) for case, hand in zip(cases, deal(cases, tasks), strict=True)]
     parameters = spark.createDataFrame(rows, f"{ddl(Case)}, {_HAND} int")
     dealt = parameters.repartitionById(tasks, _HAND).drop(_HAND)
-    return dealt.mapInArrow(partial(_run_batches, logs=None if logs is None else str(logs)), SCHEMA)
+    place = None if logs is None else str(logs)
+    return dealt.mapInArrow(partial(_run_batches, logs=place, kept=kept), SCHEMA)
 
 
 OUTCOME_ONLY: Final = [name for name in names(Outcome) if name != "messages"]
@@ -100,25 +108,29 @@ SCHEMA: Final = f"{ddl(Case)}, said bigint, " + ", ".join(
 )
 
 
-def row_of(case: Case, outcome: Outcome) -> tuple[object, ...]:
+COLUMNS: Final = [*names(Case), "said", *OUTCOME_ONLY]
+
+
+def row_of(case: Case, outcome: Outcome) -> tuple[Scalar, ...]:
     """As ``sweep`` gives it."""
     rest = (getattr(outcome, name) for name in OUTCOME_ONLY)
     return (*values(case), outcome.messages, *rest)
 
 
 def _run_batches(
-    batches: Iterator["pa.RecordBatch"], logs: str | None
+    batches: Iterator["pa.RecordBatch"], logs: str | None, kept: Kept | None
 ) -> Iterator["pa.RecordBatch"]:
     import pyarrow as pa  # noqa: PLC0415 - of the workers alone
 
     place = None if logs is None else Path(logs)
-    columns = [*names(Case), "said", *OUTCOME_ONLY]
     for batch in batches:
         for parameters in batch.to_pylist():
             case = Case(**parameters)
             row = row_of(case, run_case(case, place))
+            if kept is not None:
+                kept.keep(case.run, row)
             arrays = [pa.array([value], type=_arrow(value)) for value in row]
-            yield pa.RecordBatch.from_arrays(arrays, names=columns)
+            yield pa.RecordBatch.from_arrays(arrays, names=COLUMNS)
 
 
 def _arrow(value: object) -> "pa.DataType":

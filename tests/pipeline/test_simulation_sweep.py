@@ -13,12 +13,16 @@ from pyspark.sql import SparkSession
 from engine.core.errors import ConfigError
 from engine.delivery.contract import DELIVERY_EVENT, Kind
 from engine.delivery.sqlite_log import LogReader, find_logs
+from pipeline.cli import parser
+from pipeline.commands import simulate
+from pipeline.commands.simulate import grid
 from pipeline.report.svg import Chart, Line, Mark, svg
 from pipeline.simulate.case import NEVER_MS, Case, deal, share_ms, values
+from pipeline.simulate.kept import kept_below
 from pipeline.simulate.plot_list import PLOTS
 from pipeline.simulate.plots import draw, write_csv, write_figures
 from pipeline.simulate.study import study
-from pipeline.simulate.sweep import row_of, run_case, run_in_pool, sweep, tasks_for
+from pipeline.simulate.sweep import COLUMNS, row_of, run_case, run_in_pool, sweep, tasks_for
 
 CASES = [
     Case(members=4, messages=6, gap_ms=20_000, offline=0.4, churn=60.0, latency_ms=300),
@@ -39,6 +43,36 @@ def test_spark_and_a_process_pool_give_the_same_bits(spark: SparkSession) -> Non
         width = len(values(CASES[1]))
         assert {row[width + 1]: row for row in rows} == by_run
     assert any(NEVER_MS in row for row in pooled)
+
+
+def test_finished_runs_are_kept_to_the_last_bit(tmp_path: Path, spark: SparkSession) -> None:
+    kept = kept_below(tmp_path)
+    kept.open()
+    rows = {tuple(row) for row in sweep(spark, CASES, tasks=3, kept=kept).collect()}
+    assert {kept.row(case, len(COLUMNS)) for case in CASES} == rows
+    assert kept.count() == len(rows) == len(CASES)
+
+
+def test_a_sweep_that_was_killed_goes_on_and_ends_the_same(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", "--protocol", "mvds", "--messages", "5", "--seeds", "4"]
+    cases = grid(["protocol=mvds", "messages=5"], 4)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert simulate.run(parser().parse_args([*words, "--out", str(whole)]), spark) == 0
+    kept = kept_below(broken)
+    kept.open()
+    for case in cases[:2]:
+        kept.keep(case.run, row_of(case, run_case(case)))
+    (kept.place / f"{cases[2].run}.json").write_text('["cut', encoding="utf-8")
+    older = kept.place.with_name("unfinished-of-another-program")
+    older.mkdir()
+    capsys.readouterr()
+    assert simulate.run(parser().parse_args([*words, "--out", str(broken)]), spark) == 0
+    assert "2 runs are there from before" in capsys.readouterr().out
+    assert (broken / "runs.csv").read_bytes() == (whole / "runs.csv").read_bytes()
+    assert not older.exists()
+    assert not kept.place.exists()
 
 
 def test_a_run_repeats_itself_and_a_seed_makes_a_difference() -> None:
