@@ -1,52 +1,21 @@
 """Stores that omit, disorder, repeat, never end, lie or are not there: the others go on."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from engine.core.counters import Counters
-from engine.core.waku_archive import (
-    ArchivedMessage,
-    ArchivePage,
-    ArchiveQuery,
-    ArchiveStatistics,
-)
+from engine.core.waku_archive import ArchivePage, ArchiveQuery
 from engine.events import NoticeRaised
 from engine.history_views import StoreHealth, StoreOrigin
-from engine.network.libp2p.ports import Host, PeerId
 from engine.network.waku import store_server
-from engine.network.waku.service_server import serve_requests
-from engine.network.waku.store_archive import Archive
+from tests.runtime.history.bad_stores import Garbled, Honest, Silent, serving
 from tests.runtime.history.history_stage import QUICK, Person, StoreNode, until_stored
 
 MANY = 300
 NOBODY = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
-
-
-class Honest:
-    """Passes everything on."""
-
-    def __init__(self, inner: Archive) -> None:
-        self._inner = inner
-
-    async def append(self, messages: Sequence[ArchivedMessage], /) -> int:
-        return await self._inner.append(messages)
-
-    async def query(self, query: ArchiveQuery, /) -> ArchivePage:
-        return await self._inner.query(query)
-
-    async def retain(self) -> int:
-        return await self._inner.retain()
-
-    async def statistics(self) -> ArchiveStatistics:
-        return await self._inner.statistics()
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 class Drops(Honest):
@@ -166,21 +135,6 @@ def test_a_store_that_is_not_there_and_one_that_forges_are_marked_and_the_third_
     asyncio.run(scenario())
 
 
-class Garbled(store_server.StoreServer):
-    """Bytes that are no answer."""
-
-    async def respond(self, _peer_id: PeerId, _request: bytes, /) -> bytes:
-        return b"\xff" * 40
-
-
-class Silent(store_server.StoreServer):
-    """It takes what it is asked, and that is all."""
-
-    async def respond(self, _peer_id: PeerId, _request: bytes, /) -> bytes:
-        await asyncio.Event().wait()
-        return b""
-
-
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
@@ -195,20 +149,10 @@ def test_whatever_a_store_does_wrong_it_is_marked_the_other_goes_on_and_nobody_i
     bad: type[store_server.StoreServer] | None,
     problem: str,
 ) -> None:
-    def serve_badly(
-        host: Host,
-        query: store_server.QueryArchive,
-        settings: store_server.StoreSettings,
-        counters: Counters,
-    ) -> None:
-        if bad is not None:
-            serve_requests(host, bad(query, settings, counters), counters)
-
     async def scenario() -> None:
         honest, wrong = StoreNode(tmp_path, "honest"), StoreNode(tmp_path, "wrong")
         await honest.start()
-        with monkeypatch.context() as patch:
-            patch.setattr(store_server, "serve_store", serve_badly)
+        with serving(bad, monkeypatch):
             await wrong.start()
         ann = await Person("Ann", tmp_path, peers=(honest.address,)).start()
         group = await ann.engine.create_group("Friends")
