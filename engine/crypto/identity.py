@@ -84,6 +84,7 @@ class Identity:
         return Ed25519PrivateKey.from_private_bytes(self.signing_key)
 
 
+@lru_cache(maxsize=4096)
 def participant_id_of(public_key: bytes) -> ParticipantId:
     """32 lower-case hex characters: the first 16 bytes of sha256 over (domain, key)."""
     digest = sha256(tuple_bytes(_PARTICIPANT_DOMAIN, public_key)).digest()

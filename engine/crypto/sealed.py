@@ -15,7 +15,7 @@ stays valid when it is sealed again, with another salt, for a retransmission.
 
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple
@@ -126,6 +126,10 @@ class SealedGroup:
         """In every header, in clear: lets a receiver skip other groups' messages cheaply."""
         return sha256(tuple_bytes(_GROUP_TAG_DOMAIN, self.group_id)).digest()[:GROUP_TAG_BYTES]
 
+    @cached_property
+    def _seal_info(self) -> bytes:
+        return tuple_bytes(_SEAL_DOMAIN, VERSION, self.group_id, self.epoch_id)
+
     # --- out ------------------------------------------------------------------------------------
 
     def sign(
@@ -203,19 +207,27 @@ class SealedGroup:
         ``bad_commitment``, ``bad_seal``, ``bad_public_key``, ``small_order_key``,
         ``bad_signature``, ``forged_sender``.
         """
-        signed_part, statements = decode_plaintext(self._unseal(payload))
-        return replace(self.read(signed_part), statements=statements)
+        return self.open_envelope(*decode_envelope(payload))
+
+    def open_envelope(self, encoded_header: bytes, ciphertext: bytes) -> Opened:
+        """As ``open``, for an envelope that was taken apart already."""
+        return self._read(*decode_plaintext(self._unseal(encoded_header, ciphertext)))
 
     def read(self, signed_part: bytes) -> Opened:
         """As ``open``, for a signed part that has no seal around it (any more)."""
+        return self._read(signed_part, ())
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _read(self, signed_part: bytes, statements: tuple[bytes, ...]) -> Opened:
         outer = decode_signed_part(signed_part)
         if not outer.original:
-            return self._read_message(outer, signed_part)
+            return self._read_message(outer, signed_part, statements)
         self._check_signature(outer, _REPAIR_DOMAIN, outer.original)
         inner = decode_signed_part(outer.original)
         if inner.original:
             raise RemoteProtocolError("nested_repair")
-        message = self._read_message(inner, outer.original)
+        message = self._read_message(inner, outer.original, statements)
         return Opened(
             sender_id=message.sender_id,
             sender_public_key=message.sender_public_key,
@@ -226,11 +238,10 @@ class SealedGroup:
             repaired_by=participant_id_of(outer.sender_public_key),
             outer_holdings=decode_holdings(outer.holdings),
             outer_signed_ms=outer.signed_ms,
+            statements=statements,
         )
 
-    # --- inside ---------------------------------------------------------------------------------
-
-    def _read_message(self, part: SignedPart, raw: bytes) -> Opened:
+    def _read_message(self, part: SignedPart, raw: bytes, statements: tuple[bytes, ...]) -> Opened:
         if len(raw) > MAX_SIGNED_PART_BYTES:
             raise RemoteProtocolError("oversized", "nobody could repair it")
         self._check_signature(part, _MESSAGE_DOMAIN, part.sds_message)
@@ -244,10 +255,10 @@ class SealedGroup:
             holdings=decode_holdings(part.holdings),
             signed_ms=part.signed_ms,
             raw=raw,
+            statements=statements,
         )
 
-    def _unseal(self, payload: bytes) -> bytes:
-        encoded_header, ciphertext = decode_envelope(payload)
+    def _unseal(self, encoded_header: bytes, ciphertext: bytes) -> bytes:
         keys = self._keys_for(encoded_header)
         try:
             return AESGCM(keys.key).decrypt(keys.nonce, ciphertext, encoded_header)
@@ -270,7 +281,7 @@ class SealedGroup:
             algorithm=SHA256(),
             length=_AES_KEY_BYTES + _AES_NONCE_BYTES + COMMITMENT_BYTES,
             salt=salt,
-            info=tuple_bytes(_SEAL_DOMAIN, VERSION, self.group_id, self.epoch_id),
+            info=self._seal_info,
         ).derive(self.epoch_key)
         nonce_end = _AES_KEY_BYTES + _AES_NONCE_BYTES
         return _MessageKeys(

@@ -41,6 +41,9 @@ class GroupPeople:
         self._own_name = seed.own_name
         self._counters = counters
         self._parking: Parking[Verified] = Parking()
+        everyone = self.membership.everyone()
+        self._statements = {record.join_statement for record in everyone if record.join_statement}
+        """Those that are believed: one comes with every message, and costs no more than a look."""
 
     # --- who ----------------------------------------------------------------------------------
 
@@ -81,14 +84,17 @@ class GroupPeople:
 
         None if it is no news.  Raises RemoteProtocolError.
         """
+        if statement in self._statements:
+            return None
         join = decode_join(statement)
         who = participant_id_of(join.public_key)
         known = self.membership.record(who)
-        if known is not None and known.join_statement == statement:
-            return None
         member = self.membership.join(who, join)
         if member is None:
             return None
+        if known is not None:
+            self._statements.discard(known.join_statement)
+        self._statements.add(statement)
         self._note(member, batch)
         return self._parking.take(who)
 

@@ -121,22 +121,23 @@ class GroupWire:
 
     def knock(self, waku: WakuMessage) -> None:
         """Raises RemoteProtocolError for what no member made, or what was dealt with already."""
-        self._new_header(waku)
+        self._new_envelope(waku)
         self._sealed.knock(waku.payload)
 
-    def _new_header(self, waku: WakuMessage) -> bytes:
-        header, _ = decode_envelope(waku.payload)
+    def _new_envelope(self, waku: WakuMessage) -> tuple[bytes, bytes]:
+        """Header and ciphertext."""
+        header, ciphertext = decode_envelope(waku.payload)
         if header in self._done_with:
             raise RemoteProtocolError("replayed")
-        return header
+        return header, ciphertext
 
     def open(self, waku: WakuMessage, waku_hash: WakuHash, *, stored: bool = False) -> Verified:
         """Raises RemoteProtocolError with the reason for whatever does not check out.
 
         ``stored``: it says nothing about anybody's clock now.
         """
-        header = self._new_header(waku)
-        opened = self._sealed.open(waku.payload)
+        header, ciphertext = self._new_envelope(waku)
+        opened = self._sealed.open_envelope(header, ciphertext)
         message = decode_message(opened.sds_bytes)
         is_content = not message.is_sync and not message.is_ephemeral
         content = decode_content(message.content or b"") if is_content else None
