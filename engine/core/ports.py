@@ -500,6 +500,11 @@ class ProfileStore(Protocol):
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> StoredMessage | None: ...
 
+    def messages(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> Mapping[MessageId, StoredMessage]:
+        """Those that are there and visible."""
+
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage: ...
 
     def page_before(

@@ -1,12 +1,14 @@
 """An SDS channel's state as rows: log, both buffers, what is missing, who holds what, the clock.
 
-Each ``Write`` of the state machine is one statement; ``channel_reads`` gives back exactly what they
+Each ``Write`` of the state machine is one statement, entries of the log excepted, which come many
+at a time; ``channel_reads`` gives back exactly what they
 left.  Bloom filters of the channel are not stored: the machine recomputes them from the log.  Runs
 inside the store's transaction.
 """
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Final, assert_never
 
 from engine.core.sds.types import (
@@ -14,7 +16,6 @@ from engine.core.sds.types import (
     HistoryEntry,
     HolderEntry,
     IncomingEntry,
-    LogEntry,
     MarkAccepted,
     MissingEntry,
     OutgoingEntry,
@@ -33,9 +34,9 @@ from engine.core.sds.types import (
 from engine.core.types import AuthorSequence
 
 _INSERT_LOG_ENTRY: Final = """
-INSERT INTO log_entry (conversation_key, lamport_timestamp, message_id, sender_id, retrieval_hint,
-                       instance_id, sequence)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO log_entry (log_key, conversation_key, lamport_timestamp, message_id, sender_id,
+                       retrieval_hint, instance_id, sequence)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 # "ON CONFLICT DO UPDATE" keeps the row's key, and with it the entry's place in the buffer.
 _PUT_OUTGOING: Final = """
@@ -101,7 +102,7 @@ def apply_channel_write(  # noqa: C901 - one case per kind of write
                 (queried_ms, conversation),
             )
         case AppendToLog():
-            _append_to_log(connection, conversation, write.entry, write.raw)
+            append_to_log(connection, conversation, (write,))
         case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
             execute(
                 "UPDATE log_entry SET retrieval_hint = ? "
@@ -139,21 +140,32 @@ def _removal(write: RemoveOutgoing | RemoveIncoming | RemoveMissing) -> str:
             assert_never(write)
 
 
-def _append_to_log(
-    connection: sqlite3.Connection, conversation: int, entry: LogEntry, raw: bytes
+def append_to_log(
+    connection: sqlite3.Connection, conversation: int, appended: Sequence[AppendToLog]
 ) -> None:
-    cursor = connection.execute(
+    # The keys that SQLite would give them, known beforehand: both tables at one go.
+    next_key: tuple[int] = connection.execute(
+        "SELECT coalesce(max(log_key), 0) + 1 FROM log_entry"
+    ).fetchone()
+    keyed = list(enumerate(appended, next_key[0]))
+    connection.executemany(
         _INSERT_LOG_ENTRY,
-        (
-            conversation,
-            entry.position.lamport_timestamp,
-            entry.position.message_id,
-            entry.sender_id,
-            entry.retrieval_hint,
-            *_author_columns(entry.author),
-        ),
+        [
+            (
+                key,
+                conversation,
+                write.entry.position.lamport_timestamp,
+                write.entry.position.message_id,
+                write.entry.sender_id,
+                write.entry.retrieval_hint,
+                *_author_columns(write.entry.author),
+            )
+            for key, write in keyed
+        ],
     )
-    connection.execute("INSERT INTO log_raw VALUES (?, ?)", (cursor.lastrowid, raw))
+    connection.executemany(
+        "INSERT INTO log_raw VALUES (?, ?)", [(key, write.raw) for key, write in keyed]
+    )
 
 
 def _put_outgoing(connection: sqlite3.Connection, conversation: int, entry: OutgoingEntry) -> None:

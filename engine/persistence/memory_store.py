@@ -308,6 +308,12 @@ class MemoryProfileStore:
         conversation = self._conversations.get(conversation_id)
         return conversation.message(message_id) if conversation else None
 
+    def messages(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> Mapping[MessageId, StoredMessage]:
+        found = ((each, self.message(conversation_id, each)) for each in message_ids)
+        return {message_id: stored for message_id, stored in found if stored is not None}
+
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
         conversation = self._conversations.get(conversation_id)
         return conversation.latest_page(limit) if conversation else EMPTY_PAGE

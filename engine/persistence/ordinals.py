@@ -5,16 +5,18 @@ most ``BLOCK_ROWS`` consecutive rows; ``ordinal_block`` keeps each block's first
 size.  A rank is the sum of the sizes before a block plus a count, over a covering index, inside
 it: about a thousand narrow rows each for a million messages.  A block that overflows is split; at
 the end of the timeline, where nearly everything is added, a new one is begun instead, so that
-blocks are full.
+blocks are full.  What comes together is counted together, block by block.
 
 Waiting rows are few (their number is bounded by the protocol) and are counted directly.  Callers
 change a block in the same transaction as the message, the message first.
 """
 
 import sqlite3
+from bisect import bisect_left
+from collections.abc import Iterable
 from typing import Final
 
-from engine.core.types import Position
+from engine.core.types import MessageId, Position
 
 BLOCK_ROWS: Final = 1_024
 
@@ -22,6 +24,11 @@ _BLOCK_OF: Final = """
 SELECT first_lamport, first_message_id, visible FROM ordinal_block
 WHERE conversation_key = ? AND (first_lamport, first_message_id) <= (?, ?)
 ORDER BY first_lamport DESC, first_message_id DESC LIMIT 1
+"""
+_NEXT_BLOCK: Final = """
+SELECT first_lamport, first_message_id FROM ordinal_block
+WHERE conversation_key = ? AND (first_lamport, first_message_id) > (?, ?)
+ORDER BY first_lamport, first_message_id LIMIT 1
 """
 _SET_VISIBLE: Final = """
 UPDATE ordinal_block SET visible = ?
@@ -52,13 +59,26 @@ _BEFORE_ALL: Final = (-1, "")
 """Where the first block begins: no Lamport timestamp is negative."""
 
 
-def count_in(connection: sqlite3.Connection, conversation: int, position: Position) -> None:
-    """A placed row has become visible at ``position``."""
-    first_lamport, first_id, visible = _block_of(connection, conversation, position)
-    visible += 1
-    connection.execute(_SET_VISIBLE, (visible, conversation, first_lamport, first_id))
-    if visible > BLOCK_ROWS:
-        _split(connection, conversation, (first_lamport, first_id, visible), position)
+def count_in(
+    connection: sqlite3.Connection, conversation: int, positions: Iterable[Position]
+) -> None:
+    """Placed rows, all in the table by now, have become visible at ``positions``."""
+    ordered = sorted(positions)
+    start = 0
+    while start < len(ordered):
+        first_lamport, first_id, visible = _block_of(connection, conversation, ordered[start])
+        following: tuple[int, MessageId] | None = connection.execute(
+            _NEXT_BLOCK, (conversation, first_lamport, first_id)
+        ).fetchone()
+        end = len(ordered)
+        if following is not None:
+            end = bisect_left(ordered, Position(*following), start)
+        visible += end - start
+        connection.execute(_SET_VISIBLE, (visible, conversation, first_lamport, first_id))
+        if visible > BLOCK_ROWS:
+            block = (first_lamport, first_id, visible)
+            _split(connection, conversation, block, ordered[end - 1])
+        start = end
 
 
 def count_out(connection: sqlite3.Connection, conversation: int, position: Position) -> None:
@@ -109,11 +129,14 @@ def _split(
     later = connection.execute(
         _ANY_PLACED_AFTER, (conversation, newest.lamport_timestamp, newest.message_id)
     ).fetchone()
-    kept = visible - 1 if later is None else visible // 2
-    split_at: tuple[int, str] = connection.execute(
-        _NTH_OF_BLOCK, (conversation, first_lamport, first_id, kept)
-    ).fetchone()
-    connection.execute(_SET_VISIBLE, (kept, conversation, first_lamport, first_id))
-    connection.execute(
-        "INSERT INTO ordinal_block VALUES (?, ?, ?, ?)", (conversation, *split_at, visible - kept)
-    )
+    while visible > BLOCK_ROWS:
+        kept = BLOCK_ROWS if later is None else visible // 2
+        split_at: tuple[int, str] = connection.execute(
+            _NTH_OF_BLOCK, (conversation, first_lamport, first_id, kept)
+        ).fetchone()
+        connection.execute(_SET_VISIBLE, (kept, conversation, first_lamport, first_id))
+        visible -= kept
+        connection.execute(
+            "INSERT INTO ordinal_block VALUES (?, ?, ?, ?)", (conversation, *split_at, visible)
+        )
+        first_lamport, first_id = split_at

@@ -45,7 +45,13 @@ from engine.core.ports import (
     StoredPage,
     StoreWrite,
 )
-from engine.core.sds.types import ChannelState, HolderEntry
+from engine.core.sds.types import (
+    AppendToLog,
+    ChannelState,
+    HolderEntry,
+    SaveRetrievalHint,
+    Write,
+)
 from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.persistence import (
     channel_reads,
@@ -60,6 +66,7 @@ from engine.persistence.channel_tables import apply_channel_write
 from engine.persistence.database import open_database
 from engine.persistence.errors import translated
 from engine.persistence.logged_reads import read_logged
+from engine.persistence.pending_rows import PendingRows
 from engine.persistence.rules import (
     EMPTY_PAGE,
     EMPTY_SUMMARY,
@@ -86,11 +93,19 @@ class SqliteProfileStore:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._connection = db.conn
+        self._pending = PendingRows(db.conn)
+        self._found: dict[ConversationId, tuple[int, ConversationKind]] = {}
+        """Conversations that the transaction writes to."""
 
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
-        with translated("save"), self._db.atomic():
-            for write in writes:
-                self._apply_one(write)
+        try:
+            with translated("save"), self._db.atomic():
+                for write in writes:
+                    self._apply_one(write)
+                self._pending.write()
+        finally:
+            self._pending.forget()
+            self._found.clear()
 
     def clear_removed(self) -> bool:
         with translated("delete what was removed"), self._db.atomic():
@@ -103,6 +118,10 @@ class SqliteProfileStore:
     # --- writes ---------------------------------------------------------------------------------
 
     def _apply_one(self, write: StoreWrite) -> None:
+        if isinstance(write, ApplyChannel | PutMessage):
+            self._apply_data(write)
+            return
+        self._pending.write()
         match write:
             case PutGroup():
                 profile_tables.put_group(self._connection, write)
@@ -121,6 +140,7 @@ class SqliteProfileStore:
                 self._apply_data(write)
 
     def _remove(self, conversation_id: ConversationId) -> None:
+        self._found.clear()
         key = self._key(conversation_id)
         if key is not None:
             removal.remove_conversation(self._connection, key)
@@ -169,14 +189,14 @@ class SqliteProfileStore:
 
     def _apply_data(self, write: DataWrite) -> None:
         connection = self._connection
-        key, kind = profile_tables.require_conversation(connection, conversation_of(write))
+        key, kind = self._require(conversation_of(write))
         check_kind(write, kind)
         match write:
             case ApplyChannel(writes=channel_writes):
                 for channel_write in channel_writes:
-                    apply_channel_write(connection, key, channel_write)
+                    self._apply_to_channel(key, channel_write)
             case PutMessage(message=message):
-                timeline_tables.put_message(connection, key, message)
+                self._pending.put(key, message)
             case PutDelivery(message_id=message_id, delivery=delivery):
                 timeline_tables.put_delivery(connection, key, message_id, delivery)
             case SaveOwnSequence(own_sequence=own_sequence):
@@ -185,6 +205,21 @@ class SqliteProfileStore:
                 profile_tables.put_member(connection, key, member)
             case _:
                 pair_tables.apply_pair_write(connection, key, write)
+
+    def _apply_to_channel(self, key: int, write: Write) -> None:
+        if isinstance(write, AppendToLog):
+            self._pending.log(key, write)
+            return
+        if isinstance(write, SaveRetrievalHint):
+            self._pending.write()  # It may be of what waits there.
+        apply_channel_write(self._connection, key, write)
+
+    def _require(self, conversation_id: ConversationId) -> tuple[int, ConversationKind]:
+        found = self._found.get(conversation_id)
+        if found is None:
+            found = profile_tables.require_conversation(self._connection, conversation_id)
+            self._found[conversation_id] = found
+        return found
 
     # --- reads ----------------------------------------------------------------------------------
 
@@ -284,9 +319,14 @@ class SqliteProfileStore:
     def message(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> StoredMessage | None:
-        with translated("read a message"):
+        return self.messages(conversation_id, (message_id,)).get(message_id)
+
+    def messages(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> Mapping[MessageId, StoredMessage]:
+        with translated("read messages"):
             timeline = self._timeline(conversation_id)
-            return None if timeline is None else timeline.message(message_id)
+            return {} if timeline is None else timeline.messages(message_ids)
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
         with translated("read messages"):

@@ -7,6 +7,7 @@ its place in the log, whether a row is there or not.
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
@@ -28,6 +29,7 @@ from engine.core.types import (
     UnixMs,
 )
 from engine.persistence.channel_reads import HolderRow, holder_of_row
+from engine.persistence.many_ids import by_the_dozen, with_ids
 from engine.persistence.ordinals import placed_before
 from engine.persistence.rules import page, page_limit
 
@@ -49,8 +51,8 @@ _NEWEST_FIRST: Final = (
 _OLDEST_FIRST: Final = "ORDER BY m.waiting, m.lamport_timestamp, m.message_id LIMIT ?"
 _PLACE: Final = "(m.waiting, m.lamport_timestamp, m.message_id)"
 
-ONE_MESSAGE: Final = (
-    f"{_COLUMNS} WHERE m.conversation_key = ? AND m.message_id = ? AND m.hidden = 0"
+MESSAGES: Final = with_ids(
+    f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 AND m.message_id IN"
 )
 LATEST_ROWS: Final = f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 {_NEWEST_FIRST}"
 ROWS_BEFORE: Final = (
@@ -92,9 +94,12 @@ class TimelineReader:
         self._conversation = conversation
         self._conversation_id = conversation_id
 
-    def message(self, message_id: MessageId) -> StoredMessage | None:
-        rows = self._rows(ONE_MESSAGE, message_id)
-        return rows[0] if rows else None
+    def messages(self, message_ids: Sequence[MessageId]) -> dict[MessageId, StoredMessage]:
+        found: dict[MessageId, StoredMessage] = {}
+        for asked in by_the_dozen(message_ids):
+            for stored in self._rows(MESSAGES[len(asked)], *asked):
+                found[stored.record.position.message_id] = stored
+        return found
 
     def latest_page(self, limit: int) -> StoredPage:
         rows = self._rows(LATEST_ROWS, page_limit(limit))[::-1]
@@ -179,7 +184,8 @@ class TimelineReader:
             sql, (self._conversation, *parameters)
         ).fetchall()
         # Own rows only (the index of is_own is 3): each look-up is a random page of a large table.
-        holders = self._holders_of([row[0] for row in rows if row[3]])
+        own = [row[0] for row in rows if row[3]]
+        holders = self._holders_of(own) if own else {}
         return tuple(self._stored(row, tuple(holders.get(row[0], ()))) for row in rows)
 
     def _holders_of(self, message_ids: list[str]) -> dict[str, list[HolderEntry]]:

@@ -8,11 +8,13 @@ counts as read.
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from engine.core.ports import DeliveryRecord, MessageRecord, SpanRecord
 from engine.core.types import MessageId, Position
+from engine.persistence.many_ids import by_the_dozen, with_ids
 from engine.persistence.ordinals import count_in, count_out
 from engine.persistence.rules import TEXT_KIND
 
@@ -26,10 +28,10 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   sender_id = excluded.sender_id, sent_ms = excluded.sent_ms, received_ms = excluded.received_ms,
   text = excluded.text, spans = excluded.spans
 """
-_COUNTED: Final = """
-SELECT lamport_timestamp, waiting, hidden, is_own, kind FROM message
-WHERE conversation_key = ? AND message_id = ?
-"""
+_COUNTED: Final = with_ids(
+    "SELECT message_id, lamport_timestamp, waiting, hidden, is_own, kind FROM message "
+    "WHERE conversation_key = ? AND message_id IN"
+)
 _ADD_TO_COUNTS: Final = """
 UPDATE timeline SET placed = placed + ?, waiting = waiting + ?, unread = unread + ?
 WHERE conversation_key = ?
@@ -65,40 +67,55 @@ class _Row:
         )
 
 
-def put_message(connection: sqlite3.Connection, conversation: int, record: MessageRecord) -> None:
+_Change: TypeAlias = tuple[_Row | None, _Row | None]
+"""Of one row: before and after."""
+
+
+def put_messages(
+    connection: sqlite3.Connection, conversation: int, records: Sequence[MessageRecord]
+) -> None:
+    """In order; one that is there already is replaced."""
+    before = _counted_rows(connection, conversation, [one.position.message_id for one in records])
+    connection.executemany(_PUT_MESSAGE, [_columns(conversation, record) for record in records])
+    after: dict[MessageId, _Row] = {}
+    for record in records:
+        position = record.position
+        old = before.get(position.message_id)
+        hidden = old is not None and old.hidden
+        after[position.message_id] = _Row(
+            position, record.waiting, hidden, record.is_own, record.kind
+        )
+    changes = [(before.get(message_id), row) for message_id, row in after.items()]
+    _recount(connection, conversation, [change for change in changes if change[0] != change[1]])
+
+
+def _columns(conversation: int, record: MessageRecord) -> tuple[int | str, ...]:
     position = record.position
-    old = _counted_row(connection, conversation, position.message_id)
-    connection.execute(
-        _PUT_MESSAGE,
-        (
-            conversation,
-            position.message_id,
-            position.lamport_timestamp,
-            record.waiting,
-            record.is_own,
-            record.late,
-            record.kind,
-            record.sender_id,
-            record.sent_ms,
-            record.received_ms,
-            record.text,
-            spans_text(record.spans),
-        ),
+    return (
+        conversation,
+        position.message_id,
+        position.lamport_timestamp,
+        record.waiting,
+        record.is_own,
+        record.late,
+        record.kind,
+        record.sender_id,
+        record.sent_ms,
+        record.received_ms,
+        record.text,
+        spans_text(record.spans),
     )
-    new = _Row(position, record.waiting, old is not None and old.hidden, record.is_own, record.kind)
-    if new != old:
-        _recount(connection, conversation, old, new)
 
 
 def hide_message(connection: sqlite3.Connection, conversation: int, message_id: MessageId) -> None:
-    old = _counted_row(connection, conversation, message_id)
+    old = _counted_rows(connection, conversation, [message_id]).get(message_id)
     if old is None or old.hidden:
         return
     connection.execute(
         "UPDATE message SET hidden = 1 WHERE conversation_key = ? AND message_id = ?",
         (conversation, message_id),
     )
-    _recount(connection, conversation, old, None)
+    _recount(connection, conversation, [(old, None)])
 
 
 def put_delivery(
@@ -149,33 +166,39 @@ def spans_text(spans: tuple[SpanRecord, ...]) -> str:
     return json.dumps([(span.kind, span.start, span.length, span.target) for span in spans])
 
 
-def _counted_row(
-    connection: sqlite3.Connection, conversation: int, message_id: MessageId
-) -> _Row | None:
-    row: tuple[int, int, int, int, str] | None = connection.execute(
-        _COUNTED, (conversation, message_id)
-    ).fetchone()
-    if row is None:
-        return None
-    lamport, waiting, hidden, is_own, kind = row
-    position = Position(lamport_timestamp=lamport, message_id=message_id)
-    return _Row(position, bool(waiting), bool(hidden), bool(is_own), kind)
+def _counted_rows(
+    connection: sqlite3.Connection, conversation: int, message_ids: Sequence[MessageId]
+) -> dict[MessageId, _Row]:
+    found: dict[MessageId, _Row] = {}
+    rows: list[tuple[MessageId, int, int, int, int, str]]
+    for asked in by_the_dozen(message_ids):
+        rows = connection.execute(_COUNTED[len(asked)], (conversation, *asked)).fetchall()
+        for message_id, lamport, waiting, hidden, is_own, kind in rows:
+            position = Position(lamport_timestamp=lamport, message_id=message_id)
+            found[message_id] = _Row(position, bool(waiting), bool(hidden), bool(is_own), kind)
+    return found
 
 
-def _recount(
-    connection: sqlite3.Connection, conversation: int, old: _Row | None, new: _Row | None
-) -> None:
-    """Take ``old`` out of the counts and ``new`` in; either may be absent or hidden."""
+def _recount(connection: sqlite3.Connection, conversation: int, changes: Sequence[_Change]) -> None:
+    """Take each old row out of the counts and each new one in; either may be absent or hidden."""
+    if not changes:
+        return
     mark = read_mark(connection, conversation)
     placed = waiting = unread = 0
-    for row, sign in ((old, -1), (new, +1)):
-        if row is None or row.hidden:
-            continue
-        waiting += sign * row.waiting
-        placed += sign * (not row.waiting)
-        unread += sign * row.is_unread(mark)
-        if not row.waiting:
-            count = count_in if sign > 0 else count_out
-            count(connection, conversation, row.position)
+    comes: list[Position] = []
+    for change in changes:
+        for row, sign in zip(change, (-1, +1), strict=True):
+            if row is None or row.hidden:
+                continue
+            waiting += sign * row.waiting
+            placed += sign * (not row.waiting)
+            unread += sign * row.is_unread(mark)
+            if row.waiting:
+                continue
+            if sign > 0:
+                comes.append(row.position)
+            else:
+                count_out(connection, conversation, row.position)
+    count_in(connection, conversation, comes)
     if placed or waiting or unread:
         connection.execute(_ADD_TO_COUNTS, (placed, waiting, unread, conversation))

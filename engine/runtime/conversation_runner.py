@@ -10,7 +10,7 @@ Whoever asked for something is answered in every case.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Generic
 
@@ -312,7 +312,7 @@ class ConversationRunner(Generic[S]):
             raise
 
     async def _commit(self, session: S, slice_: Slice[S]) -> None:
-        rows: dict[MessageId, StoredMessage] = {}
+        rows: Mapping[MessageId, StoredMessage] = {}
         touched = slice_.touched()
         if slice_.writes or touched:
             rows, self._teller.summary = await self._around.storage.run(
@@ -337,7 +337,7 @@ class ConversationRunner(Generic[S]):
         await self._tell(session, slice_, rows)
 
     async def _tell(
-        self, session: S, slice_: Slice[S], rows: dict[MessageId, StoredMessage]
+        self, session: S, slice_: Slice[S], rows: Mapping[MessageId, StoredMessage]
     ) -> None:
         """Of many rows from Stores a few at a time, with everybody's turn between them."""
         notes = slice_.notes
@@ -353,15 +353,11 @@ class ConversationRunner(Generic[S]):
 
     def _write_and_read(
         self, writes: Sequence[StoreWrite], touched: Sequence[MessageId]
-    ) -> tuple[dict[MessageId, StoredMessage], ConversationSummary]:
+    ) -> tuple[Mapping[MessageId, StoredMessage], ConversationSummary]:
         store, conversation_id = self._around.store, self.conversation_id
         if writes:
             store.apply(writes)
-        rows = {
-            message_id: stored
-            for message_id in touched
-            if (stored := store.message(conversation_id, message_id)) is not None
-        }
+        rows = store.messages(conversation_id, touched)
         return rows, store.summary(conversation_id)
 
     async def _write(self, write: StoreWrite) -> None:

@@ -4,7 +4,7 @@ Notes carry ids; what is shown is what was read from the disk after the writes. 
 row of the conversation list needs: the record, the people, the counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.core.ports import ContactRecord, ConversationSummary, StoredMessage
@@ -106,7 +106,7 @@ class Teller:
     # --- events -------------------------------------------------------------------------------
 
     def tell(
-        self, session: Session, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]
+        self, session: Session, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]
     ) -> None:
         if not notes:
             return
@@ -137,7 +137,7 @@ class Teller:
         publish(HeldUpdated(conversation_id=self._conversation_id, held=self.held(session)))
         publish(clock_notice(session.held_aside(), self.members, self.record))
 
-    def tell_rows(self, notes: Sequence[Note], rows: dict[MessageId, StoredMessage]) -> None:
+    def tell_rows(self, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]) -> None:
         publish = self._around.publish
         added: set[MessageId] = set()
         changed: dict[MessageId, None] = {}

@@ -1,0 +1,49 @@
+"""What one transaction adds to a log and to a timeline, written many rows at a time.
+
+History that is filled in comes by the hundred, and a statement for every row of it would cost more
+than the row.  Rows wait here, in order, until something else in the same transaction could look at
+them, or until it is about to be committed.  Nothing outlives the transaction.
+"""
+
+import sqlite3
+
+from engine.core.ports import MessageRecord
+from engine.core.sds.types import AppendToLog
+from engine.persistence.channel_tables import append_to_log
+from engine.persistence.timeline_tables import put_messages
+
+
+class PendingRows:
+    """Of one conversation at a time."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._conversation = 0
+        self._logged: list[AppendToLog] = []
+        self._messages: list[MessageRecord] = []
+
+    def log(self, conversation: int, appended: AppendToLog) -> None:
+        self._turn_to(conversation)
+        self._logged.append(appended)
+
+    def put(self, conversation: int, message: MessageRecord) -> None:
+        self._turn_to(conversation)
+        self._messages.append(message)
+
+    def write(self) -> None:
+        if self._logged:
+            append_to_log(self._connection, self._conversation, self._logged)
+            self._logged.clear()
+        if self._messages:
+            put_messages(self._connection, self._conversation, self._messages)
+            self._messages.clear()
+
+    def forget(self) -> None:
+        """The transaction failed."""
+        self._logged.clear()
+        self._messages.clear()
+
+    def _turn_to(self, conversation: int) -> None:
+        if conversation != self._conversation:
+            self.write()
+            self._conversation = conversation
