@@ -1,27 +1,30 @@
-"""Joins a group and fetches its history, telling how much came, until it is killed.
+"""Fetches the history of the only conversation until it is killed; tells how much came so far.
 
-Arguments: place, address of a Store, invitation.
+Arguments: place, address of a Store, invitation to a group, to be joined if there is none yet, and
+how many messages a page of the Store has.
 """
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from tests.runtime.history.history_stage import Person
+from tests.runtime.history.history_stage import QUICK, Person
 
 TELL_EVERY = 20
 
 
-async def fill(place: str, address: str, link: str) -> None:
-    bob = await Person("Bob", Path(place), peers=(address,)).start()
+async def fill(place: str, address: str, link: str, page: str) -> None:
+    config = replace(QUICK, page_messages=int(page))
+    bob = await Person("Bob", Path(place), peers=(address,), config=config).start()
     views = await bob.engine.conversations()
     group = views[0].conversation_id if views else await bob.engine.join_group(link)
     told = 0
     while True:
-        told += TELL_EVERY
-        await bob.until_told(group, told)
         sys.stdout.write(f"{told}\n")
         sys.stdout.flush()
+        told += TELL_EVERY
+        await bob.until_told(group, told)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from random import SystemRandom
 
+from engine.core.contacts import ContactState
 from engine.core.history.config import HistoryConfig
 from engine.core.types import ConversationId, DeliveryState, UnixMs
 from engine.delivery.recorder import Recorder
-from engine.events import EngineEvent, MessageAdded, MessageKind
+from engine.events import (
+    ConversationAdded,
+    ConversationChanged,
+    EngineEvent,
+    MessageAdded,
+    MessageKind,
+)
 from engine.history_views import HistoryChanged, HistoryView
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings, all_services
@@ -221,6 +228,21 @@ class Person:
         for text in texts:
             await self.engine.send_text(conversation_id, text)
         return texts
+
+
+async def befriend(ann: Person, bob: Person) -> ConversationId:
+    """Both are online."""
+    pair = await ann.engine.add_contact(await bob.engine.make_contact_link())
+    await bob.until(lambda: any(isinstance(event, ConversationAdded) for event in bob.told))
+    await bob.engine.accept_contact(pair)
+
+    def is_accepted() -> bool:
+        changed = [e.conversation for e in ann.told if isinstance(e, ConversationChanged)]
+        contact = changed[-1].contact if changed else None
+        return contact is not None and contact.state is ContactState.ACCEPTED
+
+    await ann.until(is_accepted)
+    return pair
 
 
 async def until(wanted: Callable[[], bool]) -> None:

@@ -1,7 +1,6 @@
 """A backfill that is killed goes on; a pair gets what was said in the night; a wish is durable."""
 
 import asyncio
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +8,36 @@ from random import Random
 
 import pytest
 
-from engine.core.contacts import ContactState
-from engine.events import ConversationAdded, ConversationChanged, NoticeRaised
+from engine.core.types import ConversationId
+from engine.core.waku_store import MAX_PAGE_MESSAGES
+from engine.events import NoticeRaised
 from engine.history_views import HistoryReason, HistoryState
-from tests.runtime.history.history_stage import PATIENCE_S, Person, StoreNode, until_stored
+from tests.runtime.history.history_stage import (
+    PATIENCE_S,
+    Person,
+    StoreNode,
+    befriend,
+    until_stored,
+)
 
 MANY = 600
 ROOT = Path(__file__).resolve().parents[3]
+
+
+async def fill_and_be_killed(
+    *arguments: str, come: bool, after_s: float, page: int = MAX_PAGE_MESSAGES
+) -> None:
+    """So long after the first few came, or after it was up."""
+    command = [sys.executable, "-m", "tests.runtime.history.filling_process", *arguments, str(page)]
+    victim = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=subprocess.PIPE)
+    assert victim.stdout is not None
+    async with asyncio.timeout(PATIENCE_S):
+        assert await victim.stdout.readline()
+        if come:
+            assert await victim.stdout.readline()
+    await asyncio.sleep(after_s)
+    victim.kill()
+    await victim.wait()
 
 
 def test_killed_in_the_middle_it_goes_on_with_nothing_twice_and_nothing_missed(
@@ -32,15 +54,7 @@ def test_killed_in_the_middle_it_goes_on_with_nothing_twice_and_nothing_missed(
         await until_stored(node, MANY)
         logged = [row for row in await ann.log(group) if row[2] in set(said)]
         await ann.stop()
-        command = [sys.executable, "-m", "tests.runtime.history.filling_process"]
-        victim = await asyncio.create_subprocess_exec(
-            *command, str(tmp_path), address, link, cwd=ROOT, stdout=subprocess.PIPE
-        )
-        assert victim.stdout is not None
-        async with asyncio.timeout(60):
-            assert await victim.stdout.readline()
-        victim.send_signal(signal.SIGKILL)
-        await victim.wait()
+        await fill_and_be_killed(str(tmp_path), address, link, come=True, after_s=0)
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
         before = len([row for row in await bob.log(group) if row[2] in set(said)])
         assert 0 < before < MANY, "killed in the middle"
@@ -71,19 +85,9 @@ def test_killed_again_and_again_at_any_moment_it_still_gets_everything_once(
         await until_stored(node, MANY)
         logged = [row for row in await ann.log(group) if row[2] in set(said)]
         await ann.stop()
-        command = [sys.executable, "-m", "tests.runtime.history.filling_process"]
         for _ in range(kills):
-            victim = await asyncio.create_subprocess_exec(
-                *command, str(tmp_path), address, link, cwd=ROOT, stdout=subprocess.PIPE
-            )
-            assert victim.stdout is not None
-            async with asyncio.timeout(PATIENCE_S):
-                assert await victim.stdout.readline()
-            try:
-                await asyncio.wait_for(victim.wait(), chance.uniform(0, 0.03))
-            except TimeoutError:
-                victim.kill()
-                await victim.wait()
+            after_s = chance.uniform(0, 0.03)
+            await fill_and_be_killed(str(tmp_path), address, link, come=True, after_s=after_s)
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
         before = len([row for row in await bob.log(group) if row[2] in set(said)])
         await bob.until_told(group, MANY - before)
@@ -157,29 +161,61 @@ def test_a_disk_that_is_full_in_the_middle_and_has_room_again(tmp_path: Path, af
 def test_a_pair_gets_what_was_said_in_the_night_from_a_store_alone(tmp_path: Path) -> None:
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
-        address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        bob = await Person("Bob", tmp_path, peers=(address,)).start()
-        await ann.until_online()
-        await bob.until_online()
-        pair = await ann.engine.add_contact(await bob.engine.make_contact_link())
-        await bob.until(lambda: any(isinstance(event, ConversationAdded) for event in bob.told))
-        await bob.engine.accept_contact(pair)
-
-        def is_accepted() -> bool:
-            changed = [e.conversation for e in ann.told if isinstance(e, ConversationChanged)]
-            contact = changed[-1].contact if changed else None
-            return contact is not None and contact.state is ContactState.ACCEPTED
-
-        await ann.until(is_accepted)
-        await bob.stop()
-        stored = await node.messages()
-        said = await ann.say(pair, 5, "night")
-        await until_stored(node, stored + len(said))
-        await ann.stop()
-        await bob.start_again()
+        await node.start()
+        pair, said = await say_in_the_night(tmp_path, node, 5)
+        bob = await Person("Bob", tmp_path, peers=(node.address,)).start()
         await bob.until_told(pair, len(said))
         assert bob.texts(pair) == said
+        await bob.stop()
+        await node.stop()
+
+    asyncio.run(scenario())
+
+
+async def say_in_the_night(
+    place: Path, node: StoreNode, count: int
+) -> tuple[ConversationId, list[str]]:
+    """By Ann, to Bob, who is not there; in the morning she is gone as well."""
+    ann = await Person("Ann", place, peers=(node.address,)).start()
+    bob = await Person("Bob", place, peers=(node.address,)).start()
+    await ann.until_online()
+    await bob.until_online()
+    pair = await befriend(ann, bob)
+    await bob.stop()
+    said = await ann.say(pair, count, "night")
+    await ann.until_out(pair)
+    await ann.stop()
+    return pair, said
+
+
+def test_a_pair_killed_again_and_again_while_it_fetches_gets_everything_once(
+    tmp_path: Path,
+) -> None:
+    """Whatever it was doing: asking, acknowledging, writing, or waiting for what comes before."""
+    kills, chance = 5, Random(11)
+
+    async def scenario() -> None:
+        node = StoreNode(tmp_path, "store")
+        address = await node.start()
+        pair, said = await say_in_the_night(tmp_path, node, MANY)
+        come = [0]
+        for kill in range(kills):
+            after_s = chance.uniform(0, 0.1) if kill else 0
+            some_left = come[-1] < MANY // 2
+            await fill_and_be_killed(
+                str(tmp_path), address, "", come=some_left, after_s=after_s, page=1
+            )
+            bob = await Person("Bob", tmp_path).start()
+            log = [row[2] for row in await bob.log(pair) if row[2] in set(said)]
+            assert log == said[: len(log)], "in a row, each once"
+            come.append(len(log))
+            await bob.stop()
+        assert any(0 < count < MANY for count in come), "killed in the middle"
+        bob = await Person("Bob", tmp_path, peers=(address,)).start()
+        await bob.until_told(pair, MANY - come[-1])
+        assert await bob.engine.gap(pair) is None
+        assert [row[2] for row in await bob.log(pair) if row[2] in set(said)] == said
+        assert bob.texts(pair) == said[come[-1] :], "what was durable is not told again"
         await bob.stop()
         await node.stop()
 
