@@ -32,12 +32,16 @@ from engine.core.sds.types import (
     Write,
 )
 from engine.core.types import AuthorSequence
+from engine.persistence.many_rows import insert, with_rows
 
-_INSERT_LOG_ENTRY: Final = """
+_INSERT_LOG_ENTRY: Final = with_rows(
+    """
 INSERT INTO log_entry (log_key, conversation_key, lamport_timestamp, message_id, sender_id,
                        retrieval_hint, instance_id, sequence)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-"""
+    """,
+    columns=8,
+)
+_INSERT_LOG_RAW: Final = with_rows("INSERT INTO log_raw (log_key, raw)", columns=2)
 # "ON CONFLICT DO UPDATE" keeps the row's key, and with it the entry's place in the buffer.
 _PUT_OUTGOING: Final = """
 INSERT INTO outgoing (conversation_key, message_id, raw, state, attempts, next_send_ms, accepted,
@@ -148,7 +152,8 @@ def append_to_log(
         "SELECT coalesce(max(log_key), 0) + 1 FROM log_entry"
     ).fetchone()
     keyed = list(enumerate(appended, next_key[0]))
-    connection.executemany(
+    insert(
+        connection,
         _INSERT_LOG_ENTRY,
         [
             (
@@ -163,9 +168,7 @@ def append_to_log(
             for key, write in keyed
         ],
     )
-    connection.executemany(
-        "INSERT INTO log_raw VALUES (?, ?)", [(key, write.raw) for key, write in keyed]
-    )
+    insert(connection, _INSERT_LOG_RAW, [(key, write.raw) for key, write in keyed])
 
 
 def _put_outgoing(connection: sqlite3.Connection, conversation: int, entry: OutgoingEntry) -> None:

@@ -29,7 +29,7 @@ from engine.core.types import (
     UnixMs,
 )
 from engine.persistence.channel_reads import HolderRow, holder_of_row
-from engine.persistence.many_ids import by_the_dozen, with_ids
+from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.ordinals import placed_before
 from engine.persistence.rules import page, page_limit
 

@@ -14,20 +14,24 @@ from typing import Final, TypeAlias
 
 from engine.core.ports import DeliveryRecord, MessageRecord, SpanRecord
 from engine.core.types import MessageId, Position
-from engine.persistence.many_ids import by_the_dozen, with_ids
+from engine.persistence.many_rows import Value, by_the_dozen, insert, with_ids, with_rows
 from engine.persistence.ordinals import count_in, count_out
 from engine.persistence.rules import TEXT_KIND
 
-_PUT_MESSAGE: Final = """
+_PUT_MESSAGE: Final = with_rows(
+    """
 INSERT INTO message (conversation_key, message_id, lamport_timestamp, waiting, hidden, is_own, late,
                      kind, sender_id, sent_ms, received_ms, text, spans)
-VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
+    """,
+    columns=13,
+    conflict="""
 ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   lamport_timestamp = excluded.lamport_timestamp, waiting = excluded.waiting,
   is_own = excluded.is_own, late = excluded.late, kind = excluded.kind,
   sender_id = excluded.sender_id, sent_ms = excluded.sent_ms, received_ms = excluded.received_ms,
   text = excluded.text, spans = excluded.spans
-"""
+    """,
+)
 _COUNTED: Final = with_ids(
     "SELECT message_id, lamport_timestamp, waiting, hidden, is_own, kind FROM message "
     "WHERE conversation_key = ? AND message_id IN"
@@ -76,7 +80,7 @@ def put_messages(
 ) -> None:
     """In order; one that is there already is replaced."""
     before = _counted_rows(connection, conversation, [one.position.message_id for one in records])
-    connection.executemany(_PUT_MESSAGE, [_columns(conversation, record) for record in records])
+    insert(connection, _PUT_MESSAGE, [_columns(conversation, record) for record in records])
     after: dict[MessageId, _Row] = {}
     for record in records:
         position = record.position
@@ -89,13 +93,14 @@ def put_messages(
     _recount(connection, conversation, [change for change in changes if change[0] != change[1]])
 
 
-def _columns(conversation: int, record: MessageRecord) -> tuple[int | str, ...]:
+def _columns(conversation: int, record: MessageRecord) -> tuple[Value, ...]:
     position = record.position
     return (
         conversation,
         position.message_id,
         position.lamport_timestamp,
         record.waiting,
+        False,  # Hidden: a new row is not, and one that is stays it.
         record.is_own,
         record.late,
         record.kind,

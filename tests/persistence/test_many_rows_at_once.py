@@ -9,7 +9,7 @@ from engine.core.types import ConversationId, MessageId, WakuHash
 from engine.persistence import ordinals
 from tests.persistence.store_examples import GROUP, OTHER_GROUP, at, channel, group, logged, row
 
-COUNT = 3 * 64 + 5
+COUNT = 6 * 32 + 5
 """More than one statement takes, and not a multiple."""
 
 

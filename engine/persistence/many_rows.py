@@ -1,0 +1,48 @@
+"""Reading and writing many rows with few statements.
+
+A statement is prepared once and cached by its text, so it is made for one of two numbers of rows:
+one, or as many as ``MANY``.  Each step of one gives the interpreter away and has to get it back,
+and whoever has it meanwhile is in no hurry: many rows in one step wait once.  Knows no table.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final, TypeAlias, TypeVar
+
+MANY: Final = 32
+
+Value: TypeAlias = int | float | str | bytes | None
+_Id = TypeVar("_Id", bound=str)
+
+
+def with_ids(sql: str) -> Mapping[int, str]:
+    """``sql``, which ends in "IN", by the number of ids that follow."""
+    return {count: f"{sql} ({', '.join('?' * count)})" for count in (1, MANY)}
+
+
+def by_the_dozen(ids: Sequence[_Id]) -> Iterator[Sequence[_Id]]:
+    """All of ``ids`` in as many as a statement of ``with_ids`` takes, the last one repeated."""
+    if len(ids) == 1:
+        yield ids
+        return
+    for first in range(0, len(ids), MANY):
+        some = ids[first : first + MANY]
+        yield [*some, *[some[-1]] * (MANY - len(some))]
+
+
+def with_rows(sql: str, *, columns: int, conflict: str = "") -> Mapping[int, str]:
+    """``sql``, an INSERT up to the values, by the number of rows that follow."""
+    row = f"({', '.join('?' * columns)})"
+    return {count: f"{sql} VALUES {', '.join([row] * count)} {conflict}" for count in (1, MANY)}
+
+
+def insert(
+    connection: sqlite3.Connection, statement: Mapping[int, str], rows: Sequence[Sequence[Value]]
+) -> None:
+    """In order."""
+    whole = len(rows) - len(rows) % MANY
+    for first in range(0, whole, MANY):
+        some = chain.from_iterable(rows[first : first + MANY])
+        connection.execute(statement[MANY], tuple(some))
+    connection.executemany(statement[1], rows[whole:])
