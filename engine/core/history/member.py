@@ -34,6 +34,11 @@ class Member:
         return 0 if self.window is None else self.window.key
 
     @property
+    def sure_key(self) -> int:
+        """Up to where it gave all that it has."""
+        return 0 if self.window is None else self.window.sure_key
+
+    @property
     def lied(self) -> bool:
         """Left for a fault of its own."""
         end, reason = self.paging.end, self.paging.reason

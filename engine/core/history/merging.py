@@ -322,8 +322,8 @@ class StoresQuery:
 
     def _reach(self) -> None:
         """How far all have come, those left behind too."""
-        running = [member.key for member in self._running()]
-        ended = [self._first_key if member.lied else member.key for member in self._members]
+        running = [member.sure_key for member in self._running()]
+        ended = [self._first_key if member.lied else member.sure_key for member in self._members]
         self._reached_key = min(running) if running else max(ended, default=self._first_key)
 
     def _laggards(self) -> list[Member]:

@@ -4,8 +4,10 @@
 after an exclusive cursor that means something to this Store only.  When the Store does not know its
 cursor any more, or the version changes, paging goes on from the last place in time, somewhat before
 it: messages of one time may lie on both sides of a page's boundary, and whatever comes twice is
-known by its hash.  In the wild an end time is inclusive here and exclusive there, so a nanosecond
-more is asked for on both sides and what comes of it is left out.
+known by its hash.  A Store that knows none of its cursors cannot give more of one time than a page
+holds: it is asked for what follows, and never counts as complete.  In the wild an end time is
+inclusive here and exclusive there, so a nanosecond more is asked for on both sides and what comes
+of it is left out.
 
 2.0.0-beta4 has no times of its own; Stores that read over them answer with all they have, so there
 a message of another time is no fault.
@@ -49,6 +51,10 @@ class WindowPages:
         self._restarts = 0
         """The step in ``overlaps_ns``, from 1."""
         self._new_since_restart = False
+        self._skipped_key: int | None = None
+        """The first time of which this Store could not give all that it has."""
+        self._left_key: int | None = None
+        """The last one."""
         self._seen_again: set[WakuHash] | None = None
         """Known messages since paging began again: once they are what is to be expected."""
         self._version: StoreVersion | None = None
@@ -56,7 +62,7 @@ class WindowPages:
     @property
     def place(self) -> Place | None:
         """Where to go on; None while that is nowhere in particular."""
-        if self._cursor is None or self._version is None:
+        if self._cursor is None or self._version is None or self._skipped_key is not None:
             return None
         return Place(key=self.key, cursor=self._cursor, version=self._version)
 
@@ -68,6 +74,11 @@ class WindowPages:
     @property
     def end_key(self) -> int:
         return self._last_key
+
+    @property
+    def sure_key(self) -> int:
+        """Up to where nothing was skipped."""
+        return self.key if self._skipped_key is None else self._skipped_key
 
     def has_cursor(self) -> bool:
         return self._cursor is not None
@@ -118,8 +129,20 @@ class WindowPages:
         if not self._restarts or not self._new_since_restart:
             self._restarts += 1
         if self._restarts > len(self._overlaps_ns):
-            return False
+            return self._skip()
         self._begin_again()
+        return True
+
+    def _skip(self) -> bool:
+        """One time has more than a page holds: go on after it, if that leads on."""
+        if self.key in (self._last_key, self._left_key):
+            return False
+        self._left_key = self.key
+        if self._skipped_key is None:
+            self._skipped_key = self.key
+        self._restarts = len(self._overlaps_ns)
+        self._begin_again()
+        self._start_key = self.key + 2  # The request asks for a nanosecond more.
         return True
 
     def _begin_again(self) -> None:
@@ -158,6 +181,8 @@ class WindowPages:
                 messages += 1
                 fresh = self._new_since_restart = True
             self.key = max(self.key, key)
+        if page.cursor is None and self._skipped_key is not None:
+            fault = fault or "store_cursor_unknown"
         return Taken(
             new=tuple(new),
             messages=messages,

@@ -35,9 +35,11 @@ async def fill_and_be_killed(
         assert await victim.stdout.readline()
         if come:
             assert await victim.stdout.readline()
-    await asyncio.sleep(after_s)
-    victim.kill()
-    await victim.wait()
+    try:
+        await asyncio.wait_for(victim.wait(), after_s)
+    except TimeoutError:
+        victim.kill()
+        await victim.wait()
 
 
 def test_killed_in_the_middle_it_goes_on_with_nothing_twice_and_nothing_missed(
