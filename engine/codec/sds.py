@@ -52,6 +52,7 @@ _CONTENT: Final = b"\xa2\x01"
 _ENTRY_MESSAGE_ID: Final = b"\x0a"
 _ENTRY_HINT: Final = b"\x12"
 _ENTRY_SENDER_ID: Final = b"\x1a"
+_USUAL_ENTRY: Final = _ENTRY_MESSAGE_ID + b"%c%b" + _ENTRY_HINT + b"%c%b%b"
 _ID_TAG: Final = _ENTRY_MESSAGE_ID[0]
 _HINT_TAG: Final = _ENTRY_HINT[0]
 _SENDER_TAG: Final = _ENTRY_SENDER_ID[0]
@@ -75,13 +76,16 @@ class _Encoded(dict[HistoryEntry, bytes]):
     """Bytes by entry, as a field of the causal history; unknown ones are encoded."""
 
     def __missing__(self, entry: HistoryEntry) -> bytes:
-        data = _encode_entry(entry)
-        if _is_within_bounds(entry):
-            _decoded.remember(data, entry)  # Soon others name it too.
+        data = _encode_usual_entry(entry)
+        if data is None:
+            data = _encode_entry(entry)
+            if not _is_within_bounds(entry):
+                return self.remember(data, entry)
+        _decoded.remember(data, entry)  # Soon others name it too.
         return self.remember(data, entry)
 
     def remember(self, data: bytes, entry: HistoryEntry) -> bytes:
-        field = _field(_CAUSAL_HISTORY, data)
+        field = _head(_CAUSAL_HISTORY, len(data)) + data
         if len(self) >= REMEMBERED_ENTRIES:
             self.clear()
         self[entry] = field
@@ -94,16 +98,15 @@ _encoded: Final = _Encoded()
 
 def encode_message(message: Message) -> bytes:
     """The SDS bytes of a message; equal messages give equal bytes."""
+    lamport_timestamp = message.lamport_timestamp
+    bloom_filter, content = message.bloom_filter, message.content
     fields = [
         _same_text(_SENDER_ID, message.sender_id),
         _text(_MESSAGE_ID, message.message_id),
         _same_text(_CHANNEL_ID, message.channel_id),
+        b"" if lamport_timestamp is None else _LAMPORT_TIMESTAMP + _varint(lamport_timestamp),
+        *map(_encoded.__getitem__, message.causal_history),
     ]
-    lamport_timestamp = message.lamport_timestamp
-    if lamport_timestamp is not None:
-        fields += (_LAMPORT_TIMESTAMP, _varint(lamport_timestamp))
-    fields += map(_encoded.__getitem__, message.causal_history)
-    bloom_filter, content = message.bloom_filter, message.content
     if bloom_filter is not None:
         fields += (_head(_BLOOM_FILTER, len(bloom_filter)), bloom_filter)
     for entry in message.repair_request:
@@ -157,6 +160,24 @@ def decode_message(data: bytes) -> Message:
 
 
 # --- entries ------------------------------------------------------------------------------------
+
+
+def _encode_usual_entry(entry: HistoryEntry) -> bytes | None:
+    """An entry as nearly all are: all three fields, each far within its bound; else None."""
+    message_id, retrieval_hint, sender_id = entry
+    if retrieval_hint is None or sender_id is None or not message_id.isascii():
+        return None
+    if not 0 < len(message_id) <= _SHORT or len(sender_id) > _SHORT:
+        return None
+    if len(retrieval_hint) > MAX_HINT_BYTES:
+        return None
+    return _USUAL_ENTRY % (
+        len(message_id),
+        message_id.encode(),
+        len(retrieval_hint),
+        retrieval_hint,
+        _same_field(_ENTRY_SENDER_ID, sender_id),
+    )
 
 
 def _encode_entry(entry: HistoryEntry) -> bytes:
@@ -232,9 +253,9 @@ def _is_within_bounds(entry: HistoryEntry) -> bool:
     """Whether it would be taken if somebody sent it."""
     message_id, retrieval_hint, sender_id = entry
     return (
-        _is_short_enough(message_id)
+        (len(message_id) <= _SHORT or _is_short_enough(message_id))
         and (retrieval_hint is None or len(retrieval_hint) <= MAX_HINT_BYTES)
-        and (sender_id is None or _is_short_enough(sender_id))
+        and (sender_id is None or len(sender_id) <= _SHORT or _is_short_enough(sender_id))
     )
 
 
@@ -242,7 +263,10 @@ def _is_within_bounds(entry: HistoryEntry) -> bool:
 
 
 def _text(tag: bytes, text: str) -> bytes:
-    return _field(tag, text.encode()) if text else b""
+    if not text:
+        return b""
+    data = text.encode()
+    return _head(tag, len(data)) + data
 
 
 @lru_cache(maxsize=REMEMBERED_NAMES)
@@ -268,16 +292,16 @@ def _head(tag: bytes, size: int) -> bytes:
 
 def _varint(number: int) -> bytes:
     """Seven bits a byte, lowest first; the highest bit says that more follow."""
+    if _THREE_SEVENS <= number <= _LAST_UINT64:  # As times in milliseconds are.
+        sevens = number & 0x7F | number << 1 & 0x7F00 | number << 2 & 0x7F_0000 | 0x80_8080
+        return sevens.to_bytes(3, "little") + _rest_of_varint(number >> 21)
     if 0 <= number < _MORE:
         return _ONE_BYTE[number]
     if 0 < number < _TWO_SEVENS:
         return bytes((number & 0x7F | _MORE, number >> 7))
     if not 0 <= number <= _LAST_UINT64:
         raise ValueError(f"{number} is no uint64")
-    if number < _THREE_SEVENS:
-        return bytes((number & 0x7F | _MORE, number >> 7 & 0x7F | _MORE, number >> 14))
-    lowest = bytes((number & 0x7F | _MORE, number >> 7 & 0x7F | _MORE, number >> 14 & 0x7F | _MORE))
-    return lowest + _rest_of_varint(number >> 21)
+    return bytes((number & 0x7F | _MORE, number >> 7 & 0x7F | _MORE, number >> 14))
 
 
 @lru_cache(maxsize=REMEMBERED_SIZES)

@@ -31,9 +31,13 @@ class Author:
 
     def note(self, sequence: int, row: int) -> None:
         """The message with this number is in that row; the first one counts."""
-        rows, beyond = self._rows, sequence - len(self._rows)
+        rows, lasts = self._rows, self.held.lasts
+        beyond = sequence - len(rows)
         if beyond == 0 and not self._apart:
             rows.append(row)
+            if lasts and lasts[-1] == sequence - 1:  # The next one, as nearly all are.
+                lasts[-1] = sequence
+                return
         elif self.row_of(sequence) is not None:
             return
         elif -len(rows) <= beyond < 0:

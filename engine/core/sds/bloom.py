@@ -2,7 +2,7 @@
 
 Participant state of the specification: one filter per channel, rolled over at a capacity.  k = 10.
 Bit h lives in word h // 64, bit h % 64, each 64-bit word big-endian; so in bytes it is byte
-(h // 8) xor 7, bit h % 8, and the array below is the wire form at all times.  A filter of 18 752
+(h // 8) xor 7, bit h % 8.  A filter of 18 752
 bytes has 150 000 bits (js-waku's only size); any other multiple of 8 bytes has 8 bits per byte.
 
 A positive is never proof.  This module knows neither channels nor holders.
@@ -27,8 +27,11 @@ BITS_PER_ID: Final = 14.4
 _SMALLEST_CAPACITY: Final = 16
 _ROUNDS: Final = range(HASHES)
 _BIT: Final = tuple(1 << bit for bit in range(8))
-_PLACES: Final = tuple((at >> 3 ^ 7, 1 << (at & 7)) for at in range(4_096))
-"""Byte and bit of a position, ready made for the filters of sealed channels."""
+_IN_WORD: Final = 56
+"""A big-endian word has its bytes the other way round: bit h of the array is bit h xor 56 of the
+number that the array is, read little-endian."""
+_ONE_NUMBER: Final = 4_096
+"""Filters of up to so many bits, as in sealed channels, are one number: an id is one *or*."""
 
 
 def bits_of(length: int) -> int:
@@ -51,18 +54,15 @@ def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
     return tuple((first + index * step) % bits for index in range(HASHES))
 
 
-@lru_cache(maxsize=1_024)
-def _places(message_id: MessageId, bits: int) -> tuple[tuple[int, int], ...]:
-    """Byte and bit of each position; remembered, because a rollover asks again."""
+@lru_cache(maxsize=512)
+def _mask(message_id: MessageId, bits: int) -> int:
+    """The ten bits as one number; remembered, because a rollover asks again."""
     first, second = base_hashes(message_id)
-    at, step = first % bits, second % bits
-    places = []
-    for _ in _ROUNDS:
-        places.append(_PLACES[at])
-        at += step
-        if at >= bits:
-            at -= bits
-    return tuple(places)
+    first, step = first % bits, second % bits
+    mask = 0
+    for at in range(first, first + HASHES * step, step) if step else (first,):
+        mask |= 1 << (at % bits ^ _IN_WORD)
+    return mask
 
 
 def false_positive_rate(filter_bytes: bytes) -> float:
@@ -112,7 +112,7 @@ class BloomFilter:
     or all of them if there are fewer), which makes the work per added id constant on average.
     """
 
-    __slots__ = ("_bits", "_data", "_room", "capacity", "count", "fixed")
+    __slots__ = ("_bits", "_data", "_number", "capacity", "count", "fixed", "room")
 
     def __init__(self, *, capacity: int, fixed: bool) -> None:
         self.capacity = capacity
@@ -128,21 +128,19 @@ class BloomFilter:
         room = self.capacity if rolled_over else min(_SMALLEST_CAPACITY, self.capacity)
         while room < min(len(wanted), self.capacity):
             room = min(2 * room, self.capacity)
-        self._room = self.capacity if self.fixed else room
-        words = -int(-self._room * BITS_PER_ID // 64)
-        self._data = bytearray(JS_BYTES if self.fixed else 8 * words)
-        self._bits = bits_of(len(self._data))
+        self.room = self.capacity if self.fixed else room
+        words = -int(-self.room * BITS_PER_ID // 64)
+        size = JS_BYTES if self.fixed else 8 * words
+        self._bits = bits_of(size)
+        self._number = 0
+        self._data = bytearray(size if self._bits > _ONE_NUMBER else 0)
         self.count = 0
         self.include(wanted)
 
     def add(self, message_id: MessageId) -> bool:
         """Include an id; True = no room left for it: rebuild (it is included nevertheless)."""
         self.include((message_id,))
-        return self.count > self._room
-
-    def has_room_for(self, number: int) -> bool:
-        """Whether so many more ids fit into its size."""
-        return self.count + number <= self._room
+        return self.count > self.room
 
     def kept_of(self, total: int) -> int:
         """How many of the newest ids the filter holds once ``total`` were added to it."""
@@ -153,12 +151,14 @@ class BloomFilter:
 
     def include(self, ids: Collection[MessageId]) -> None:
         """Include ids for which there is room."""
-        data, bits = self._data, self._bits
-        if bits <= len(_PLACES):
-            for places in map(_places, ids, repeat(bits)):
-                for place, bit in places:
-                    data[place] |= bit
+        bits = self._bits
+        if bits <= _ONE_NUMBER:
+            number = self._number
+            for mask in map(_mask, ids, repeat(bits)):
+                number |= mask
+            self._number = number
         else:
+            data = self._data
             for first, second in map(base_hashes, ids):
                 at, step = first % bits, second % bits
                 for _ in _ROUNDS:  # As in ``positions``, without a tuple of them.
@@ -168,5 +168,10 @@ class BloomFilter:
                         at -= bits
         self.count += len(ids)
 
-    def __bytes__(self) -> bytes:
-        return bytes(self._data)
+    def to_bytes(self) -> bytes:
+        """As on the wire."""
+        if self._data:
+            return bytes(self._data)
+        return self._number.to_bytes(self._bits >> 3, "little")
+
+    __bytes__ = to_bytes

@@ -105,9 +105,10 @@ class SdsChannel:
         LocalProtocolError for what the caller may not ask.
         """
         step, parts = Step(now_ms), self._parts
-        self._now_ms = now_ms
-        if parts.clock.tick(now_ms):
-            parts.bring_forward(now_ms)
+        if now_ms != self._now_ms:
+            self._now_ms = now_ms
+            if parts.clock.tick(now_ms):
+                parts.bring_forward(now_ms)
         match input_:  # The frequent ones first.
             case MessageReceived():
                 self._receiver.receive(input_, step)
@@ -140,14 +141,17 @@ class SdsChannel:
                 self._sweep(step)
             case _:
                 assert_never(input_)
-        parts.finish(step)
-        return step.transition()
+        if step.holders_changed:
+            step.events += parts.holders.take_events(step.holders_changed)
+        if step.gap_changed or step.held_changed or parts.news_of_start:
+            parts.tell_of_gap(step)
+        return step
 
     def next_deadline(self) -> UnixMs | None:
         """When ``DeadlineReached`` is due next; None = not before another input."""
         parts = self._parts
         deadlines = [self._receiver.next_release(self._now_ms), parts.incoming.next_deadline()]
-        if parts.online:
+        if parts.clock.online:
             deadlines += [
                 parts.outgoing.next_deadline(),
                 parts.missing.next_loss(self._now_ms),
@@ -227,36 +231,43 @@ class SdsChannel:
             raise LocalProtocolError("a content message needs content")
         if len(content) > parts.config.max_content_bytes:
             raise LocalProtocolError("the content is larger than any receiver accepts")
-        if parts.outgoing.is_full():
+        if len(parts.outgoing.waiting) >= parts.config.max_outgoing:
             raise LocalProtocolError("too many unacknowledged messages")
         lamport = self._next_lamport(step.now_ms)
         message_id = self._message_id_of(me, parts.channel_id, lamport, content)
-        if message_id in parts.log or message_id in parts.incoming or message_id in parts.held:
+        if parts.knows(message_id):
             # In open channels the same words have the same id, whoever says them.
             raise LocalProtocolError("there is a message with this id already")
         message = self._message(lamport, message_id, content, step)
-        holdings = self._content_holdings()
+        self._since_holdings += 1
+        holdings = None
+        if self._since_holdings >= parts.config.holdings_every:
+            self._since_holdings = 0
+            holdings = parts.claims.own()
         raw = self._sign(message, holdings, step.now_ms)
         parts.lamport_timestamp = lamport  # The log tells it at the next start.
         position = Position(lamport, message_id)
         logged = LogEntry(position, me, None, author)
         parts.log.insert(logged)
         step.writes.append(AppendToLog(logged, raw))
-        parts.remember_id(message_id)
-        parts.holders.expire(step.now_ms - parts.config.review_holders_ms)
+        parts.unfiltered.append(message_id)  # The message itself has emptied it.
+        if parts.holders.under_review:
+            parts.holders.expire(step.now_ms - parts.config.review_holders_ms)
         parts.holders.track(message_id, lamport, author)
         parts.outgoing.add(message_id, raw, online=online, step=step)
         is_own, late = True, False
         step.events.append(MessageDelivered(message, position, author, is_own, late))
-        parts.timer.content_sent(message.causal_history, holdings=holdings is not None)
-        if online:
-            parts.timer.arm(parts.config.sync_multiplier_content_sent, step.now_ms)
+        timer = parts.timer
+        if timer.unsaid:
+            timer.content_sent(message.causal_history, holdings=holdings is not None)
+        if online and timer.at_ms is None:
+            timer.arm(parts.config.sync_multiplier_content_sent, step.now_ms)
 
     def _send_ephemeral(self, content: bytes, step: Step) -> None:
         parts = self._parts
         if not content:
             raise LocalProtocolError("an ephemeral message needs content")
-        if not parts.online:
+        if not parts.clock.online:
             return
         message = Message(
             sender_id=parts.participant_id,
@@ -296,31 +307,22 @@ class SdsChannel:
         )
 
     def _next_lamport(self, now_ms: UnixMs) -> int:
-        lamport = max(self._honest_now(now_ms), self._parts.lamport_timestamp + 1)
+        parts = self._parts
+        lamport = max(now_ms, parts.lamport_timestamp + 1)
+        if not parts.corrected.is_ours:
+            corrected_ms = parts.corrected.now(now_ms)
+            if now_ms > corrected_ms + parts.config.max_ahead_ms:
+                # So far ahead of the others' that they would hold us aside.
+                lamport = max(corrected_ms, parts.lamport_timestamp + 1)
         if lamport >= MAX_LAMPORT:
             raise LocalProtocolError("the Lamport timestamp is exhausted")
         return lamport
-
-    def _honest_now(self, now_ms: UnixMs) -> UnixMs:
-        """Our clock, unless it is so far ahead of the others' that they would hold us aside."""
-        corrected_ms = self._parts.corrected.now(now_ms)
-        ahead = now_ms > corrected_ms + self._parts.config.max_ahead_ms
-        return corrected_ms if ahead else now_ms
-
-    def _content_holdings(self) -> Holdings | None:
-        self._since_holdings += 1
-        if self._since_holdings < self._parts.config.holdings_every:
-            return None
-        self._since_holdings = 0
-        return self._parts.claims.own()
 
     def _due_requests(self, step: Step) -> tuple[HistoryEntry, ...]:
         parts = self._parts
         if not parts.clock.online:
             return ()
         parts.timer.for_repairs = False
-        if parts.missing.next_request() is None:
-            return ()
         requests = parts.missing.take_due(parts.config.repair_requests_per_message, step)
         if requests:
             step.events.append(
@@ -355,11 +357,11 @@ class SdsChannel:
         parts = self._parts
         if members == parts.members:
             return
-        parts.members = members
+        parts.set_members(members)
         parts.holders.members_changed(members)
         parts.claims.retain(members)
         parts.corrected.retain(members)
-        if parts.online:
+        if parts.clock.online:
             self._introduce(now_ms)
 
     def _introduce(self, now_ms: UnixMs) -> None:
@@ -378,15 +380,15 @@ class SdsChannel:
         if entry is None or entry.sender_id != parts.participant_id:
             raise LocalProtocolError("only a message of our own can be sent again")
         if message_id in parts.outgoing:
-            parts.outgoing.resend(message_id, online=parts.online, step=step)
-        elif parts.online:
+            parts.outgoing.resend(message_id, online=parts.clock.online, step=step)
+        elif parts.clock.online:
             step.sends.append(BroadcastRepair(message_id=message_id))
 
     def _retrieve(self, step: Step) -> None:
         parts = self._parts
         parts.missing.ask_now(step)
         parts.store.ask_now(step.now_ms)
-        if parts.online and not parts.alone:
+        if parts.clock.online and not parts.alone:
             parts.timer.woke()
             multiplier = parts.config.sync_multiplier_repairs
             parts.timer.hasten(multiplier, step.now_ms, small_group=parts.small_group)
@@ -397,7 +399,7 @@ class SdsChannel:
         parts = self._parts
         self._receiver.release_due(step)
         self._receiver.show_waiting(step)
-        if not parts.online:
+        if not parts.clock.online:
             return
         self._receiver.give_up_lost(step)
         parts.outgoing.sweep(step)

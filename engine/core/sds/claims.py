@@ -205,7 +205,8 @@ class Claims:
         complete = len(claim.sets) < self._config.holdings_max_instances
         # However many instances somebody made up, a claim is compared with so many.
         known = islice(self._log.instances(), MAX_INSTANCES)
-        for instance_id in dict.fromkeys(chain(known, self.own(), claim.sets)):
+        recent = self._log.recent_instances(self._config.holdings_max_instances)
+        for instance_id in dict.fromkeys(chain(known, recent, claim.sets)):
             theirs = claim.sets.get(instance_id)
             mine = self._log.held(instance_id)
             if mine is None or mine == theirs or (theirs is None and not complete):

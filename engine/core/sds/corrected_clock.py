@@ -15,11 +15,13 @@ from engine.core.types import ParticipantId, UnixMs
 class CorrectedClock:
     """Offsets of other members' clocks from ours, newest last."""
 
-    __slots__ = ("_config", "_heard")
+    __slots__ = ("_config", "_heard", "is_ours")
 
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
         self._heard: dict[ParticipantId, tuple[UnixMs, int]] = {}
+        self.is_ours = config.clock_senders_min > 0
+        """Too few were heard to correct our own."""
 
     def hear(self, participant_id: ParticipantId, sent_ms: UnixMs, now_ms: UnixMs) -> None:
         """A member has just sent something, at this time by its clock."""
@@ -27,15 +29,17 @@ class CorrectedClock:
         self._heard[participant_id] = now_ms, sent_ms - now_ms
         if len(self._heard) > self._config.clock_senders_max:
             del self._heard[next(iter(self._heard))]
+        self.is_ours = len(self._heard) < self._config.clock_senders_min
 
     def retain(self, members: frozenset[ParticipantId]) -> None:
         """Forget who is no member."""
         for participant_id in self._heard.keys() - members:
             del self._heard[participant_id]
+        self.is_ours = len(self._heard) < self._config.clock_senders_min
 
     def offset_ms(self, now_ms: UnixMs) -> int:
         """What must be added to our clock; 0 while too few were heard lately."""
-        if len(self._heard) < self._config.clock_senders_min:
+        if self.is_ours:
             return 0
         oldest_ms = now_ms - self._config.clock_memory_ms
         offsets = [
@@ -44,6 +48,4 @@ class CorrectedClock:
         return median_low(offsets) if len(offsets) >= self._config.clock_senders_min else 0
 
     def now(self, now_ms: UnixMs) -> UnixMs:
-        if len(self._heard) < self._config.clock_senders_min:
-            return now_ms
-        return UnixMs(now_ms + self.offset_ms(now_ms))
+        return now_ms if self.is_ours else UnixMs(now_ms + self.offset_ms(now_ms))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry, Message
+from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry
 from engine.core.types import MessageId, ParticipantId, UnixMs
 
 
@@ -23,28 +23,25 @@ class HeldAside:
 
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
-        self._entries: dict[MessageId, IncomingEntry] = {}
+        self.waiting: dict[MessageId, IncomingEntry] = {}
+        """By id; others may ask it whether something is held, and no more."""
         self._due: list[tuple[int, MessageId]] = []
         """By the corrected clock."""
         self._shares: dict[ParticipantId, list[tuple[int, MessageId]]] = {}
         """Each sender's, ascending by when they are due."""
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self._entries
+        return message_id in self.waiting
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.waiting)
 
     def entries(self) -> Iterator[IncomingEntry]:
-        return iter(self._entries.values())
+        return iter(self.waiting.values())
 
     def due_ms(self, entry: IncomingEntry) -> UnixMs:
         """When a message is no longer ahead, by the corrected clock."""
         return UnixMs((entry.message.lamport_timestamp or 0) - self._config.max_ahead_ms)
-
-    def is_ahead(self, message: Message, corrected_ms: UnixMs) -> bool:
-        """Whether a message is to be held."""
-        return (message.lamport_timestamp or 0) > corrected_ms + self._config.max_ahead_ms
 
     def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
         """Which held messages must give way to ``entry``; None = it is refused itself."""
@@ -52,16 +49,16 @@ class HeldAside:
         share = self._shares.get(entry.message.sender_id, [])
         excess = max(
             len(share) + 1 - config.max_held_ahead_per_sender,
-            len(self._entries) + 1 - config.max_held_ahead,
+            len(self.waiting) + 1 - config.max_held_ahead,
             0,
         )
         if excess > len(share) or (excess and share[-excess] <= place):
             return None
-        return [self._entries[message_id] for _, message_id in share[len(share) - excess :]]
+        return [self.waiting[message_id] for _, message_id in share[len(share) - excess :]]
 
     def add(self, entry: IncomingEntry) -> None:
         message_id, place = entry.message.message_id, self._place(entry)
-        self._entries[message_id] = entry
+        self.waiting[message_id] = entry
         heappush(self._due, place)
         insort(self._shares.setdefault(entry.message.sender_id, []), place)
 
@@ -75,7 +72,7 @@ class HeldAside:
         return self.due_ms(entry), entry.message.message_id
 
     def _leave(self, entry: IncomingEntry) -> None:
-        del self._entries[entry.message.message_id]
+        del self.waiting[entry.message.message_id]
         share = self._shares[entry.message.sender_id]
         del share[bisect_left(share, self._place(entry))]
         if not share:
@@ -89,7 +86,7 @@ class HeldAside:
         """What is no longer ahead, oldest first."""
         due: list[IncomingEntry] = []
         while self._due and self._due[0][0] <= corrected_ms:
-            entry = self._entries[heappop(self._due)[1]]
+            entry = self.waiting[heappop(self._due)[1]]
             self._leave(entry)
             due.append(entry)
         return due
@@ -97,7 +94,7 @@ class HeldAside:
     def event(self, offset_ms: int) -> HeldAsideChanged:
         """All that is held now, the soonest due first."""
         soonest = sorted(self._due)[: self._config.held_event_entries]
-        entries = [self._entries[message_id] for _, message_id in soonest]
+        entries = [self.waiting[message_id] for _, message_id in soonest]
         return HeldAsideChanged(
             held=tuple(
                 HeldMessage(
@@ -107,6 +104,6 @@ class HeldAside:
                 )
                 for entry in entries
             ),
-            held_total=len(self._entries),
+            held_total=len(self.waiting),
             clock_offset_ms=offset_ms,
         )

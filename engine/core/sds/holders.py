@@ -7,7 +7,7 @@ state never moves backwards.  Messages of other people have no place here.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from operator import attrgetter
 from typing import Final
@@ -31,14 +31,11 @@ MAYBE_HOLDERS: Final = 256
 class _Own:
     """One of our messages under review."""
 
-    __slots__ = ("author", "hashes", "holders", "lamport_timestamp")
+    __slots__ = ("hashes", "holders", "lamport_timestamp")
 
-    def __init__(
-        self, lamport_timestamp: int, hashes: tuple[int, int], author: AuthorSequence | None
-    ) -> None:
+    def __init__(self, lamport_timestamp: int, hashes: tuple[int, int]) -> None:
         self.lamport_timestamp = lamport_timestamp
         self.hashes = hashes
-        self.author = author
         self.holders: dict[ParticipantId, HolderEntry] = {}
 
 
@@ -46,37 +43,33 @@ _by_participant: Final = attrgetter("participant_id")
 
 
 class _Sequences:
-    """Our own sequence numbers under review, ascending; closed ones are swept out lazily."""
+    """Our own sequence numbers, ascending; those that are not under review are swept out lazily."""
 
-    __slots__ = ("ids", "numbers")
+    __slots__ = ("_under_review", "ids", "numbers")
 
-    def __init__(self) -> None:
+    def __init__(self, under_review: Mapping[MessageId, _Own]) -> None:
+        self._under_review = under_review
         self.numbers: list[int] = []
         self.ids: dict[int, MessageId] = {}
 
     def add(self, number: int, message_id: MessageId) -> None:
-        ids, numbers = self.ids, self.numbers
-        if number in ids:
-            return
-        ids[number] = message_id
+        ids, numbers, under_review = self.ids, self.numbers, self._under_review
+        if ids.get(number) in under_review:
+            return  # A copied profile has used the number twice; the first one counts.
         if not numbers or numbers[-1] < number:
             numbers.append(number)
-            return
-        at = bisect_left(numbers, number)
-        if numbers[at] != number:  # One that is closed may be there still.
-            numbers.insert(at, number)
-
-    def close(self, number: int, message_id: MessageId) -> None:
-        if self.ids.get(number) != message_id:
-            return  # A copied profile has used the number twice; the first one counts.
-        del self.ids[number]
-        if len(self.numbers) > 2 * len(self.ids) + 32:
-            self.numbers = [number for number in self.numbers if number in self.ids]
+        elif number not in ids:
+            numbers.insert(bisect_left(numbers, number), number)
+        ids[number] = message_id
+        if len(numbers) > 2 * len(under_review) + 32:
+            self.ids = {number: item for number, item in ids.items() if item in under_review}
+            self.numbers = sorted(self.ids)
 
     def within(self, item: SequenceRange) -> list[MessageId]:
         start = bisect_left(self.numbers, item.first)
         end = bisect_left(self.numbers, item.last + 1)
-        return [self.ids[n] for n in self.numbers[start:end] if n in self.ids]
+        ids = (self.ids[number] for number in self.numbers[start:end])
+        return [message_id for message_id in ids if message_id in self._under_review]
 
 
 class HoldersTable:
@@ -92,7 +85,8 @@ class HoldersTable:
         self._others = members - {participant_id}
         self._maybe_room = max(MAYBE_HOLDERS, len(self._others))
         self._me = participant_id
-        self._open: dict[MessageId, _Own] = {}
+        self.under_review: dict[MessageId, _Own] = {}
+        """By id; others may ask it whether something is, and no more."""
         self._told: dict[ParticipantId, set[MessageId]] = {}
         """What each said about messages under review, certain or not."""
         self._sequences: dict[InstanceId, _Sequences] = {}
@@ -101,13 +95,13 @@ class HoldersTable:
             self._restored.setdefault(entry.message_id, []).append(entry)
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self._open
+        return message_id in self.under_review
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self.under_review)
 
     def entries(self) -> Iterator[HolderEntry]:
-        return (entry for own in self._open.values() for entry in own.holders.values())
+        return (entry for own in self.under_review.values() for entry in own.holders.values())
 
     def restored_ids(self) -> Iterable[MessageId]:
         """Messages with saved holders, in no order; to be tracked at start."""
@@ -117,13 +111,14 @@ class HoldersTable:
         self, message_id: MessageId, lamport_timestamp: int, author: AuthorSequence | None
     ) -> None:
         """Put one of our messages under review."""
-        if message_id in self._open:
+        if message_id in self.under_review:
             return
-        own = self._open[message_id] = _Own(lamport_timestamp, base_hashes(message_id), author)
+        own = self.under_review[message_id] = _Own(lamport_timestamp, base_hashes(message_id))
         if author is not None:
             sequences = self._sequences.get(author.instance_id)
             if sequences is None:
-                sequences = self._sequences[author.instance_id] = _Sequences()
+                sequences = _Sequences(self.under_review)
+                self._sequences[author.instance_id] = sequences
             sequences.add(author.sequence, message_id)
         if message_id in self._restored:
             for entry in self._restored.pop(message_id):
@@ -140,7 +135,7 @@ class HoldersTable:
         false_probability: float | None = None,
     ) -> HolderEntry | None:
         """Record evidence; returns the entry to save, None if it says nothing new."""
-        own = self._open.get(message_id)
+        own = self.under_review.get(message_id)
         if own is None or participant_id == self._me:
             return None
         known = own.holders.get(participant_id)
@@ -160,8 +155,9 @@ class HoldersTable:
     def take_events(self, message_ids: Iterable[MessageId]) -> list[HeldByChanged]:
         """What to tell about messages whose holders changed; complete ones leave the table."""
         events: list[HeldByChanged] = []
+        others = self._others
         for message_id in message_ids:
-            own = self._open.get(message_id)
+            own = self.under_review.get(message_id)
             if own is None:
                 continue
             certain: list[HolderEntry] = []
@@ -171,8 +167,9 @@ class HoldersTable:
             if len(own.holders) > 1:
                 certain.sort(key=_by_participant)
                 maybe.sort(key=_by_participant)
-            if len(certain) >= len(self._others):
-                self._close_if_complete(message_id, own)
+            complete = others and len(certain) >= len(others)
+            if complete and others.issubset(map(_by_participant, certain)):
+                self._close(message_id, own)
             events.append(HeldByChanged(message_id, tuple(certain), tuple(maybe)))
         return events
 
@@ -189,11 +186,11 @@ class HoldersTable:
         With their bloom hashes.
         """
         told = self._told.get(participant_id, ())
-        if len(told) == len(self._open):  # What is told is under review, so that is all of it.
-            return []
-        newest = islice(reversed(self._open), count)
+        if len(told) == len(self.under_review):
+            return []  # What is told is under review, so that is all of it.
+        newest = islice(reversed(self.under_review), count)
         wanted = [message_id for message_id in newest if message_id not in told]
-        return [(message_id, self._open[message_id].hashes) for message_id in wanted]
+        return [(message_id, self.under_review[message_id].hashes) for message_id in wanted]
 
     def untold(
         self, participant_id: ParticipantId, message_ids: Iterable[MessageId], *, certain: bool
@@ -202,21 +199,19 @@ class HoldersTable:
 
         ``certain``: by what it signed; otherwise only those of which it said nothing yet.
         """
-        under_review = self._open
-        if not under_review:
-            return []
+        under_review = self.under_review
+        ours = [*filter(under_review.__contains__, message_ids)] if under_review else []
+        if not ours:
+            return ours
         if not certain:
             told = self._told.get(participant_id, ())
-            return [item for item in message_ids if item in under_review and item not in told]
-        return [
-            message_id
-            for message_id in message_ids
-            if message_id in under_review
-            and (
-                (known := under_review[message_id].holders.get(participant_id)) is None
-                or known.source is _BLOOM
-            )
-        ]
+            return [item for item in ours if item not in told]
+        better: list[MessageId] = []
+        for message_id in ours:
+            known = under_review[message_id].holders.get(participant_id)
+            if known is None or known.source is _BLOOM:
+                better.append(message_id)
+        return better
 
     def instances(self) -> Iterable[InstanceId]:
         return self._sequences.keys()
@@ -225,13 +220,13 @@ class HoldersTable:
         """Who must hold a message before it is complete."""
         self._others = members - {self._me}
         self._maybe_room = max(MAYBE_HOLDERS, len(self._others))
-        for message_id, own in list(self._open.items()):
+        for message_id, own in list(self.under_review.items()):
             self._close_if_complete(message_id, own)
 
     def expire(self, before_lamport: int) -> None:
         """Stop reviewing what is too old, oldest first."""
-        while self._open:
-            message_id, own = next(iter(self._open.items()))
+        while self.under_review:
+            message_id, own = next(iter(self.under_review.items()))
             if own.lamport_timestamp >= before_lamport:
                 return
             self._close(message_id, own)
@@ -246,13 +241,9 @@ class HoldersTable:
         self._close(message_id, own)
 
     def _close(self, message_id: MessageId, own: _Own) -> None:
-        del self._open[message_id]
+        del self.under_review[message_id]
         for participant_id in own.holders:
             told = self._told[participant_id]
             told.discard(message_id)
             if not told:
                 del self._told[participant_id]
-        author = own.author
-        if author is not None:
-            # Kept when it is empty: the next one of ours has the same instance.
-            self._sequences[author.instance_id].close(author.sequence, message_id)

@@ -40,21 +40,23 @@ class IncomingBuffer:
 
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
-        self._waiting: dict[MessageId, _Waiting] = {}
-        self._waiters: dict[MessageId, dict[MessageId, None]] = {}
+        self.waiting: dict[MessageId, _Waiting] = {}
+        """By id; others may ask it whether something waits, and no more."""
+        self.waiters: dict[MessageId, dict[MessageId, None]] = {}
+        """By what they wait for; the same."""
         self._shares: dict[ParticipantId, _Share] = {}
         self._order: list[tuple[int, MessageId]] = []
         self._size_bytes = 0
         self._unshown: list[tuple[UnixMs, MessageId]] = []
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self._waiting
+        return message_id in self.waiting
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self.waiting)
 
     def entries(self) -> Iterator[IncomingEntry]:
-        return (waiting.entry for waiting in self._waiting.values())
+        return (waiting.entry for waiting in self.waiting.values())
 
     def before(self, place: Position | None) -> int:
         """How many wait that lie before this place; None: all."""
@@ -63,19 +65,19 @@ class IncomingBuffer:
         return bisect_left(self._order, (place.lamport_timestamp, place.message_id))
 
     def is_waited_for(self, message_id: MessageId) -> bool:
-        return message_id in self._waiters
+        return message_id in self.waiters
 
     def oldest_waiter(self, dependency: MessageId) -> int | None:
         """The smallest Lamport timestamp of what waits for it; None = nothing does."""
-        waiters = self._waiters.get(dependency, ())
-        return min((_place(self._waiting[waiter].entry)[0] for waiter in waiters), default=None)
+        waiters = self.waiters.get(dependency, ())
+        return min((_place(self.waiting[waiter].entry)[0] for waiter in waiters), default=None)
 
     def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
         """Which waiting messages must give way to ``entry``; None = it is refused itself."""
         config, place, size = self._config, _place(entry), len(entry.raw)
         share = self._shares.get(entry.message.sender_id) or _Share()
         number, share_bytes = len(share.order), share.size_bytes
-        total, total_bytes = len(self._waiting), self._size_bytes
+        total, total_bytes = len(self.waiting), self._size_bytes
         leaving: list[IncomingEntry] = []
         while (
             number >= config.max_waiting_per_sender
@@ -85,7 +87,7 @@ class IncomingBuffer:
         ):
             if not number or share.order[number - 1] <= place:
                 return None
-            victim = self._waiting[share.order[number - 1][1]].entry
+            victim = self.waiting[share.order[number - 1][1]].entry
             leaving.append(victim)
             number, share_bytes = number - 1, share_bytes - len(victim.raw)
             total, total_bytes = total - 1, total_bytes - len(victim.raw)
@@ -95,9 +97,9 @@ class IncomingBuffer:
         """Buffer a message that waits for ``unmet`` (not empty)."""
         message_id = entry.message.message_id
         waiting = _Waiting(entry, set(unmet))
-        self._waiting[message_id] = waiting
+        self.waiting[message_id] = waiting
         for dependency in waiting.unmet:
-            self._waiters.setdefault(dependency, {})[message_id] = None
+            self.waiters.setdefault(dependency, {})[message_id] = None
         share = self._shares.setdefault(entry.message.sender_id, _Share())
         insort(share.order, _place(entry))
         insort(self._order, _place(entry))
@@ -109,13 +111,13 @@ class IncomingBuffer:
 
     def remove(self, message_id: MessageId) -> IncomingEntry:
         """Take a message out, delivered or given way."""
-        waiting = self._waiting.pop(message_id)
+        waiting = self.waiting.pop(message_id)
         entry = waiting.entry
         for dependency in waiting.unmet:
-            waiters = self._waiters[dependency]
+            waiters = self.waiters[dependency]
             del waiters[message_id]
             if not waiters:
-                del self._waiters[dependency]
+                del self.waiters[dependency]
         share = self._shares[entry.message.sender_id]
         del share.order[bisect_left(share.order, _place(entry))]
         del self._order[bisect_left(self._order, _place(entry))]
@@ -128,8 +130,8 @@ class IncomingBuffer:
     def meet(self, dependency: MessageId) -> list[IncomingEntry]:
         """A dependency is met: take out what waited for nothing else."""
         complete: list[MessageId] = []
-        for message_id in self._waiters.pop(dependency, ()):
-            unmet = self._waiting[message_id].unmet
+        for message_id in self.waiters.pop(dependency, ()):
+            unmet = self.waiting[message_id].unmet
             unmet.discard(dependency)
             if not unmet:
                 complete.append(message_id)
@@ -152,11 +154,11 @@ class IncomingBuffer:
         """Mark as shown, and return, what has waited for the soft time-out."""
         due: list[IncomingEntry] = []
         while (deadline_ms := self.next_deadline()) is not None and deadline_ms <= now_ms:
-            waiting = self._waiting[heappop(self._unshown)[1]]
+            waiting = self.waiting[heappop(self._unshown)[1]]
             waiting.entry = replace(waiting.entry, shown=True)
             due.append(waiting.entry)
         return due
 
     def _is_done(self, message_id: MessageId) -> bool:
-        waiting = self._waiting.get(message_id)
+        waiting = self.waiting.get(message_id)
         return waiting is None or waiting.entry.shown

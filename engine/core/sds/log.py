@@ -25,11 +25,12 @@ from engine.core.types import AuthorSequence, InstanceId, MessageId, Participant
 class LogIndex:
     """Delivered messages by id, by position and by author."""
 
-    __slots__ = ("_authors", "_order", "_recent", "_rows", "_table", "_tail")
+    __slots__ = ("_authors", "_order", "_recent", "_table", "_tail", "rows")
 
     def __init__(self, entries: Iterable[LogEntry] = ()) -> None:
         self._table = LogTable.of(entries)
-        self._rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
+        self.rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
+        """By id.  Others ask it what is here, which every message does a dozen times."""
         self._order = array("I", self._in_order())
         """Row numbers, ascending by position."""
         self._authors: dict[InstanceId, Author] = {}
@@ -40,24 +41,19 @@ class LogIndex:
         self._note_authors()
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self._rows
+        return message_id in self.rows
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def get(self, message_id: MessageId) -> LogEntry | None:
-        row = self._rows.get(message_id)
+        row = self.rows.get(message_id)
         return None if row is None else self._table[row]
 
     def sender_of(self, message_id: MessageId) -> ParticipantId | None:
         """Who sent a message; None = it is not in the log."""
-        row = self._rows.get(message_id)
+        row = self.rows.get(message_id)
         return None if row is None else self._table.senders[row]
-
-    def lacking(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
-        """Those that are not in the log, in the order given."""
-        rows = self._rows
-        return [message_id for message_id in message_ids if message_id not in rows]
 
     def entries(self) -> Iterator[LogEntry]:
         """All of them, ascending by position; for snapshots and audits, never per message."""
@@ -66,30 +62,34 @@ class LogIndex:
     def insert(self, entry: LogEntry) -> bool:
         """Add a message at its place; True = it came late, others lie behind it."""
         table, order, tail = self._table, self._order, self._tail
-        position, author = entry.position, entry.author
+        position, sender_id, author = entry.position, entry.sender_id, entry.author
         message_id, lamport = position.message_id, position.lamport_timestamp
-        newest = order[-1] if order else None
         late = (
-            newest is not None
-            and lamport <= table.lamports[newest]
-            and (lamport, message_id) < self._place(newest)
+            bool(order)
+            and lamport <= table.lamports[order[-1]]
+            and (lamport, message_id) < self._place(order[-1])
         )
-        row = table.append(entry)
-        self._rows[message_id] = row
+        row = self.rows[message_id] = table.append(entry)
         if author is not None:
-            self._note_author(author, entry.sender_id, row, late=late)
+            noted = self._authors.get(author.instance_id)
+            if noted is None or late or self._recent or noted.owner != sender_id:
+                self._note_author(author, sender_id, row, late=late)
+            else:
+                noted.note(author.sequence, row)
+                noted.newest = row
         if late:
             order.insert(bisect_left(order, (lamport, message_id), key=self._place), row)
             self._tail = None
         else:
             order.append(row)
-            if tail is not None:
-                tail.append(history_entry(message_id, entry.retrieval_hint, entry.sender_id))
+            if tail is not None:  # As ``history_entry`` does, without the call.
+                fields = message_id, entry.retrieval_hint, sender_id
+                tail.append(tuple.__new__(HistoryEntry, fields))
         return late
 
     def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> bool:
         """Note how a message can be retrieved; True = that is news."""
-        row, hints, tail = self._rows[message_id], self._table.hints, self._tail
+        row, hints, tail = self.rows[message_id], self._table.hints, self._tail
         if hints[row] == retrieval_hint:
             return False
         hints[row] = retrieval_hint
@@ -186,12 +186,19 @@ class LogIndex:
         The oldest, because the first hole is the one that delivery waits for.
         """
         authors = self._authors
-        recent: Iterable[InstanceId] = authors
-        if len(authors) > max_instances:
-            if len(self._recent) != max_instances:
-                self._recent = dict.fromkeys(self._most_recent(max_instances))
-            recent = self._recent
-        return {instance_id: authors[instance_id].held.ranges(max_ranges) for instance_id in recent}
+        return {
+            instance_id: authors[instance_id].held.ranges(max_ranges)
+            for instance_id in self.recent_instances(max_instances)
+        }
+
+    def recent_instances(self, count: int) -> Iterable[InstanceId]:
+        """Whose messages came last, all of them unless there are more than that."""
+        authors = self._authors
+        if len(authors) <= count:
+            return authors
+        if len(self._recent) != count:
+            self._recent = dict.fromkeys(self._most_recent(count))
+        return self._recent
 
     def _note_recent(self, instance_id: InstanceId) -> None:
         """Its author spoke, perhaps as one of those who spoke last."""

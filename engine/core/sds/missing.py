@@ -198,11 +198,11 @@ class MissingTable:
 
     def remove(self, message_id: MessageId, step: Step) -> None:
         """It is here (or nobody wants it any more)."""
-        self._forget_asked_again(message_id)
         if message_id in self._wanted:
             self._take_out(message_id)
         elif self._lost.pop(message_id, None) is None:
             return
+        self._forget_asked_again(message_id)
         step.writes.append(RemoveMissing(message_id=message_id))
         step.gap_changed = True
 
@@ -247,15 +247,19 @@ class MissingTable:
     def next_request(self) -> UnixMs | None:
         """When the next dependency is to be asked for."""
         requests = self._requests
+        if not (requests or self._untold_again):
+            return None
         while requests and not self._is_current(requests[0]):
             heappop(requests)
         first = requests[0][0] if requests else None
-        wished = next(iter(self._untold_again.values()), None)
-        return min((at_ms for at_ms in (first, wished) if at_ms is not None), default=None)
+        wished = next(iter(self._untold_again.values()), first)
+        return wished if first is None or wished is None else min(first, wished)
 
     def take_due(self, limit: int, step: Step) -> tuple[HistoryEntry, ...]:
         """Up to ``limit`` dependencies to ask for now; each is asked for again later."""
         due: list[HistoryEntry] = []
+        if not (self._requests or self._untold_again):
+            return ()
         while self._untold_again and len(due) < limit:
             message_id = next(iter(self._untold_again))
             del self._untold_again[message_id]

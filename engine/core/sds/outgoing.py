@@ -44,7 +44,8 @@ class OutgoingBuffer:
     ) -> None:
         self._config = config
         self._random = random_unit
-        self._entries: dict[MessageId, OutgoingEntry] = {}
+        self.waiting: dict[MessageId, OutgoingEntry] = {}
+        """By id; others may ask it whether something waits, and no more."""
         self.unhinted: dict[MessageId, tuple[int, int]] = {}
         """Messages that nobody is known to hold perhaps, with their bloom hashes."""
         self._due: list[tuple[UnixMs, MessageId]] = []
@@ -53,21 +54,17 @@ class OutgoingBuffer:
             self._keep(entry)
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self._entries
+        return message_id in self.waiting
 
     def __len__(self) -> int:
-        return len(self._entries)
-
-    def is_full(self) -> bool:
-        return len(self._entries) >= self._config.max_outgoing
+        return len(self.waiting)
 
     def entries(self) -> Iterator[OutgoingEntry]:
-        return iter(self._entries.values())
+        return iter(self.waiting.values())
 
     def among(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those of these messages that are in the buffer."""
-        entries = self._entries
-        return [item for item in message_ids if item in entries] if entries else []
+        return [*filter(self.waiting.__contains__, message_ids)]
 
     def next_deadline(self) -> UnixMs | None:
         """When the sweep has something to rebroadcast, given that we are online."""
@@ -81,17 +78,20 @@ class OutgoingBuffer:
         now_ms, accepted = step.now_ms, False
         attempts, next_send_ms = 0, now_ms
         if online:
-            attempts, next_send_ms = 1, UnixMs(now_ms + self._period_ms(_UNACKNOWLEDGED, 1))
+            period_ms = self._about(self._config.resend_unacknowledged_ms[0])
+            attempts, next_send_ms = 1, UnixMs(now_ms + period_ms)
             step.sends.append(Broadcast(message_id, raw, _CONTENT))
         entry = OutgoingEntry(
             message_id, raw, _UNACKNOWLEDGED, attempts, next_send_ms, accepted, now_ms
         )
-        self._keep(entry)
+        self.waiting[message_id] = entry
+        self.unhinted[message_id] = base_hashes(message_id)
+        heappush(self._due, (next_send_ms, message_id))
         step.writes.append(PutOutgoing(entry))
 
     def acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Certain evidence: out of the buffer, rebroadcast ends."""
-        entry = self._entries.pop(message_id, None)
+        entry = self.waiting.pop(message_id, None)
         if entry is None:
             return
         self.unhinted.pop(message_id, None)
@@ -100,7 +100,7 @@ class OutgoingBuffer:
 
     def possibly_acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Uncertain evidence: rebroadcast goes on, more slowly."""
-        entry = self._entries.get(message_id)
+        entry = self.waiting.get(message_id)
         if entry is None or entry.state is _POSSIBLY_ACKNOWLEDGED:
             return
         state = _POSSIBLY_ACKNOWLEDGED
@@ -112,7 +112,7 @@ class OutgoingBuffer:
 
     def accept(self, message_id: MessageId, step: Step) -> None:
         """The network took a copy."""
-        entry = self._entries.get(message_id)
+        entry = self.waiting.get(message_id)
         if entry is None or entry.accepted:
             return
         state, attempts, accepted = entry.state, entry.attempts, True
@@ -122,7 +122,7 @@ class OutgoingBuffer:
             again = replace(entry, state=state, next_send_ms=next_send_ms, accepted=accepted)
             self._put(again, step)
         else:
-            self._entries[message_id] = OutgoingEntry(
+            self.waiting[message_id] = OutgoingEntry(
                 message_id,
                 entry.raw,
                 state,
@@ -136,7 +136,7 @@ class OutgoingBuffer:
 
     def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:
         """The user wants it sent again now; its attempts start anew."""
-        entry = self._entries[message_id]
+        entry = self.waiting[message_id]
         failed = entry.state is _FAILED
         state = _UNACKNOWLEDGED if failed else entry.state
         entry = replace(entry, state=state, attempts=0, next_send_ms=step.now_ms)
@@ -151,7 +151,7 @@ class OutgoingBuffer:
         """The clock was set back: nothing waits longer than if it had been sent just now."""
         config = self._config
         self._gate_ms = min(self._gate_ms, UnixMs(now_ms + config.online_jitter_ms))
-        for entry in list(self._entries.values()):
+        for entry in list(self.waiting.values()):
             period_ms = self._mean_period_ms(entry.state, entry.attempts)
             latest_ms = UnixMs(now_ms + int(period_ms * (1 + config.resend_jitter)))
             if entry.next_send_ms > latest_ms:
@@ -167,7 +167,7 @@ class OutgoingBuffer:
             deadline_ms = self.next_deadline()
             if deadline_ms is None or deadline_ms > step.now_ms:
                 return
-            entry = self._entries[self._due[0][1]]
+            entry = self.waiting[self._due[0][1]]
             if not entry.accepted and entry.attempts >= self._config.fail_after_attempts:
                 entry = replace(entry, state=_FAILED)
                 self._put(entry, step)
@@ -190,7 +190,9 @@ class OutgoingBuffer:
         )
 
     def _period_ms(self, state: OutgoingState, attempts: int) -> int:
-        period_ms = self._mean_period_ms(state, attempts)
+        return self._about(self._mean_period_ms(state, attempts))
+
+    def _about(self, period_ms: int) -> int:
         return int(period_ms * (1 + self._config.resend_jitter * (2 * self._random() - 1)))
 
     def _mean_period_ms(self, state: OutgoingState, attempts: int) -> int:
@@ -205,8 +207,8 @@ class OutgoingBuffer:
 
     def _keep(self, entry: OutgoingEntry) -> None:
         message_id, state, next_send_ms = entry.message_id, entry.state, entry.next_send_ms
-        known = self._entries.get(message_id)
-        self._entries[message_id] = entry
+        known = self.waiting.get(message_id)
+        self.waiting[message_id] = entry
         if state is _POSSIBLY_ACKNOWLEDGED:
             self.unhinted.pop(message_id, None)
         elif message_id not in self.unhinted:
@@ -217,7 +219,7 @@ class OutgoingBuffer:
             heappush(self._due, (next_send_ms, message_id))
 
     def _is_current(self, due: tuple[UnixMs, MessageId]) -> bool:
-        entry = self._entries.get(due[1])
+        entry = self.waiting.get(due[1])
         return entry is not None and entry.next_send_ms == due[0] and entry.state is not _FAILED
 
     @staticmethod

@@ -3,6 +3,11 @@
 Participant state of the specification as a whole.  The steps (sending, receiving, reviewing,
 sweeping) are elsewhere; here is only what keeps the parts consistent: the filter follows the log,
 and changes of holders and gap become one event each at the end of a step.
+
+A message costs its look-ups more than anything else, and a method around a look-up costs thrice as
+much as that.  So a part shows its table by id where every message asks it (``log.rows``,
+``incoming.waiting``, ``held.waiting``, ``holders.under_review``, ``outgoing.waiting``); only the
+part itself ever changes it.
 """
 
 from dataclasses import dataclass, field
@@ -46,7 +51,9 @@ class Parts:
     config: SdsConfig
     counters: Counters
     members: frozenset[ParticipantId]
-    """Empty = unknown (an open channel); else ourselves included."""
+    """Empty = unknown (an open channel); else ourselves included.  Set by ``set_members``."""
+    alone: bool = field(init=False)
+    small_group: bool = field(init=False)
     lamport_timestamp: int
     clock: OnlineClock
     log: LogIndex
@@ -67,17 +74,14 @@ class Parts:
     timer: SyncTimer
     store: StoreQueries
 
-    @property
-    def online(self) -> bool:
-        return self.clock.online
+    def __post_init__(self) -> None:
+        self.set_members(self.members)
 
-    @property
-    def alone(self) -> bool:
-        return self.members == {self.participant_id}
-
-    @property
-    def small_group(self) -> bool:
-        return 0 < len(self.members) <= self.config.prompt_members
+    def set_members(self, members: frozenset[ParticipantId]) -> None:
+        """Everybody in the channel from now on."""
+        self.members = members
+        self.alone = members == {self.participant_id}
+        self.small_group = 0 < len(members) <= self.config.prompt_members
 
     def bring_forward(self, now_ms: UnixMs) -> None:
         """The clock was set back: what was near shall not wait until it has caught up.
@@ -90,32 +94,43 @@ class Parts:
         self.answers.bring_forward(now_ms)
         self.timer.bring_forward(now_ms)
 
+    def knows(self, message_id: MessageId) -> bool:
+        """Whether a message is here: in the local log, waiting, or held aside."""
+        return (
+            message_id in self.log.rows
+            or message_id in self.incoming.waiting
+            or message_id in self.held.waiting
+        )
+
     def is_met(self, message_id: MessageId) -> bool:
         """In the local log, or lost for good."""
-        return message_id in self.log or self.missing.is_lost(message_id)
+        return message_id in self.log.rows or self.missing.is_lost(message_id)
 
     def remember_id(self, message_id: MessageId) -> None:
         """Include a received or sent content message in the filter when it is next sent."""
-        self.unfiltered.append(message_id)
-        if len(self.unfiltered) > self.bloom.capacity:
-            self._fill_bloom()
+        unfiltered = self.unfiltered
+        unfiltered.append(message_id)
+        if len(unfiltered) > self.bloom.capacity:
+            self.filter_bytes()
 
     def filter_bytes(self) -> bytes:
         """The filter over all that we have; rolled over when full."""
-        if self.unfiltered:
-            self._fill_bloom()
-        return bytes(self.bloom)
+        bloom, unfiltered = self.bloom, self.unfiltered
+        if unfiltered:
+            if bloom.count + len(unfiltered) <= bloom.room:
+                bloom.include(unfiltered)
+                unfiltered.clear()
+            else:
+                self._roll_over()
+        return bloom.to_bytes()
 
     def restore_bloom(self) -> None:
         """The filter as it was when it had taken in all that is in the log and waits."""
         self._rebuild_bloom(self.bloom.kept_of(len(self.log) + len(self.incoming)))
 
-    def _fill_bloom(self) -> None:
+    def _roll_over(self) -> None:
         total = self.bloom.count + len(self.unfiltered)
-        if self.bloom.has_room_for(len(self.unfiltered)):
-            self.bloom.include(self.unfiltered)
-        else:
-            self._rebuild_bloom(self.bloom.kept_of(total))
+        self._rebuild_bloom(self.bloom.kept_of(total))
         self.unfiltered.clear()
 
     def _rebuild_bloom(self, keep: int) -> None:
@@ -170,14 +185,8 @@ class Parts:
             return True  # Holdings do not tell.
         return not self.claims.holds(participant_id, author.instance_id, author.sequence)
 
-    def finish(self, step: Step) -> None:
-        """Tell once what changed in this step."""
-        if step.holders_changed:
-            step.events += self.holders.take_events(step.holders_changed)
-        if step.gap_changed or step.held_changed or self.news_of_start:
-            self._tell_of_gap(step)
-
-    def _tell_of_gap(self, step: Step) -> None:
+    def tell_of_gap(self, step: Step) -> None:
+        """Tell once what lacks, waits and is held aside after this step."""
         if step.held_changed or self.news_of_start:
             offset_ms = self.corrected.offset_ms(step.now_ms)
             step.events.append(self.held.event(offset_ms))

@@ -8,6 +8,7 @@ too: that is how a lost newest message is noticed.  What a sender claims is revi
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import filterfalse
 from operator import itemgetter
 from typing import Final, TypeAlias
 
@@ -57,7 +58,7 @@ class Receiver:
         ``bad_sequence``.
         """
         message = received.message
-        ids = list(map(_id_of, message.causal_history))
+        ids = [*map(_id_of, message.causal_history)]
         self._check(received, ids)
         own = message.sender_id == self._parts.participant_id
         if message.lamport_timestamp is None:
@@ -191,15 +192,16 @@ class Receiver:
         parts, message = self._parts, received.message
         message_id = message.message_id
         if received.repaired_by is None:
-            parts.answers.cancel(message_id)
+            parts.answers.planned.pop(message_id, None)  # It has come by itself.
         else:
             parts.answers.heard(message_id, step.now_ms)
-        if message_id in parts.log:
-            self._receive_duplicate(received, step)
+        if parts.knows(message_id):
+            if message_id in parts.log.rows:
+                self._receive_duplicate(received, step)
             return
-        if message_id in parts.incoming or message_id in parts.held:
-            return
-        if parts.held.is_ahead(message, parts.corrected.now(step.now_ms)):
+        corrected = parts.corrected
+        corrected_ms = step.now_ms if corrected.is_ours else corrected.now(step.now_ms)
+        if (message.lamport_timestamp or 0) > corrected_ms + parts.config.max_ahead_ms:
             self._hold(_waiting(received, step), step)
             return
         self._take_content(received, ids, step)
@@ -208,14 +210,14 @@ class Receiver:
 
     def _take_content(self, entry: Arrived, ids: list[MessageId], step: Step) -> None:
         """Deliver a message that is new to us, or let it wait."""
-        parts = self._parts
-        lacking = parts.log.lacking(ids)
-        unmet = {item for item in lacking if not parts.missing.is_lost(item)} if lacking else None
-        if unmet:
-            self._buffer(_waiting(entry, step), unmet, step)
-            return
-        message_id = entry.message.message_id
-        if parts.incoming.is_waited_for(message_id):
+        parts, message_id = self._parts, entry.message.message_id
+        lacking = [*filterfalse(parts.log.rows.__contains__, ids)]
+        if lacking:
+            unmet = {item for item in lacking if not parts.missing.is_lost(item)}
+            if unmet:
+                self._buffer(_waiting(entry, step), unmet, step)
+                return
+        if message_id in parts.incoming.waiters:
             self._deliver([entry], step)
         else:
             self._deliver_one(entry, step)
@@ -259,9 +261,7 @@ class Receiver:
         return [
             entry
             for entry in history
-            if not parts.is_met(entry.message_id)
-            and entry.message_id not in parts.incoming
-            and entry.message_id not in parts.held
+            if not parts.knows(entry.message_id) and not parts.missing.is_lost(entry.message_id)
         ]
 
     def _buffer(self, entry: IncomingEntry, unmet: set[MessageId], step: Step) -> None:
@@ -332,9 +332,7 @@ class Receiver:
         if is_own:
             parts.holders.track(message_id, lamport, author)
             return
-        parts.timer.delivered(message_id)
-        multiplier = parts.config.sync_multiplier_content_received
-        parts.timer.hasten(multiplier, step.now_ms, small_group=parts.small_group)
+        parts.timer.delivered(message_id, step.now_ms, small_group=parts.small_group)
 
     # --- sweeps ---
 

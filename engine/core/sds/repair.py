@@ -96,10 +96,6 @@ class RepairAnswers:
         self.planned.pop(message_id, None)
         self.answered(message_id, now_ms)
 
-    def cancel(self, message_id: MessageId) -> None:
-        """It has come by itself."""
-        self.planned.pop(message_id, None)
-
     def bring_forward(self, now_ms: UnixMs) -> None:
         """The clock was set back: no answer is later than if it had been planned just now."""
         self._sent.clear()  # When is not known any more.

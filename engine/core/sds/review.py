@@ -44,21 +44,23 @@ class AckReview:
 
         ``ids`` are those of its causal history.
         """
-        message, verified = received.message, received.verified
-        self._review_history(message, ids, step, verified=verified)
-        if message.bloom_filter:
-            self._review_bloom(message, message.bloom_filter, step)
-        if received.holdings is not None and verified:
-            self._hear_holdings(message, received.holdings, step)
+        parts, message, verified = self._parts, received.message, received.verified
+        holdings = received.holdings if verified else None
+        if parts.holders.under_review or parts.outgoing.waiting:
+            self._review_history(message, ids, step, verified=verified)
+            if message.bloom_filter:
+                self._review_bloom(message, message.bloom_filter, step)
+        if holdings is not None:
+            self._hear_holdings(message, holdings, step)
         if received.stored:
             self._put_off_what_it_lacks(message)
             return
-        self._put_off.pop(message.sender_id, None)
-        if received.holdings is not None and verified:
+        if self._put_off:
+            self._put_off.pop(message.sender_id, None)
+        if holdings is not None:
             self._plan_pushes(message.sender_id, step.now_ms)
         if message.repair_request:
             self._review_requests(message, step)
-        parts = self._parts
         if parts.answers.planned:
             parts.answer_due(step)
 
@@ -85,10 +87,12 @@ class AckReview:
         parts = self._parts
         # Nobody unverified is believed for certain; the protocol's own state follows all the same.
         source, sender_id = _CAUSAL if verified else _BLOOM, message.sender_id
-        for message_id in parts.holders.untold(sender_id, ids, certain=verified):
-            parts.evidence(message_id, sender_id, source, step)
-        for message_id in parts.outgoing.among(ids):
-            parts.outgoing.acknowledge(message_id, step)
+        if parts.holders.under_review:
+            for message_id in parts.holders.untold(sender_id, ids, certain=verified):
+                parts.evidence(message_id, sender_id, source, step)
+        if parts.outgoing.waiting:
+            for message_id in parts.outgoing.among(ids):
+                parts.outgoing.acknowledge(message_id, step)
 
     def _review_bloom(self, message: Message, bloom_filter: bytes, step: Step) -> None:
         parts = self._parts

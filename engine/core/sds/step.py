@@ -2,34 +2,28 @@
 
 Every part of the channel adds to the same step, so that everything that one input causes becomes
 durable in one transaction.  Messages whose holders changed, and the gap, are noted here and turned
-into one event each at the end, however often they changed on the way.
+into one event each at the end, however often they changed on the way.  What is handed out in the
+end is the step itself, as the ``Transition`` that it is by then.
 """
 
 from engine.core.sds.types import Event, Send, Transition, Write
 from engine.core.types import MessageId, UnixMs
 
 
-class Step:
+class Step(Transition):
     """Collects what one input causes."""
 
-    __slots__ = (
-        "events",
-        "gap_changed",
-        "held_changed",
-        "holders_changed",
-        "now_ms",
-        "sends",
-        "writes",
-    )
+    __slots__ = ("gap_changed", "held_changed", "holders_changed", "now_ms")
+
+    writes: list[Write]
+    sends: list[Send]
+    events: list[Event]
 
     def __init__(self, now_ms: UnixMs) -> None:
         self.now_ms = now_ms
-        self.writes: list[Write] = []
-        self.sends: list[Send] = []
-        self.events: list[Event] = []
+        self.writes = []
+        self.sends = []
+        self.events = []
         self.holders_changed: dict[MessageId, None] = {}
         self.gap_changed = False
         self.held_changed = False
-
-    def transition(self) -> Transition:
-        return Transition(self.writes, self.sends, self.events)

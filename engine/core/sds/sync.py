@@ -19,7 +19,13 @@ class SyncTimer:
     def __init__(self, config: SdsConfig, random_unit: RandomUnit) -> None:
         self._config = config
         self._random = random_unit
-        self._unsaid: set[MessageId] = set()
+        content_ms = int(config.sync_interval_ms * config.sync_multiplier_content_received)
+        self._unhurried = 0, content_ms
+        """How soon what was delivered is acknowledged, at the earliest and at the latest."""
+        self._prompt = config.prompt_sync_ms or self._unhurried
+        """The same in a small group."""
+        self.unsaid: set[MessageId] = set()
+        """What was delivered since we last said what we hold."""
         self._asked = False
         self._stated_ms: UnixMs | None = None
         self._silent_rounds = 0
@@ -33,7 +39,7 @@ class SyncTimer:
     @property
     def has_news(self) -> bool:
         """Something was delivered, or asked, since we last said what we hold."""
-        return self._asked or bool(self._unsaid)
+        return self._asked or bool(self.unsaid)
 
     @property
     def _slowdown(self) -> int:
@@ -55,15 +61,18 @@ class SyncTimer:
             low, high = 0, int(self._config.sync_interval_ms * multiplier)
         # Drawn once per window: drawing again for every message would make the wait ever shorter.
         if self.at_ms is None or self.at_ms > now_ms + high:
-            self.at_ms = UnixMs(now_ms + low + int(self._random() * (high - low)))
+            self._draw(low, high, now_ms)
 
-    def delivered(self, message_id: MessageId) -> None:
+    def delivered(self, message_id: MessageId, now_ms: UnixMs, *, small_group: bool) -> None:
         """Somebody else's message is in the log now: its sender wants to know."""
-        if len(self._unsaid) < _UNSAID_MAX:
-            self._unsaid.add(message_id)
+        if len(self.unsaid) < _UNSAID_MAX:
+            self.unsaid.add(message_id)
         else:
             self._asked = True  # More than our own content could list: only a sync will do.
         self._silent_rounds = 0
+        low, high = self._prompt if small_group else self._unhurried
+        if self.at_ms is None or self.at_ms > now_ms + high:
+            self._draw(low, high, now_ms)
 
     def progressed(self) -> None:
         """A member told something new: rounds are worth their while again."""
@@ -97,19 +106,19 @@ class SyncTimer:
     def content_sent(self, history: tuple[HistoryEntry, ...], *, holdings: bool) -> None:
         """Our own content message said this much."""
         if holdings:
-            self._unsaid.clear()
+            self.unsaid.clear()
             return
         for entry in reversed(history):  # What is unsaid is new, so the end is enough as a rule.
-            if not self._unsaid:
+            if not self.unsaid:
                 return
-            self._unsaid.discard(entry.message_id)
+            self.unsaid.discard(entry.message_id)
 
     def stated(self, now_ms: UnixMs, *, for_silent_member: bool) -> None:
         """A sync message went out: everything is said; the next round comes by itself."""
         if for_silent_member:
             self._silent_rounds += 1
-        self._repeats = 0 if self._unsaid else self._repeats + 1
-        self._unsaid.clear()
+        self._repeats = 0 if self.unsaid else self._repeats + 1
+        self.unsaid.clear()
         self._asked = False
         self._spoken_for = False
         self._stated_ms = now_ms
@@ -135,6 +144,9 @@ class SyncTimer:
         """Nothing to say, or nobody to say it to."""
         self.at_ms = None
         self.for_repairs = False
+
+    def _draw(self, low: int, high: int, now_ms: UnixMs) -> None:
+        self.at_ms = UnixMs(now_ms + low + int(self._random() * (high - low)))
 
     def _wait_again(self, now_ms: UnixMs) -> None:
         multiplier = self._config.sync_multiplier_sync_received * self._slowdown

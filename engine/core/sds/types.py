@@ -456,7 +456,7 @@ Event: TypeAlias = (
 )
 
 
-@value(frozen=True, slots=True)
+@value(frozen=False, slots=True)
 class Transition:
     """``writes`` first, in one transaction; then ``sends``; then ``events``."""
 
