@@ -172,7 +172,8 @@ class ChatEngine(Protocol):
     ) -> None:
         """Ask members and Stores once more for what was given up; it stays lost until it comes.
 
-        Of a one-to-one conversation nothing has an id: all that is lost there is asked for.
+        Of a one-to-one conversation nothing has an id: what is lost before one of ``message_ids``
+        (``LostView.before``) is meant there, and all that is lost if these are none.
         """
 
     async def latest_page(

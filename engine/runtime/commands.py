@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from engine.api import HolderView, Page
 from engine.core.errors import LocalProtocolError
-from engine.core.types import ConversationId, MessageId, Position, UnixMs
+from engine.core.types import ConversationId, MessageId, Position
 from engine.events import GapView, HeldView
-from engine.history_views import HistoryView, StoreTestView, StoreView
+from engine.history_views import HistoryView, LostView, StoreTestView, StoreView
 from engine.runtime.conversations import Conversations
-from engine.runtime.history.filling import DAY_MS
 from engine.runtime.history.history import History
+from engine.runtime.history.lost_times import time_of_lost
 from engine.runtime.pages import Pages
 from engine.runtime.parts import NO_IDENTITY
 from engine.runtime.up import Up
@@ -17,14 +17,19 @@ from engine.runtime.up import Up
 
 class HistoryCommands:
     _history: History | None
+    _up: Up | None
 
     async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
         await self._past.fetch(conversation_id, days=days)
 
-    async def _fetch_around(self, conversation_id: ConversationId, gap: GapView) -> None:
-        """What nobody can name: all from a day before it was known to lack, again."""
-        since_ms = min(each.since_ms for each in gap.lost)
-        await self._past.fetch_since(conversation_id, UnixMs(max(since_ms - DAY_MS, 0)))
+    async def _fetch_lost_of_pair(
+        self, conversation_id: ConversationId, lost: Sequence[LostView]
+    ) -> None:
+        """What nobody can name: all of the time in which it was said, or said again."""
+        if self._up is None:
+            raise LocalProtocolError(NO_IDENTITY)
+        since_ms, until_ms = await time_of_lost(conversation_id, lost, self._up.pages)
+        await self._past.fetch_since(conversation_id, since_ms, until_ms)
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
         await self._past.fetch_earlier(conversation_id)

@@ -48,6 +48,7 @@ from engine.runtime.surroundings import Surroundings
 from engine.runtime.up import Beginning, Up, make_up
 from engine.runtime.upkeep import Upkeep, connection_view
 from engine.runtime.usable import usable_name, usable_text
+from engine.session.pair_gaps import lost_before
 from engine.session.session import Session
 from engine.session.types import SessionTransition
 
@@ -380,9 +381,9 @@ class Engine(HistoryCommands, PageCommands):
     ) -> None:
         runner = self._runner(conversation_id)
         await runner.do(lambda session, now_ms: session.retrieve_lost(message_ids, now_ms=now_ms))
-        gap = runner.gap()
-        if runner.is_pair and gap is not None and gap.lost:
-            await self._fetch_around(conversation_id, gap)
+        lost = lost_before(runner.gap(), message_ids) if runner.is_pair else ()
+        if lost:
+            await self._fetch_lost_of_pair(conversation_id, lost)
 
     # --- state --------------------------------------------------------------------------------
 

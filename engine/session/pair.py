@@ -286,12 +286,15 @@ class PairSession:
 
     def retrieve_lost(
         self,
-        message_ids: Sequence[MessageId],  # noqa: ARG002 - none of them has an id
+        message_ids: Sequence[MessageId],
         *,
         now_ms: UnixMs,
     ) -> SessionTransition:
-        """Ask whether the other is there: who still has it to send, sends it then."""
-        if not self._channel.order.lost.ask_again(now_ms):
+        """Ask whether the other is there: who still has it to send, sends it then.
+
+        What is lost has no id here: ``message_ids`` are of those before which it lacks; none: all.
+        """
+        if not self._channel.order.lost.ask_again(message_ids, now_ms):
             return SessionTransition()
         transition = self.retrieve(now_ms=now_ms)
         return replace(transition, notes=(*transition.notes, GapNoted()))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from engine.core.content import ContactAnswer, ContactRequest, Content
 from engine.core.ports import WaitingContent
 from engine.core.types import MessageId, Position
-from engine.events import GapPlace
+from engine.events import GapPlace, GapView
+from engine.history_views import LostView
 
 MAX_MISSING_TOLD = 1_000_000
 
@@ -45,3 +46,14 @@ def places_of(waiting: Sequence[Waits], *, delivered: int) -> list[GapPlace]:
         if places and not is_statement(one.content):
             places[-1] = replace(places[-1], waiting=places[-1].waiting + 1)
     return places
+
+
+def lost_before(gap: GapView | None, message_ids: Sequence[MessageId]) -> tuple[LostView, ...]:
+    """What was given up before one of these messages; all of it, if these are none."""
+    if gap is None or not message_ids:
+        return () if gap is None else gap.lost
+    return tuple(
+        lost
+        for lost in gap.lost
+        if lost.before is not None and lost.before.message_id in message_ids
+    )

@@ -19,6 +19,7 @@ from engine.core.types import (
     AuthorSequence,
     ConversationId,
     InstanceId,
+    MessageId,
     ParticipantId,
     Position,
     UnixMs,
@@ -40,7 +41,8 @@ class PairLost:
         self._conversation_id = conversation_id
         self._ranges = {(lost.instance_id, lost.first): lost for lost in kept}
         self._counters = counters
-        self._asked_again_ms: UnixMs | None = None
+        self._asked_again: dict[tuple[InstanceId, int], UnixMs] = {}
+        """Since the program started."""
         self._views: tuple[LostView, ...] | None = None
 
     def give_up(self, lost: LostRange, writes: list[StoreWrite]) -> None:
@@ -54,19 +56,30 @@ class PairLost:
         lost = self._find(author)
         if lost is None:
             return
+        asked_ms = self._asked_again.get((lost.instance_id, lost.first))
         if author.sequence > lost.first:
             before = min(position, lost.before)
             self._put(replace(lost, last=author.sequence - 1, before=before), writes)
         else:
             self._remove(lost, writes)
         if author.sequence < lost.last:
+            if asked_ms is not None:
+                self._asked_again[lost.instance_id, author.sequence + 1] = asked_ms
             self.give_up(replace(lost, first=author.sequence + 1), writes)
 
-    def ask_again(self, now_ms: UnixMs) -> bool:
-        """Somebody wants it asked for once more; False: there is nothing."""
-        self._asked_again_ms = now_ms
+    def ask_again(self, before: Sequence[MessageId], now_ms: UnixMs) -> bool:
+        """Somebody wants it asked for once more; False: there is nothing.
+
+        ``before``: only what is lost before one of these messages; none: all.
+        """
+        asked = [
+            key
+            for key, lost in self._ranges.items()
+            if not before or lost.before.message_id in before
+        ]
+        self._asked_again |= dict.fromkeys(asked, now_ms)
         self._views = None
-        return bool(self._ranges)
+        return bool(asked)
 
     def _find(self, author: AuthorSequence) -> LostRange | None:
         for lost in self._ranges.values():
@@ -82,6 +95,7 @@ class PairLost:
 
     def _remove(self, lost: LostRange, writes: list[StoreWrite]) -> None:
         del self._ranges[lost.instance_id, lost.first]
+        self._asked_again.pop((lost.instance_id, lost.first), None)
         self._views = None
         writes.append(
             RemoveLost(
@@ -112,7 +126,7 @@ class PairLost:
             sender_name="",
             before=lost.before,
             since_ms=lost.since_ms,
-            asked_again_ms=self._asked_again_ms,
+            asked_again_ms=self._asked_again.get((lost.instance_id, lost.first)),
             count=min(_count(lost), MAX_LOST_TOLD),
             numbers=(lost.first, lost.last),
             given_up_ms=lost.given_up_ms,

@@ -1,9 +1,10 @@
 """What was given up in a pair is stated where it belongs, and closes when it comes months later."""
 
 from engine.core.content import ContactAnswer
-from engine.core.types import InstanceId, UnixMs
+from engine.core.types import InstanceId, MessageId, UnixMs
 from engine.events import GapView
 from engine.history_views import LostView
+from engine.session.pair_gaps import lost_before
 from engine.session.pair_lost import MAX_RANGES, MAX_RANGES_TOLD
 from engine.session.pair_order import LOST_AFTER_MS, MAX_WAITING, SHOW_AFTER_MS
 from engine.session.types import GapNoted
@@ -241,3 +242,31 @@ def test_who_wants_it_asked_for_again_is_told_when_it_was() -> None:
     assert GapNoted() in transition.notes
     (lost,) = gap_of(bob).lost
     assert lost.asked_again_ms == bob.now_ms
+
+
+def test_what_is_asked_for_again_at_one_gap_is_only_what_lacks_there() -> None:
+    stage = after_a_day(5, 9)
+
+    def asked_again() -> dict[tuple[int, int] | None, UnixMs | None]:
+        gap = stage.order.gap()
+        assert gap is not None
+        return {each.numbers: each.asked_again_ms for each in gap.lost}
+
+    first, second = (placed.message_id for placed in stage.placed[1:])
+    at_ms = UnixMs(NOW + MONTHS_MS)
+    assert not stage.order.lost.ask_again([MessageId("elsewhere")], at_ms)
+    assert stage.order.lost.ask_again([second], at_ms)
+    assert asked_again() == {(2, 4): None, (6, 8): at_ms}
+    gap = stage.order.gap()
+    assert [each.numbers for each in lost_before(gap, [second])] == [(6, 8)]
+    assert [each.numbers for each in lost_before(gap, [first])] == [(2, 4)]
+    assert {each.numbers for each in lost_before(gap, [])} == {(2, 4), (6, 8)}
+    assert lost_before(None, [second]) == ()
+    stage.hear(said(7))
+    assert asked_again() == {(2, 4): None, (6, 6): at_ms, (8, 8): at_ms}
+    stage.hear(said(6))
+    stage.hear(said(8))
+    assert asked_again() == {(2, 4): None}
+    later_ms = UnixMs(at_ms + 1)
+    assert stage.order.lost.ask_again([], later_ms)
+    assert asked_again() == {(2, 4): later_ms}

@@ -207,7 +207,7 @@ def test_of_two_what_is_lost_is_marked_asked_for_again_and_closes() -> None:
             assert box.details.startswith("From Luc · They never arrived")
             timeline.focus_key = f"lost {row.message_id}"
             it.press(Key.Key_Return, on=timeline)
-            await until(lambda: engine.called("fetch_lost") == [(luc, ())])
+            await until(lambda: engine.called("fetch_lost") == [(luc, (row.message_id,))])
             engine.tell(GapUpdated(conversation_id=luc, gap=None))
             assert not any(isinstance(r, LostRow) for r in timeline.scene.loaded.rows)
 

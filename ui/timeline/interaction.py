@@ -50,7 +50,7 @@ class TimelineInteraction(TimelineCanvas):
     linkActivated = Signal(str)
     fetchRequested = Signal()
     lostRequested = Signal(tuple)
-    """The ids of what was given up, wanted all the same."""
+    """What was given up and is wanted all the same: ``LostRow.names``."""
     earlierRequested = Signal()
     """What was said before the beginning that is here."""
     storesRequested = Signal()
@@ -279,8 +279,7 @@ class TimelineInteraction(TimelineCanvas):
         index = self.scene.loaded.row_index(key)
         row = None if index is None else self.scene.loaded.rows[index]
         if isinstance(row, LostRow):
-            named = (lost.message_id for lost in row.lost)
-            self.lostRequested.emit(tuple(each for each in named if each is not None))
+            self.lostRequested.emit(row.names)
 
     def _press_focused(self) -> None:
         """Enter does what the row wants most: fetch, resend, unfold, or open its only link."""

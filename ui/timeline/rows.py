@@ -74,6 +74,12 @@ class LostRow:
     untold: int = 0
     """So many more are lost, longer ago, of which nothing is told."""
 
+    @property
+    def names(self) -> tuple[MessageId, ...]:
+        """The ids of what is lost; where nobody knows them, of the messages before which it is."""
+        ids = (each.message_id or (each.before and each.before.message_id) for each in self.lost)
+        return tuple(dict.fromkeys(each for each in ids if each))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierRow:

@@ -303,9 +303,12 @@ class History:
         since_ms = 0 if days is None else max(self._parts.now_ms() - days * DAY_MS, 0)
         await self.fetch_since(conversation_id, UnixMs(since_ms))
 
-    async def fetch_since(self, conversation_id: ConversationId, since_ms: UnixMs) -> None:
+    async def fetch_since(
+        self, conversation_id: ConversationId, since_ms: UnixMs, until_ms: UnixMs | None = None
+    ) -> None:
+        """Up to now, if ``until_ms`` is None."""
         filler = self._filler(conversation_id)
-        filler.want(Purpose.USER, since_ms)
+        filler.want(Purpose.USER, since_ms, until_ms)
         await filler.durable()
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:

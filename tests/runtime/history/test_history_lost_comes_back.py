@@ -5,6 +5,7 @@ from pathlib import Path
 
 from engine.core.types import ConversationId, DeliveryState, MessageId
 from engine.events import MessageKind
+from engine.history_views import HistoryReason
 from tests.runtime.history.history_stage import (
     PATIENCE_S,
     Person,
@@ -126,6 +127,50 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
             "after": DeliveryState.HELD,
         }
         await ann.stop()
+        for node in (had, lacks):
+            await node.stop()
+
+    asyncio.run(scenario())
+
+
+def test_trying_again_at_the_gap_brings_it_from_a_store_that_was_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        had, lacks = StoreNode(tmp_path, "had"), StoreNode(tmp_path, "lacks")
+        both = (await had.start(), await lacks.start())
+        ann = await Person("Ann", tmp_path, peers=both).start()
+        bob = await Person("Bob", tmp_path, peers=both).start()
+        await ann.until(lambda: ann.engine.connection().peers == len(both))
+        await bob.until(lambda: bob.engine.connection().peers == len(both))
+        pair = await befriend(ann, bob)
+        (said,) = await ann.say(pair, 1, "early")
+        await bob.until_told(pair, 1)
+        for node in (had, lacks):
+            await bob.engine.add_store(node.address)
+        await until_nothing_to_send(ann, pair)
+        await until_nothing_to_send(bob, pair)
+        await bob.stop()
+        lost_id = await say_what_one_store_lacks(ann, pair, had, lacks)
+        await bob.start_again()
+        await until_it_waits(bob, pair)
+        bob.ahead_ms = DAY_MS + HOUR_MS
+        await bob.engine.fetch_missing(pair)
+        await bob.until_told(pair, 1)
+        bob.ahead_ms = 0
+        await had.start_where_it_was()
+        gap = await bob.engine.gap(pair)
+        assert gap is not None
+        (lost,) = gap.lost
+        assert lost.before is not None
+        await bob.engine.fetch_lost(pair, [lost.before.message_id])
+        await bob.until_told(pair, 2)
+        assert await bob.engine.gap(pair) is None
+        log = [row for row in await bob.log(pair) if row[2] in {said, "lost", "after"}]
+        assert [row[2] for row in log] == [said, "lost", "after"]
+        assert log[1][1] == lost_id
+        wished = [view for view in bob.histories() if view.reason is HistoryReason.USER]
+        assert wished, "somebody pressed it"
+        for person in (ann, bob):
+            await person.stop()
         for node in (had, lacks):
             await node.stop()
 

@@ -1,0 +1,36 @@
+"""From when to when to look for what a one-to-one conversation lost, of which nobody knows a name.
+
+It was said after what came of the same author before, as far as that is near, and before the
+message that follows; it was sent again, if at all, until it was given up or later, when somebody
+listened.  It refuses to know Stores.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.core.types import ConversationId, UnixMs
+from engine.history_views import LostView
+from engine.runtime.history.filling import DAY_MS
+from engine.runtime.pages import Pages
+
+ROWS_LOOKED_AT: Final = 100
+
+
+async def time_of_lost(
+    conversation_id: ConversationId, lost: Sequence[LostView], pages: Pages
+) -> tuple[UnixMs, UnixMs | None]:
+    """All of ``lost`` together; until None: up to now.  Raises StorageError."""
+    since: list[int] = []
+    for each in lost:
+        since.append(each.since_ms - DAY_MS)
+        if each.before is None:
+            continue
+        since.append(each.before.lamport_timestamp - DAY_MS)
+        page = await pages.before(conversation_id, each.before, limit=ROWS_LOOKED_AT)
+        theirs = (row for row in reversed(page.messages) if row.sender_id == each.sender_id)
+        earlier = next(theirs, None)
+        if earlier is not None:
+            since.append(earlier.position.lamport_timestamp)
+    given_up = [each.given_up_ms for each in lost if each.given_up_ms is not None]
+    until_ms = max(given_up) if len(given_up) == len(lost) else None
+    return UnixMs(max(min(since), 0)), until_ms
