@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Generic
 
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
+from engine.core.history.types import HistoryMessage
 from engine.core.mvds.types import LoadRecords
 from engine.core.ports import (
     ConversationSummary,
@@ -33,6 +34,7 @@ from engine.events import (
     HeldView,
 )
 from engine.runtime.inbox import Inbox, Job, S, Work
+from engine.runtime.meanwhile import Meanwhile
 from engine.runtime.outbox import Outbox
 from engine.runtime.recorded import record_copy, record_slice
 from engine.runtime.slice import Slice
@@ -86,6 +88,7 @@ class ConversationRunner(Generic[S]):
         self._around = around
         self._inbox: Inbox[S] = Inbox(around.counters)
         self._outbox = Outbox(around.counters, alone=lambda: self._teller.is_alone)
+        self._meanwhile = Meanwhile()
         self._session: S | None = None
         self._advanced_s = 0.0
         self._looked_ms = around.now_ms()
@@ -123,6 +126,10 @@ class ConversationRunner(Generic[S]):
     async def feed(self, works: Sequence[Work[S]]) -> None:
         """What Stores gave, in order: returns once all that came of it is durable."""
         await self._inbox.feed(works)
+
+    def expect(self, messages: Sequence[HistoryMessage]) -> None:
+        """What Stores gave and will be fed, if nobody gave it before."""
+        self._meanwhile.expect(messages)
 
     def stores_changed(self, *, reachable: bool) -> None:
         if self._session is not None:  # Or it is told once it is loaded.
@@ -315,9 +322,8 @@ class ConversationRunner(Generic[S]):
         rows: Mapping[MessageId, StoredMessage] = {}
         touched = slice_.touched()
         if slice_.writes or touched:
-            rows, self._teller.summary = await self._around.storage.run(
-                self._write_and_read, tuple(slice_.writes), touched
-            )
+            saving = self._around.storage.run(self._write_and_read, tuple(slice_.writes), touched)
+            rows, self._teller.summary = await self._meanwhile.during(saving, session.open_ahead)
         if self._around.recorder is not None:
             record_slice(self._around.recorder, self.record, slice_)
         for send in slice_.sends:

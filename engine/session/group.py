@@ -285,6 +285,9 @@ class GroupSession:
 
     # --- what Stores say ----------------------------------------------------------------------
 
+    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        self._wire.open_ahead(message, waku_hash)
+
     def stores_changed(self, *, reachable: bool, now_ms: UnixMs) -> SessionTransition:
         return self._handle(StoreChanged(reachable=reachable), now_ms=now_ms)
 

@@ -256,6 +256,9 @@ class PairSession:
 
     # --- what Stores say ----------------------------------------------------------------------
 
+    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        """One to one there is not so much of it."""
+
     def stores_changed(
         self,
         *,

@@ -65,6 +65,12 @@ class Session(Protocol):
 
     # what Stores say
 
+    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        """A Store gave it, and it will be received soon: what needs no state may be done now.
+
+        Nothing changes by it but what ``receive`` will cost.
+        """
+
     def stores_changed(self, *, reachable: bool, now_ms: UnixMs) -> SessionTransition:
         """Whether any Store can be asked."""
 

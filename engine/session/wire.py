@@ -7,6 +7,7 @@ conversation; who is a member and what happens with a message is the session's b
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from engine.codec.content import decode_content
@@ -21,6 +22,7 @@ from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, Wa
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import Opened, SealedGroup, content_topic_of
+from engine.session.opened_ahead import OpenedAhead
 from engine.session.types import Publish
 
 NS_PER_MS = 1_000_000
@@ -81,6 +83,7 @@ class GroupWire:
             epoch_key=group.epoch_key,
         )
         self._done_with: OrderedDict[bytes, None] = OrderedDict()
+        self._ahead: OpenedAhead[Verified] = OpenedAhead()
         self.content_topic: ContentTopic = content_topic_of(group.epoch_key)
 
     def sign(self, message: Message, holdings: Holdings | None, now_ms: UnixMs) -> bytes:
@@ -127,15 +130,29 @@ class GroupWire:
     def _new_envelope(self, waku: WakuMessage) -> tuple[bytes, bytes]:
         """Header and ciphertext."""
         header, ciphertext = decode_envelope(waku.payload)
+        self._refuse_known(header)
+        return header, ciphertext
+
+    def _refuse_known(self, header: bytes) -> None:
         if header in self._done_with:
             raise RemoteProtocolError("replayed")
-        return header, ciphertext
+
+    def open_ahead(self, waku: WakuMessage, waku_hash: WakuHash) -> None:
+        """Before a Store's message has its turn in ``open``, which then has less to do."""
+        if waku_hash in self._ahead:
+            return
+        with suppress(RemoteProtocolError):  # In its turn it is refused with the reason.
+            self._ahead.put(waku, waku_hash, self.open(waku, waku_hash, stored=True))
 
     def open(self, waku: WakuMessage, waku_hash: WakuHash, *, stored: bool = False) -> Verified:
         """Raises RemoteProtocolError with the reason for whatever does not check out.
 
         ``stored``: it says nothing about anybody's clock now.
         """
+        ahead = self._ahead.take(waku, waku_hash) if stored else None
+        if ahead is not None:
+            self._refuse_known(ahead.header)
+            return ahead
         header, ciphertext = self._new_envelope(waku)
         opened = self._sealed.open_envelope(header, ciphertext)
         message = decode_message(opened.sds_bytes)

@@ -294,8 +294,10 @@ class Filler:
     async def _ask(self, ask: Ask) -> None:
         outcome = await self._parts.network.perform(ask)
         self._asks.pop(ask.ask_id, None)
-        if isinstance(outcome, Page) and isinstance(outcome.cursor, HistoryIndex):
-            self._parts.hear_index(ask.store, outcome.cursor)
+        if isinstance(outcome, Page):
+            self._sink.expect(outcome.messages)
+            if isinstance(outcome.cursor, HistoryIndex):
+                self._parts.hear_index(ask.store, outcome.cursor)
         self._put(Answered(ask.ask_id, outcome))
 
     async def _take(self, event: HistoryEvent) -> None:  # noqa: C901 - a table of events

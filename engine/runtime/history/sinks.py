@@ -24,6 +24,9 @@ LOOK_AGAIN_S: Final = 0.1
 class Sink(Protocol):
     """Every method may raise StorageError, and LocalProtocolError once there is no conversation."""
 
+    def expect(self, messages: Sequence[HistoryMessage], /) -> None:
+        """They came from a Store and will be taken in soon, unless they are known."""
+
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         """Oldest first."""
 
@@ -78,6 +81,9 @@ def _receive_if_wanted(
 class RunnerSink(Generic[S]):
     def __init__(self, runner: ConversationRunner[S]) -> None:
         self._runner = runner
+
+    def expect(self, messages: Sequence[HistoryMessage], /) -> None:
+        self._runner.expect(messages)
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         await self._runner.feed([partial(_receive, item) for item in messages])
@@ -140,6 +146,9 @@ class InboxSink:
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
+
+    def expect(self, messages: Sequence[HistoryMessage], /) -> None:
+        """Nothing is done beforehand."""
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         for item in messages:

@@ -1,0 +1,101 @@
+"""While the disk is busy what Stores gave next is opened; what the disk says counts as ever."""
+
+import asyncio
+
+import pytest
+
+from engine.core.errors import StorageError
+from engine.core.history.types import HistoryMessage
+from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.waku import WakuMessage
+from engine.runtime.meanwhile import MAX_EXPECTED, Meanwhile
+
+PATIENCE_S = 60
+
+
+class Opened:
+    def __init__(self) -> None:
+        self.hashes: list[WakuHash] = []
+
+    def add(self, _message: WakuMessage, waku_hash: WakuHash) -> None:
+        self.hashes.append(waku_hash)
+
+
+def messages(count: int) -> list[HistoryMessage]:
+    topic = ContentTopic("/causerie/1/x/proto")
+    waku = WakuMessage(payload=b"x", content_topic=topic)
+    hashes = (WakuHash(number.to_bytes(32, "big")) for number in range(count))
+    return [HistoryMessage(each, waku, PubsubTopic("/waku/2/rs/42/0")) for each in hashes]
+
+
+def test_all_that_is_expected_is_opened_in_order_while_the_disk_works() -> None:
+    async def scene() -> None:
+        opened, meanwhile, ready = Opened(), Meanwhile(), asyncio.Event()
+
+        async def saving() -> str:
+            await ready.wait()
+            return "saved"
+
+        meanwhile.expect(messages(5))
+        during = asyncio.create_task(meanwhile.during(saving(), opened.add))
+        async with asyncio.timeout(PATIENCE_S):
+            while len(opened.hashes) < 5:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0)
+            assert not during.done()
+            ready.set()
+            assert await during == "saved"
+        assert opened.hashes == [one.message_hash for one in messages(5)]
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("expected", [0, 3])
+def test_a_disk_that_fails_is_heard_of(expected: int) -> None:
+    async def saving() -> None:
+        await asyncio.sleep(0)
+        raise StorageError("full")
+
+    async def scene() -> None:
+        meanwhile = Meanwhile()
+        meanwhile.expect(messages(expected))
+        with pytest.raises(StorageError, match="full"):
+            await meanwhile.during(saving(), Opened().add)
+
+    asyncio.run(scene())
+
+
+def test_who_is_cancelled_waits_for_nothing() -> None:
+    async def scene() -> None:
+        cancelled = asyncio.Event()
+
+        async def saving() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+        meanwhile = Meanwhile()
+        meanwhile.expect(messages(2))
+        during = asyncio.create_task(meanwhile.during(saving(), Opened().add))
+        await asyncio.sleep(0)
+        during.cancel()
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(asyncio.CancelledError):
+                await during
+            await cancelled.wait()
+
+    asyncio.run(scene())
+
+
+def test_of_very_many_the_latest_are_expected() -> None:
+    async def saving() -> None:
+        for _ in range(1_000_000):
+            if len(opened.hashes) >= MAX_EXPECTED:
+                return
+            await asyncio.sleep(0)
+
+    opened = Opened()
+    meanwhile = Meanwhile()
+    meanwhile.expect(messages(MAX_EXPECTED + 9))
+    asyncio.run(meanwhile.during(saving(), opened.add))
+    assert opened.hashes == [one.message_hash for one in messages(MAX_EXPECTED + 9)][9:]
