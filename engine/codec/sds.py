@@ -165,19 +165,13 @@ def decode_message(data: bytes) -> Message:
 def _encode_usual_entry(entry: HistoryEntry) -> bytes | None:
     """An entry as nearly all are: all three fields, each far within its bound; else None."""
     message_id, retrieval_hint, sender_id = entry
-    if retrieval_hint is None or sender_id is None or not message_id.isascii():
+    if retrieval_hint is None or sender_id is None or len(sender_id) > _SHORT:
         return None
-    if not 0 < len(message_id) <= _SHORT or len(sender_id) > _SHORT:
+    text, hint_size = message_id.encode(), len(retrieval_hint)
+    if not 0 < len(text) < _MORE or hint_size > MAX_HINT_BYTES:
         return None
-    if len(retrieval_hint) > MAX_HINT_BYTES:
-        return None
-    return _USUAL_ENTRY % (
-        len(message_id),
-        message_id.encode(),
-        len(retrieval_hint),
-        retrieval_hint,
-        _same_field(_ENTRY_SENDER_ID, sender_id),
-    )
+    sender = _same_field(_ENTRY_SENDER_ID, sender_id)
+    return _USUAL_ENTRY % (len(text), text, hint_size, retrieval_hint, sender)
 
 
 def _encode_entry(entry: HistoryEntry) -> bytes:

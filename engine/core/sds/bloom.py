@@ -54,7 +54,7 @@ def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
     return tuple((first + index * step) % bits for index in range(HASHES))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def _mask(message_id: MessageId, bits: int) -> int:
     """The ten bits as one number; remembered, because a rollover asks again."""
     first, second = base_hashes(message_id)
