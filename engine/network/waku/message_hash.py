@@ -13,9 +13,11 @@ _MASK_64 = 2**64 - 1
 
 
 def message_hash(pubsub_topic: PubsubTopic, message: WakuMessage) -> WakuHash:
-    digest = hashlib.sha256(pubsub_topic.encode())
-    digest.update(message.payload)
-    digest.update(message.content_topic.encode())
-    digest.update(message.meta or b"")
-    digest.update(((message.timestamp_ns or 0) & _MASK_64).to_bytes(8, "big"))
-    return WakuHash(digest.digest())
+    hashed = (
+        pubsub_topic.encode(),
+        message.payload,
+        message.content_topic.encode(),
+        message.meta or b"",
+        ((message.timestamp_ns or 0) & _MASK_64).to_bytes(8, "big"),
+    )
+    return WakuHash(hashlib.sha256(b"".join(hashed)).digest())
