@@ -6,6 +6,7 @@ task measures how late the loop wakes it.  Prints one line of JSON.
 """
 
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -59,6 +60,8 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
     await engine.create_identity("Reader")
     while not engine.stores():  # noqa: ASYNC110
         await asyncio.sleep(0.05)
+    gc.collect()
+    gc.freeze()  # As in the application: what the program is made of is not looked through again.
     before_mib = resident_mib()
     late_ms: list[float] = []
     resident: list[float] = []
