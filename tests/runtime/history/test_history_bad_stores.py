@@ -158,6 +158,7 @@ def test_whatever_a_store_does_wrong_it_is_marked_the_other_goes_on_and_nobody_i
         group = await ann.engine.create_group("Friends")
         await ann.until_online()
         said = await ann.say(group, 20)
+        await ann.until_out(group)
         link = await ann.engine.make_invite_link(group)
         await until_stored(honest, 20)
         await ann.stop()
