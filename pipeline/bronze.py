@@ -147,7 +147,8 @@ class _Planning:
         before = _mapping(self.logs.get(log_id))
         read = before.get("last_seq")
         after = read if isinstance(read, int) else 0
-        self.events += sliced(Piece(path=log.file, kind=LOG, after_seq=after), log.last_seq)
+        grown = Piece(path=log.file, kind=LOG, bytes=log.bytes, after_seq=after)
+        self.events += sliced(grown, log.last_seq)
         if log.last_seq > after or before.get("changed") != log.changed:
             self.others.append(Piece(path=log.file, kind=LOG, bytes=log.bytes))
             last = max(after, log.last_seq)

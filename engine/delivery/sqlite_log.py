@@ -13,8 +13,9 @@ whatever it is, see ``engine.delivery.check``.
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -36,6 +37,8 @@ APPLICATION_ID: Final = 0x43444C31
 """In the file's header: "CDL1"."""
 BUSY_MS: Final = 2_000
 BATCH_ROWS: Final = 20_000
+_ROWS_AT_ONCE: Final = 1_000
+"""So many rows' values are alive together: few enough for the processor's cache."""
 _HEADER: Final = tuple(column.name for column in HEADER_COLUMNS)
 _LISTS: Final = {Type.TEXTS, Type.INT64S}
 _MAX_CELL_BYTES: Final = 64 * 1024
@@ -154,27 +157,64 @@ class LogReader:
         *,
         after_seq: int = 0,
         through_seq: int | None = None,
-        batch_rows: int = BATCH_ROWS,
+        passed_over: int = 0,
     ) -> Iterator[list[tuple[object, ...]]]:
         """Rows as tuples in the order of ``columns`` (None = the table's), many at a time.
 
         As they stand in the file: nothing is checked, lists are JSON text.  ``after_seq`` and
-        ``through_seq`` bound events, which come in the order of ``seq``.  Raises DeliveryLogError,
-        also half-way.
+        ``through_seq`` bound events, which come in the order of ``seq``; of what they leave, the
+        first ``passed_over`` rows are left out.  Raises DeliveryLogError, also half-way.
         """
         wanted = [table.column(name) for name in (table.names if columns is None else columns)]
-        sql = f"SELECT {', '.join(map(self._expression, wanted))} FROM {table.name}"  # noqa: S608 - names of the contract
-        bounds: list[int] = []
-        if table is DELIVERY_EVENT:
-            sql += " WHERE seq > ? AND seq <= ? ORDER BY seq"
-            bounds = [after_seq, 2**63 - 1 if through_seq is None else through_seq]
+        selected = ", ".join(map(self._expression, wanted))
+        rest, bounds = _bounds(table, after_seq, through_seq)
+        sql = f"SELECT {selected} FROM {table.name}{rest} LIMIT -1 OFFSET ?"  # noqa: S608 - names of the contract
         constants = [self.header.value(column.name) for column in wanted if column.per_log]
+        values = [*constants, *bounds, passed_over]
         try:
-            with closing(self._connection.execute(sql, [*constants, *bounds])) as cursor:
-                while batch := cursor.fetchmany(batch_rows):
+            with closing(self._connection.execute(sql, values)) as cursor:
+                while batch := cursor.fetchmany(BATCH_ROWS):
                     yield batch
         except _ERRORS as error:
             raise self._refused(error) from error
+
+    def lines(
+        self,
+        table: Table,
+        line: str,
+        *,
+        after_seq: int = 0,
+        through_seq: int | None = None,
+    ) -> Iterator[tuple[int, bytes]]:
+        """As ``batches``, but of each row what ``line``, SQL that makes a blob, makes of it.
+
+        They come joined by line feeds, with how many there are.  For whoever wants text of rows:
+        one object for each of them, where a tuple takes one for each of its cells.
+        """
+        rest, bounds = _bounds(table, after_seq, through_seq)
+        sql = f"SELECT {line} FROM {table.name}{rest}"  # noqa: S608 - the caller's own expression
+        try:
+            with closing(self._connection.execute(sql, bounds)) as cursor:
+                cells = chain.from_iterable(cursor)
+                while True:
+                    parts, rows = list[bytes](), 0
+                    while part := list(islice(cells, min(_ROWS_AT_ONCE, BATCH_ROWS - rows))):
+                        parts.append(b"\n".join(part))
+                        rows += len(part)
+                    if not rows:
+                        return
+                    yield rows, b"\n".join(parts)
+        except _ERRORS as error:
+            raise self._refused(error) from error
+
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Whatever is read within is of one moment, and what is written meanwhile is not seen."""
+        self._all("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.rollback()
 
     def checked(
         self, table: Table = DELIVERY_EVENT, *, after_seq: int = 0
@@ -283,6 +323,14 @@ class LogReader:
         if code in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}:
             return DeliveryLogError(self.path, "unreadable", "it cannot be opened for reading")
         return DeliveryLogError(self.path, "corrupt", "it is damaged")
+
+
+def _bounds(table: Table, after_seq: int, through_seq: int | None) -> tuple[str, list[int]]:
+    """Which rows, as the end of a SELECT and its values."""
+    if table is not DELIVERY_EVENT:
+        return "", []
+    last = 2**63 - 1 if through_seq is None else through_seq
+    return " WHERE seq > ? AND seq <= ? ORDER BY seq", [after_seq, last]
 
 
 def _decoded(raw: tuple[object, ...], lists: Sequence[int]) -> tuple[object, ...]:

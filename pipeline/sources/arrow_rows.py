@@ -27,7 +27,8 @@ _PLAIN_LISTS: Final = {
 }
 """Lists without blanks and escapes, and what stands between two items."""
 _BAD_LIST: Final = object()
-_NOT_ARROW: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
+NOT_ARROW: Final = (pa.ArrowException, TypeError, ValueError, OverflowError, RecursionError)
+"""What is raised for values that a column's type does not take."""
 
 
 @lru_cache(maxsize=16)
@@ -45,15 +46,22 @@ def batch_of(
     ``header``: what the file says once for all of its rows, by the column's name.
     """
     try:
-        found = dict(zip(table.row_columns, zip(*rows, strict=True), strict=True))
-        columns = [
-            _same(column, header[column.name], len(rows))
-            if column.per_log
-            else _array(column, found[column])
-            for column in table.columns
-        ]
-    except _NOT_ARROW:
+        cells = zip(table.row_columns, zip(*rows, strict=True), strict=True)
+        found = {column: _array(column, values) for column, values in cells}
+        return of_columns(table, found, file, header)
+    except NOT_ARROW:
         return _one_by_one(table, rows, file, header)
+
+
+def of_columns(
+    table: Table, found: Mapping[Column, pa.Array], file: str, header: Mapping[str, object]
+) -> pa.RecordBatch:
+    """As ``batch_of``, of ``row_columns`` that have their types."""
+    rows = len(next(iter(found.values())))
+    columns = [
+        _same(column, header[column.name], rows) if column.per_log else found[column]
+        for column in table.columns
+    ]
     return checked(table, columns, file)
 
 
@@ -158,6 +166,20 @@ def sorted_out(
 ) -> pa.RecordBatch:
     """Rows with lists as lists, looked at one by one; None is a row that could not be read."""
     problems = [_problem(table, row) for row in rows]
+    try:
+        return _built(table, rows, problems, file)
+    except NOT_ARROW:
+        problems = [what or _unfit(table, row) for what, row in zip(problems, rows, strict=True)]
+        return _built(table, rows, problems, file)
+
+
+def _built(
+    table: Table,
+    rows: Sequence[tuple[object, ...] | None],
+    problems: Sequence[str | None],
+    file: str,
+) -> pa.RecordBatch:
+    """Of rows that have a problem nothing is kept."""
     empty = (None,) * len(table.columns)
     kept = [empty if row is None or bad else row for row, bad in zip(rows, problems, strict=True)]
     columns = [
@@ -174,6 +196,16 @@ def _problem(table: Table, row: tuple[object, ...] | None) -> str | None:
     if problem is None and row[0] != SCHEMA_VERSION:
         return "schema_version.range"
     return problem
+
+
+def _unfit(table: Table, row: tuple[object, ...] | None) -> str | None:
+    """Python has text without UTF-8 and integers without end, in lists too; Arrow has not."""
+    for column, value in zip(table.columns, row or (), strict=False):
+        try:
+            pa.scalar(value, source_type(column))
+        except NOT_ARROW:
+            return f"{column.name}.type"
+    return None
 
 
 def _decoded(value: object) -> object:

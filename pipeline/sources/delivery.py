@@ -14,7 +14,7 @@ so what was read once is never read again, and a killed query goes on where its 
 import json
 from collections.abc import Iterator, MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 
 from engine.delivery.contract import DELIVERY_EVENT, TABLES_BY_NAME, Table
 from engine.delivery.sqlite_log import DeliveryLogError, LogReader
-from pipeline.sources import arrow_rows, exports
+from pipeline.sources import arrow_rows, exports, log_text
 from pipeline.sources.files import LOG, Piece, find_pieces, pack, sliced
 
 if TYPE_CHECKING:
@@ -159,15 +159,26 @@ def read_piece(piece: Piece, table: Table) -> Iterator["pa.RecordBatch"]:
             yield arrow_rows.refused(table, piece.path, f"file.{error.reason}")
 
 
+class _Bounds(TypedDict):
+    after_seq: int
+    through_seq: int | None
+
+
 def _log_batches(piece: Piece, table: Table) -> Iterator["pa.RecordBatch"]:
     if table.name not in _IN_LOGS:
         return
     own = [column.name for column in table.row_columns]
     with LogReader(Path(piece.path)) as log:
         header = {c.name: log.header.value(c.name) for c in table.columns if c.per_log}
-        after, through = piece.after_seq, piece.through_seq
-        for batch in log.batches(table, own, after_seq=after, through_seq=through):
-            yield arrow_rows.batch_of(table, batch, piece.path, header)
+        bounds: _Bounds = {"after_seq": piece.after_seq, "through_seq": piece.through_seq}
+        with log.one_moment():
+            done = 0
+            for columns in log_text.blocks(log, table, **bounds):
+                batch = arrow_rows.of_columns(table, columns, piece.path, header)
+                done += batch.num_rows
+                yield batch
+            for rows in log.batches(table, own, **bounds, passed_over=done):
+                yield arrow_rows.batch_of(table, rows, piece.path, header)
 
 
 _IN_LOGS: Final = {"delivery_event", "log_snapshot", "message", "membership"}

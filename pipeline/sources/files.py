@@ -24,6 +24,8 @@ BYTES_PER_PARTITION: Final = 64 * 1024 * 1024
 ROWS_PER_SLICE: Final = 500_000
 BYTES_PER_ROW: Final = 200
 """About what an event takes in a log file."""
+LEAST_BYTES_PER_ROW: Final = 16
+"""Less takes none: a file says what it likes about its last ``seq``, but not about its length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +74,12 @@ def _is_hidden(path: Path, place: Path) -> bool:
 def sliced(piece: Piece, last_seq: int) -> list[Piece]:
     """A log's events up to ``last_seq``, in slices of about equal length."""
     count = max(0, last_seq - piece.after_seq)
-    slices = -(-count // ROWS_PER_SLICE)
-    bounds = [piece.after_seq + count * at // slices for at in range(slices + 1)] if slices else []
+    if not count:
+        return []
+    slices = min(
+        -(-count // ROWS_PER_SLICE), 1 + piece.bytes // (ROWS_PER_SLICE * LEAST_BYTES_PER_ROW)
+    )
+    bounds = [piece.after_seq + count * at // slices for at in range(slices + 1)]
     return [
         replace(piece, after_seq=low, through_seq=high, bytes=(high - low) * BYTES_PER_ROW)
         for low, high in pairwise(bounds)
