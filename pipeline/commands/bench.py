@@ -2,11 +2,16 @@
 
 For whoever wants to know what their machine or cluster does; the project's own figures come from
 ``python -m benchmarks pipeline``.  What makes the events is in the source tree and needs DuckDB, so
-an installed package says that instead.
+an installed package says that instead.  What it does meanwhile is told on standard error: on a busy
+machine a minute passes between two lines, and there is nothing else to see.
 """
 
 import argparse
 import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +19,9 @@ from pipeline.commands import complain, say
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from benchmarks.pipeline.costs import Cost
+    from benchmarks.pipeline.spark_work import Seen
 
 NAME: Final = "bench"
 HELP: Final = "measure digest pass and audit on made-up events with known faults"
@@ -36,7 +44,6 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """0, 1 if a fault was not found or one found that is none, 2 if it cannot be measured."""
     try:
         from benchmarks.pipeline.generator import generate  # noqa: PLC0415 - of the source tree
-        from benchmarks.pipeline.spark_work import measure_audit  # noqa: PLC0415 - likewise
     except ModuleNotFoundError as lacking:
         complain(f"bench needs the source tree and its development tools: no {lacking.name}")
         return 2
@@ -49,15 +56,56 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
         complain(f"bench: {place} is there already")
         return 2
     place.mkdir(parents=True)
+    tell = _teller()
+    tell(f"making {arguments.events} events in {place}")
     made = generate(place, arguments.events)
-    seen = measure_audit(spark, place)
+    seen = _measured(spark, place, tell)
     (out / "bench.json").write_text(json.dumps({"events": made.events, **seen}, indent=1) + "\n")
+    tell(f"done: {out / 'bench.json'}")
+    _say_all(seen, made.events)
+    return 1 if seen["wrong"] else 0
+
+
+def _teller() -> Callable[[str], None]:
+    """Says on standard error what begins, and when that is."""
+    began = time.monotonic()
+
+    def tell(text: str) -> None:
+        sys.stderr.write(f"{time.monotonic() - began:6.1f} s  {text}\n")
+        sys.stderr.flush()
+
+    return tell
+
+
+def _measured(spark: "SparkSession", place: Path, tell: Callable[[str], None]) -> "Seen":
+    from benchmarks.pipeline import spark_work  # noqa: PLC0415 - of the source tree
+    from benchmarks.pipeline.costs import cost_of  # noqa: PLC0415 - likewise
+
+    def audited(which: str) -> "tuple[set[tuple[object, ...]], Cost]":
+        tell(f"audit, {which}")
+        return cost_of(spark, lambda: spark_work.audited(spark, place))
+
+    def digested(number: int) -> "Cost":
+        tell(f"digest pass {number} of {spark_work.DIGESTS}")
+        return cost_of(spark, lambda: spark_work.digested(spark, place))[1]
+
+    found, first = audited("first of the session")
+    passes = [digested(number) for number in range(1, spark_work.DIGESTS + 1)]
+    again, warm = audited("second")
+    return {
+        "first": asdict(first),
+        "warm": asdict(warm),
+        "digest": [asdict(one) for one in passes],
+        "wrong": max(spark_work.wrong(place, found), spark_work.wrong(place, again)),
+    }
+
+
+def _say_all(seen: "Seen", events: int) -> None:
     for name in ("first", "warm"):
         cost = seen[name]
         say(f"audit, {name}: {cost['seconds']:.2f} s, {cost['shuffle_bytes'] / 2**20:.1f} MiB")
     for cost in seen["digest"]:
-        rate = made.events / cost["seconds"] / 1e6
-        moved = cost["shuffle_bytes"] / made.events
+        rate = events / cost["seconds"] / 1e6
+        moved = cost["shuffle_bytes"] / events
         say(f"digest pass: {rate:.2f} million events a second, {moved:.2f} bytes each shuffled")
     say(f"faults not found, or found and not there: {seen['wrong']}")
-    return 1 if seen["wrong"] else 0
