@@ -170,6 +170,6 @@ def sds_sender_of(sds_message: bytes) -> ParticipantId:
     opinion on which of several ``sender_id`` fields counts.
     """
     try:
-        return ParticipantId(sds_pb2.Message.FromString(sds_message).sender_id)
+        return ParticipantId(sds_pb2.MessageFrame.FromString(sds_message).sender_id)
     except DecodeError as error:
         raise RemoteProtocolError("malformed", "SDS message") from error
