@@ -1,6 +1,7 @@
 """The list of Stores outlives a restart; one that speaks only 2.0.0-beta4 is enough; going back."""
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from engine.runtime.history.store_times import ask_for_times
 from tests.runtime.history.history_stage import Person, StoreNode, until_stored
 
 MANY = 250
+DAY_MS = 24 * 3_600_000
 """More than two pages."""
 PEER = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 FIRST, SECOND, THIRD = (f"/ip4/127.0.0.1/tcp/{port}/p2p/{PEER}" for port in (1, 2, 3))
@@ -156,8 +158,9 @@ def test_scrolling_past_the_beginning_asks_for_a_stretch_further_back_each_time(
             )
             views = [view for view in ann.histories() if view.reason is HistoryReason.EARLIER]
             since.append(views[-1].since_ms or 0)
-        assert since == sorted(since, reverse=True)
-        assert since[0] - since[1] == since[1] - since[2] > 0
+        # From as far back as was wanted by then, which what goes on by itself may have moved a bit.
+        stretches = [later - earlier for later, earlier in pairwise(since)]
+        assert all(30 * DAY_MS <= stretch < 31 * DAY_MS for stretch in stretches)
         await ann.stop()
         await node.stop()
 
