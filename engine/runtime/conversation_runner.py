@@ -131,6 +131,10 @@ class ConversationRunner(Generic[S]):
         """What Stores gave and will be fed, if nobody gave it before."""
         self._meanwhile.expect(messages)
 
+    def begins(self, messages: Sequence[HistoryMessage]) -> None:
+        """Of what was expected these are fed now."""
+        self._meanwhile.begins(messages)
+
     def stores_changed(self, *, reachable: bool) -> None:
         if self._session is not None:  # Or it is told once it is loaded.
             self._inbox.put(

@@ -12,7 +12,7 @@ from engine.core.types import WakuHash
 from engine.core.waku import WakuMessage
 
 MAX_AHEAD: Final = 256
-MAX_AHEAD_BYTES: Final = 4 * 1024 * 1024
+MAX_AHEAD_BYTES: Final = 2 * 1024 * 1024
 
 T = TypeVar("T")
 

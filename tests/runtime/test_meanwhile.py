@@ -8,7 +8,7 @@ from engine.core.errors import StorageError
 from engine.core.history.types import HistoryMessage
 from engine.core.types import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
-from engine.runtime.meanwhile import MAX_EXPECTED, Meanwhile
+from engine.runtime.meanwhile import MAX_EXPECTED, MAX_EXPECTED_BYTES, Meanwhile
 
 PATIENCE_S = 60
 
@@ -21,9 +21,9 @@ class Opened:
         self.hashes.append(waku_hash)
 
 
-def messages(count: int) -> list[HistoryMessage]:
+def messages(count: int, *, size: int = 1) -> list[HistoryMessage]:
     topic = ContentTopic("/causerie/1/x/proto")
-    waku = WakuMessage(payload=b"x", content_topic=topic)
+    waku = WakuMessage(payload=bytes(size), content_topic=topic)
     hashes = (WakuHash(number.to_bytes(32, "big")) for number in range(count))
     return [HistoryMessage(each, waku, PubsubTopic("/waku/2/rs/42/0")) for each in hashes]
 
@@ -87,15 +87,43 @@ def test_who_is_cancelled_waits_for_nothing() -> None:
     asyncio.run(scene())
 
 
-def test_of_very_many_the_latest_are_expected() -> None:
-    async def saving() -> None:
-        for _ in range(1_000_000):
-            if len(opened.hashes) >= MAX_EXPECTED:
-                return
-            await asyncio.sleep(0)
-
+def opened_of(meanwhile: Meanwhile, count: int) -> list[WakuHash]:
     opened = Opened()
-    meanwhile = Meanwhile()
-    meanwhile.expect(messages(MAX_EXPECTED + 9))
+
+    async def saving() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while len(opened.hashes) < count:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0)
+
     asyncio.run(meanwhile.during(saving(), opened.add))
-    assert opened.hashes == [one.message_hash for one in messages(MAX_EXPECTED + 9)][9:]
+    return opened.hashes
+
+
+def hashes(some: list[HistoryMessage]) -> list[WakuHash]:
+    return [one.message_hash for one in some]
+
+
+def test_no_more_is_expected_than_there_is_room_for() -> None:
+    many = Meanwhile()
+    many.expect(messages(MAX_EXPECTED + 9))
+    assert opened_of(many, MAX_EXPECTED) == hashes(messages(MAX_EXPECTED))
+    large = Meanwhile()
+    large.expect(messages(5, size=MAX_EXPECTED_BYTES // 3))
+    assert opened_of(large, 3) == hashes(messages(3))
+    large.expect(messages(5, size=MAX_EXPECTED_BYTES // 3))
+    assert opened_of(large, 3) == hashes(messages(3)), "what was opened makes room"
+
+
+def test_what_has_its_turn_is_expected_no_more_and_makes_room() -> None:
+    meanwhile = Meanwhile()
+    meanwhile.expect(messages(4, size=MAX_EXPECTED_BYTES // 4))
+    meanwhile.begins(messages(3))
+    meanwhile.expect(messages(7, size=MAX_EXPECTED_BYTES // 4)[4:])
+    assert opened_of(meanwhile, 4) == hashes(messages(7))[3:]
+
+
+def test_what_two_stores_gave_is_opened_once() -> None:
+    meanwhile = Meanwhile()
+    meanwhile.expect(messages(3))
+    meanwhile.expect(messages(4))
+    assert opened_of(meanwhile, 4) == hashes(messages(4))

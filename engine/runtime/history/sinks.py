@@ -86,11 +86,13 @@ class RunnerSink(Generic[S]):
         self._runner.expect(messages)
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
+        self._runner.begins(messages)
         await self._runner.feed([partial(_receive, item) for item in messages])
 
     async def take_older(
         self, messages: Sequence[HistoryMessage], ids: Mapping[WakuHash, MessageId], /
     ) -> None:
+        self._runner.begins(messages)
         works: list[Work[S]] = []
         for item in messages:
             message_id = ids.get(item.message_hash)
