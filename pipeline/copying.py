@@ -1,22 +1,24 @@
 """Rows of logs and exports into Parquet, by Spark's tasks, without passing through Java.
 
 Handing every row to Java, to be written there, costs more than reading and checking it: so a task
-reads its pieces as ``pipeline.sources.delivery`` does and writes what it has read with Arrow.  Back
-come one line for each file that it wrote.  A task that is started a second time writes files of
-other names, and whatever nobody told of is removed before the directory counts; the place has to be
-one that all workers share, as for whatever else Spark writes.
+reads its pieces as ``pipeline.sources.delivery`` does and writes what it has read with Arrow.  Very
+little is not worth starting Python's workers: the driver does it.  Back comes one line for each
+file that was written.  A task that is started a second time writes files of other names, and
+whatever nobody told of is removed before the directory counts; the place has to be one that all
+workers share, as for whatever else Spark writes.
 """
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.delivery.contract import TABLES_BY_NAME, Table
+from engine.delivery.contract import MAX_MESSAGE_ID_BYTES, TABLES_BY_NAME, Table, Type
 from pipeline.sources import arrow_rows
 from pipeline.sources.delivery import read_piece
 from pipeline.sources.files import Piece, pack
@@ -26,11 +28,15 @@ if TYPE_CHECKING:
 
 ROW_GROUP_ROWS: Final = 200_000
 SMALL_BYTES: Final = 4 * 1024 * 1024
-"""Less than this is not worth a task of its own."""
+"""Less than this is not worth a task of its own, and all of it together none at all."""
 _WRITTEN: Final = "table_name string, file string, rows bigint"
 _WRITTEN_ARROW: Final = pa.schema(
     [("table_name", pa.string()), ("file", pa.string()), ("rows", pa.int64())]
 )
+
+_Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+_Told: TypeAlias = tuple[str, str, int]
+"""Table, file and rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +64,27 @@ def copy(
     for place in places.values():
         place.mkdir(parents=True, exist_ok=True)
     work = _writer(tasks, {table.name: str(place) for table, place in places.items()})
-    told = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(work, _WRITTEN).collect()
+    if sum(part.bytes for parts in tasks for part in parts) < SMALL_BYTES:
+        told = _here(work, len(tasks))
+    else:
+        numbers = spark.range(0, len(tasks), 1, len(tasks))
+        told = list(map(tuple, numbers.mapInArrow(work, _WRITTEN).collect()))
     rows = dict.fromkeys(pieces, 0)
-    known = {row["file"] for row in told}
-    for row in told:
-        rows[TABLES_BY_NAME[row["table_name"]]] += row["rows"]
+    known = {file for _, file, _ in told}
+    for table_name, _, count in told:
+        rows[TABLES_BY_NAME[table_name]] += count
     for place in places.values():
         for file in place.iterdir():
             if file.name not in known:
                 file.unlink()
     return rows
+
+
+def _here(work: _Work, tasks: int) -> list[_Told]:
+    """Without Spark, whose workers take seconds to start; the driver sees the files as they do."""
+    numbers = pa.RecordBatch.from_pydict({"id": list(range(tasks))})
+    told = pa.Table.from_batches(work(iter([numbers])), _WRITTEN_ARROW)
+    return list(zip(*(column.to_pylist() for column in told.columns), strict=True))
 
 
 def tasks_for(pieces: Mapping[Table, Sequence[Piece]], slots: int) -> list[list[Part]]:
@@ -85,10 +102,11 @@ def tasks_for(pieces: Mapping[Table, Sequence[Piece]], slots: int) -> list[list[
     return sorted(tasks, key=lambda parts: -sum(part.bytes for part in parts))
 
 
-def _writer(
-    tasks: Sequence[Sequence[Part]], places: Mapping[str, str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _writer(tasks: Sequence[Sequence[Part]], places: Mapping[str, str]) -> _Work:
     def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # It keeps memory that the next block needs again; the usual one gives it back meanwhile.
+        with suppress(NotImplementedError):  # Not every system's Arrow has it.
+            pa.set_memory_pool(pa.jemalloc_memory_pool())
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 for part in tasks[number]:
@@ -100,13 +118,30 @@ def _writer(
     return work
 
 
+def repeating(table: Table) -> list[str]:
+    """Columns of few different values.
+
+    A dictionary of ids, hashes or times would hold them all once, and be given up when it is full:
+    time for nothing.
+    """
+    short = {Type.INT16, Type.INT32}
+    names = [
+        column.name
+        for column in table.columns
+        if column.type in short
+        or (column.type is Type.TEXT and column.maximum < MAX_MESSAGE_ID_BYTES)
+    ]
+    return [*names, arrow_rows.PROBLEM, arrow_rows.FILE]
+
+
 def write_part(part: Part, path: Path) -> int:
     """How many rows there were."""
     table = TABLES_BY_NAME[part.table]
     rows = waiting_rows = 0
     waiting: list[pa.RecordBatch] = []
     schema = arrow_rows.source_schema(table)
-    with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1) as file:
+    options = {"compression": "zstd", "compression_level": 1, "use_dictionary": repeating(table)}
+    with pq.ParquetWriter(path, schema, **options) as file:
 
         def write() -> None:
             if waiting:

@@ -11,6 +11,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from engine.delivery.contract import Table
 from pipeline import manifest
@@ -59,7 +60,12 @@ class Lake:
 
     def silver(self, spark: SparkSession, name: str) -> DataFrame:
         """Raises LakeError if nothing was ingested yet."""
-        return spark.read.parquet(str(self.silver_path(name)))
+        path = str(self.silver_path(name))
+        tables = self.silver_state().get("tables")
+        schema = tables.get(name) if isinstance(tables, Mapping) else None
+        if not isinstance(schema, Mapping):
+            return spark.read.parquet(path)  # Written before schemas were told.
+        return spark.read.schema(StructType.fromJson(dict(schema))).parquet(path)
 
     def silver_path(self, name: str) -> Path:
         state = self.silver_state()

@@ -53,33 +53,38 @@ def prepare(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Prepared
         )
     refused = lake.silver(spark, "quarantine")
     worst = refused.orderBy("file", "reason").limit(SHOWN).collect()
-    (total,) = refused.groupBy().sum("rows").collect()
+    total = sum(row["rows"] for row in worst)
+    if len(worst) == SHOWN:
+        total = refused.groupBy().sum("rows").collect()[0][0]
     return Prepared(
         files=read.files,
         rows=read.rows,
         copies=read.copies,
         is_new=is_new,
-        quarantined=total[0] or 0,
+        quarantined=total,
         refused=[(row["file"], row["reason"], row["rows"]) for row in worst],
     )
 
 
 def write_silver(spark: SparkSession, lake: Lake, place: Path) -> Mapping[str, Json]:
-    """All silver tables below ``place``."""
+    """All silver tables below ``place``; of each its schema is told.
+
+    Whoever reads knows it then: Spark would look into files for it, by a job for each table, and
+    finds none where an empty table is kept in directories.
+    """
     rows = {table: lake.bronze(spark, table) for table in TABLES}
     told: dict[str, Json] = {}
 
     def keep(name: str, table: DataFrame, *partitions: str) -> DataFrame:
         path = str(place / name)
         table.write.partitionBy(*partitions).parquet(path)
-        told[name] = name
-        return spark.read.parquet(path)
+        told[name] = table.schema.jsonValue()
+        return spark.read.schema(table.schema).parquet(path)
 
     bronze_events = rows[DELIVERY_EVENT]
     may_repeat = _has_exports(lake)
-    # Of nothing there would be no directory, and so no file that tells the columns.
-    parts = () if silver.good(bronze_events).isEmpty() else ("day", "hash_bucket")
-    keep("event", silver.events(bronze_events, may_repeat=may_repeat), *parts)
+    events = silver.events(bronze_events, may_repeat=may_repeat)
+    keep("event", events, "day", "hash_bucket")
     snapshot = silver.snapshots(rows[LOG_SNAPSHOT], may_repeat=may_repeat)
     entry = keep("entry", silver.entries(snapshot, bronze_events))
     keep("message", silver.messages(entry, rows[MESSAGE]))

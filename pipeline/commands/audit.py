@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     )
     judged.verdicts.write.mode("overwrite").parquet(str(out / "audit" / "verdicts"))
     judged.witnesses.write.mode("overwrite").parquet(str(out / "audit" / "witnesses"))
-    verdicts = spark.read.parquet(str(out / "audit" / "verdicts"))
+    verdicts = spark.read.schema(judged.verdicts.schema).parquet(str(out / "audit" / "verdicts"))
     differing = _say_verdicts(verdicts)
     told = notices(spark, lake, verdicts)
     for line in told:

@@ -1,11 +1,18 @@
 """From log files to silver tables: everything once, whatever is wrong with a file."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from engine.delivery.contract import DELIVERY_EVENT, MESSAGE, Table
+from pipeline import copying
 from pipeline.lake import Lake
 from pipeline.prepare import prepare
+from pipeline.sources.files import find_pieces
 from tests.pipeline.log_files import (
     conversation_log,
     message,
@@ -50,3 +57,27 @@ def test_logs_become_tables_and_a_rerun_writes_nothing(spark: SparkSession, tmp_
     again = prepare(spark, [tmp_path / "logs"], lake)
     assert (again.is_new, dict(again.rows)) == (False, {})
     assert files_below(tmp_path / "out") == before
+
+
+def copied(spark: SparkSession, logs: Path, out: Path, claimed: int) -> Mapping[Table, pa.Table]:
+    """Both tables as they were written, whichever files they are in."""
+    pieces = [replace(piece, bytes=claimed) for piece in find_pieces([logs])]
+    places = {table: out / table.name for table in (DELIVERY_EVENT, MESSAGE)}
+    counts = copying.copy(spark, dict.fromkeys(places, pieces), places, slots=2)
+    found = {table: pq.read_table(place) for table, place in places.items()}
+    assert counts == {table: rows.num_rows for table, rows in found.items()}
+    return {
+        table: rows.sort_by([(name, "ascending") for name in ("log_id", *table.key[1:])])
+        for table, rows in found.items()
+    }
+
+
+def test_workers_write_what_the_driver_writes_of_little(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    conversation(tmp_path / "logs")
+    by_workers = copied(spark, tmp_path / "logs", tmp_path / "large", copying.SMALL_BYTES)
+    by_driver = copied(spark, tmp_path / "logs", tmp_path / "small", 1)
+    assert len(list((tmp_path / "large" / DELIVERY_EVENT.name).iterdir())) == 2
+    assert len(list((tmp_path / "small" / DELIVERY_EVENT.name).iterdir())) == 1
+    assert by_workers == by_driver
