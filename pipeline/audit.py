@@ -45,33 +45,38 @@ def audit(  # noqa: PLR0913 -- three tables and three settings
 
     ``grace_ms``: how far the clocks of who joins or leaves and of who writes may differ.
     """
-    bounds = _cut(digest.bounds(message, bucket_messages))
-    steps = digest.search_steps(bounds)
-    message = digest.with_bucket(message, bounds, steps)
-    entry = digest.with_bucket(entry, bounds, steps)
-    grid = _cut(grid_of(entry, message, member, key=key, grace_ms=grace_ms))
+    buckets = digest.Buckets(message, member, bucket_messages)
+    message = buckets.of_messages(message)
+    entry = buckets.of_entries(entry)
+    grid = _cut(
+        digest.compare(
+            digest.digests(entry, digest.GRID_KEY, key),
+            digest.canonical_digests(message, key),
+            buckets.of_logs(),
+            grace_ms,
+        )
+    )
     flagged = _small(grid.where("is_flagged"))
     looked = _cut(drill.looked_at(entry, message, flagged, grace_ms))
-    found = _cut(drill.anomalies(looked))
-    moved = _cut(drill.moved(looked))
+    moved = _cut(looked.where("is_moved").select("log", "mid"))
+    found = drill.anomalies(looked)
     if not moved.isEmpty():
-        found = _cut(found.unionByName(_causal(message, moved, looked, grid)))
-    return Audit(verdicts=_verdicts(grid, looked, found), witnesses=found)
-
-
-def grid_of(
-    entry: DataFrame, message: DataFrame, member: DataFrame, *, key: int, grace_ms: int = 0
-) -> DataFrame:
-    """Of tables with ``bucket``: the digests of all logs beside the canonical ones."""
-    log = _cut(digest.digests(entry, digest.GRID_KEY, key))
-    canonical = _cut(digest.canonical_digests(message, key))
-    whose = member.where("has_log").select("channel", "participant", "joined_ms", "left_ms")
-    return digest.compare(log, canonical, whose, grace_ms)
+        channels = F.broadcast(buckets.logs.select("log", "channel"))
+        found = found.unionByName(_causal(message, moved.join(channels, "log"), looked, grid))
+    found = _cut(found)
+    logs = F.broadcast(buckets.logs.select("log", *_WHOSE, "joined_ms"))
+    return Audit(
+        verdicts=_verdicts(grid, looked, found, logs),
+        witnesses=found.join(logs, "log").select(*drill.WITNESS),
+    )
 
 
 def _causal(message: DataFrame, moved: DataFrame, looked: DataFrame, grid: DataFrame) -> DataFrame:
-    edges = _cut(drill.edges(message, _small(moved)))
-    standing = _cut(drill.standing(message, _small(drill.ends(edges)), looked, grid))
+    logs = F.broadcast(moved.select("log").distinct())
+    spots = grid.join(logs, "log", "left_semi")
+    ids = _small(moved.select("channel", "mid").distinct())
+    edges = _cut(drill.edges(message, ids))
+    standing = _cut(drill.standing(message, _small(drill.ends(edges)), looked, spots))
     return drill.causal(edges, standing)
 
 
@@ -86,28 +91,26 @@ def _cut(rows: DataFrame) -> DataFrame:
 
 def _small(rows: DataFrame) -> DataFrame:
     """To be sent to wherever the large tables are read, if it is small enough for that."""
-    is_small = rows.limit(_FEW_ROWS + 1).count() <= _FEW_ROWS
-    return F.broadcast(rows) if is_small else rows
+    rows = _cut(rows)
+    return F.broadcast(rows) if rows.count() <= _FEW_ROWS else rows
 
 
-def _verdicts(grid: DataFrame, looked: DataFrame, found: DataFrame) -> DataFrame:
-    whole = grid.groupBy(*_WHOSE).agg(
+def _verdicts(grid: DataFrame, looked: DataFrame, found: DataFrame, logs: DataFrame) -> DataFrame:
+    whole = grid.groupBy("log").agg(
         F.sum("n").alias("held"),
         F.coalesce(F.sum("c_n"), F.lit(0)).alias("canonical"),
         F.max(F.when(F.col("is_equal"), F.col("bucket"))).alias("last_equal"),
-        F.max("joined_ms").alias("joined_ms"),
     )
-    held = looked.where(F.col("position").isNotNull())
-    last = held.groupBy(*_WHOSE).agg(F.max("place").alias("last_held"))
+    last = looked.where("NOT is_missing").groupBy("log").agg(F.max("place").alias("last_held"))
     is_missing = F.col("kind") == drill.MISSING
     first = F.struct("place", "message_id", "kind")
-    counts = found.groupBy(*_WHOSE).agg(
+    counts = found.groupBy("log").agg(
         *(F.count_if(F.col("kind") == kind).alias(kind) for kind in _COUNTED),
         F.min(F.when(is_missing, F.struct("place", "bucket"))).alias("gap"),
         F.min(F.when(F.col("place").isNotNull(), first)).alias("first"),
     )
-    rows = whole.join(last, _WHOSE, "left").join(counts, _WHOSE, "left")
-    rows = rows.na.fill(0, list(_COUNTED))
+    rows = whole.where("held > 0 OR canonical > 0").join(last, "log", "left")
+    rows = rows.join(counts, "log", "left").join(logs, "log").na.fill(0, list(_COUNTED))
     return rows.select(
         *_WHOSE,
         _verdict().alias("verdict"),

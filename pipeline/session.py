@@ -26,10 +26,18 @@ SEMANTICS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 """What results may depend on."""
+_PLANNING: Final[Mapping[str, str]] = {
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+}
+"""These follow a join's key back to its columns.  A bucket is found by a dozen steps that each name
+the one before several times: written out as one expression, planning takes minutes."""
 
 _PROCESS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -47,7 +55,7 @@ _SMALL_INPUT: Final[Mapping[str, str]] = {
 }
 """Where there are few rows, compiling queries, and again what was compiled, is most of the work."""
 _SMALL_INPUT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-_LARGE_INPUT_JAVA: Final = "-XX:+UseParallelGC"
+_LARGE_INPUT_JAVA: Final = "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
 _SHUFFLES_PER_PROCESSOR: Final = 8
 """Spark's own 200 are made for clusters: here most would be empty, and each costs its time."""
 _QUIET: Final = Path(__file__).parent / "log4j2.properties"
@@ -71,7 +79,7 @@ class SessionSettings:
 def open_session(settings: SessionSettings) -> SparkSession:
     """Raises JavaMissing where Spark would run here and cannot."""
     builder = SparkSession.Builder().appName(settings.app)
-    options = {**SEMANTICS, **settings.more}
+    options = {**SEMANTICS, **_PLANNING, **settings.more}
     if settings.shuffle_partitions is not None:
         options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     if settings.remote is not None:

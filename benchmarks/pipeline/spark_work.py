@@ -49,9 +49,8 @@ def audited(spark: "SparkSession", place: Path) -> set[tuple[object, ...]]:
 
 def digested(spark: "SparkSession", place: Path) -> None:
     """The pass over all entries that an audit begins with, and nothing else."""
-    entry, message, _ = tables(spark, place)
-    bounds = digest.bounds(message).localCheckpoint()
-    rows = digest.with_bucket(entry, bounds, digest.search_steps(bounds))
+    entry, message, member = tables(spark, place)
+    rows = digest.Buckets(message, member, digest.BUCKET_MESSAGES).of_entries(entry)
     digest.digests(rows, digest.GRID_KEY, KEY).write.format("noop").mode("overwrite").save()
 
 
