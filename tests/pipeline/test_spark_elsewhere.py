@@ -19,6 +19,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.audit import audit
 from pipeline.java import java_home
 from pipeline.simulate.case import Case
 from pipeline.simulate.sweep import sweep
@@ -45,12 +46,26 @@ if __name__ == "__main__":
 
 
 def answer(spark: SparkSession, logs: str) -> list[list[str]]:
-    """A sweep by Python workers, logs by our own reader, and a shuffle of both."""
+    """A sweep by Python workers, logs by our own reader, a shuffle of both, and an audit."""
     register(spark)
     rows = sorted(repr(tuple(row)) for row in sweep(spark, CASES, tasks=4).collect())
     events = spark.read.format(FORMAT).option("path", logs).option("slots", "2").load()
     kinds = events.groupBy("participant", "kind").count().collect()
-    return [rows, sorted(repr(tuple(row)) for row in kinds)]
+    return [rows, sorted(repr(tuple(row)) for row in kinds), audited(spark)]
+
+
+def audited(spark: SparkSession) -> list[str]:
+    """Forty messages; one log lacks one, another has a child before its parent."""
+    # The same module under the same name in every process, which pytest's own import is not.
+    from tests.pipeline.test_audit_is_exact import BUCKET, KEY, Conversation, frames  # noqa: PLC0415
+
+    whole = [(at, 0) for at in range(40)]
+    swapped = [*whole[:20], whole[21], whole[20], *whole[22:]]
+    messages = [(at, True, [at - 1] if at else []) for at in range(40)]
+    case = Conversation(messages, [whole, whole[:9] + whole[10:], swapped], [(0, None)] * 3)
+    found = audit(*frames(spark, case.tables("c")), key=KEY, bucket_messages=BUCKET)
+    rows = found.witnesses.collect() + found.verdicts.collect()
+    return sorted(repr(tuple(row)) for row in rows)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +82,7 @@ def here(spark: SparkSession, logs: Path) -> list[list[str]]:
     found = answer(spark, str(logs))
     assert len(found[0]) == len(CASES)
     assert found[1]
+    assert len(found[2]) == 1 + 3 + 3  # missing; two reordered, one causal; verdicts
     return found
 
 
