@@ -55,7 +55,13 @@ _SMALL_INPUT: Final[Mapping[str, str]] = {
 }
 """Where there are few rows, compiling queries, and again what was compiled, is most of the work."""
 _SMALL_INPUT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-_LARGE_INPUT_JAVA: Final = "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
+_LARGE_INPUT_JAVA: Final = (
+    "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
+    " -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=5000"
+    " -XX:Tier4CompileThreshold=40000 -XX:Tier4BackEdgeThreshold=400000"
+)
+"""Several times Java's own thresholds: loops over rows get there anyway, and most of what plans
+queries is not worth the second compiler, which took more time than any other part of an audit."""
 _SHUFFLES_PER_PROCESSOR: Final = 8
 """Spark's own 200 are made for clusters: here most would be empty, and each costs its time."""
 _QUIET: Final = Path(__file__).parent / "log4j2.properties"
