@@ -41,7 +41,14 @@ _OF_MESSAGES: Final = {
 }
 
 
-def looked_at(entry: DataFrame, message: DataFrame, flagged: DataFrame, grace_ms: int) -> DataFrame:
+def looked_at(
+    entry: DataFrame,
+    message: DataFrame,
+    flagged: DataFrame,
+    grace_ms: int,
+    *,
+    partitions: int | None = None,
+) -> DataFrame:
     """What stands in flagged buckets of logs, and what should and does not: with both positions.
 
     ``entry`` and ``message`` with ``bucket``; ``flagged``: rows of the grid.  Where the log has
@@ -70,7 +77,11 @@ def looked_at(entry: DataFrame, message: DataFrame, flagged: DataFrame, grace_ms
         "message_id",
         (F.col("position").isNotNull() & is_required(grace_ms)).alias("is_wanted"),
     )
-    both = there.unionByName(wanted).repartition(*GRID_KEY)
+    both = there.unionByName(wanted)
+    if partitions is None:
+        both = both.repartition(*GRID_KEY)
+    else:
+        both = both.repartition(partitions, *GRID_KEY)
     return _placed(_recognised(both))
 
 
@@ -171,12 +182,9 @@ def ends(edges: DataFrame) -> DataFrame:
     return child.union(edges.select("channel", F.col("parent_mid").alias("mid"))).distinct()
 
 
-def standing(message: DataFrame, ends: DataFrame, looked: DataFrame, spots: DataFrame) -> DataFrame:
-    """At which position each log of ``spots`` has each of these messages, if it has it.
-
-    ``spots``: rows of the grid, of logs in which something was moved.
-    """
-    canonical = (
+def known(message: DataFrame, ends: DataFrame) -> DataFrame:
+    """Of each of these messages where the canonical log has it."""
+    return (
         message.where(F.col("position").isNotNull())
         .join(ends, ["channel", "mid"])
         .select(
@@ -189,10 +197,19 @@ def standing(message: DataFrame, ends: DataFrame, looked: DataFrame, spots: Data
             "message_id",
         )
     )
+
+
+def standing(canonical: DataFrame, looked: DataFrame, spots: DataFrame) -> DataFrame:
+    """At which position each log of ``spots`` has each of these messages, if it has it.
+
+    ``canonical``: of ``known``.  ``spots``: rows of the grid, of logs in which something was moved.
+    """
     near = spots.where("is_flagged OR is_equal").select(*GRID_KEY, "channel", "shift", "is_equal")
     wide = near.join(F.broadcast(canonical), ["channel", "bucket"])
-    seen = looked.where("copy = 1 AND position IS NOT NULL").select(
-        *GRID_KEY, "mid", "lamport", F.col("position").alias("seen")
+    seen = (
+        looked.where("copy = 1 AND position IS NOT NULL")
+        .join(F.broadcast(canonical.select("bucket", "mid")), ["bucket", "mid"], "left_semi")
+        .select(*GRID_KEY, "mid", "lamport", F.col("position").alias("seen"))
     )
     full = wide.join(seen, [*GRID_KEY, "mid", "lamport"], "left")
     known = F.when(F.col("is_equal"), F.col("c_position") + F.col("shift")).otherwise(F.col("seen"))

@@ -29,14 +29,23 @@ HEAP: Final = "4g"
 KEY: Final = 0x5EED
 COLUMNS: Final = ("channel", "participant", "kind", "mid", "parent_mid")
 DIGESTS: Final = 3
+SCHEMAS: Final = {
+    "entry": "channel string, participant string, position bigint, lamport bigint, mid bigint",
+    "message": "channel string, mid bigint, lamport bigint, message_id string,"
+    " parent_mids array<bigint>, place bigint, position bigint",
+    "member.parquet": "channel string, participant string, joined_ms bigint, left_ms bigint,"
+    " has_log boolean",
+}
 
 Tables = tuple["DataFrame", "DataFrame", "DataFrame"]
 Seen = dict[str, Any]
 
 
 def tables(spark: "SparkSession", place: Path) -> Tables:
-    names = ("entry", "message", "member.parquet")
-    entry, message, member = (spark.read.parquet(str(place / name)) for name in names)
+    """With their schemas, as a lake tells them: else Spark would read files to find them out."""
+    entry, message, member = (
+        spark.read.schema(schema).parquet(str(place / name)) for name, schema in SCHEMAS.items()
+    )
     return entry, message, member
 
 

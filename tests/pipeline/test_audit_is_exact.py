@@ -12,12 +12,13 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.pipeline import naive, oracle
-from pipeline.audit import audit
+from pipeline.audit import FEW_CELLS, audit
 
 BUCKET = 4
 KEY = 7
@@ -150,20 +151,21 @@ def all_of(cases: Sequence[Conversation]) -> Tables:
     return whole
 
 
+@pytest.mark.parametrize("few_cells", [FEW_CELLS, 0], ids=["in one task", "spread"])
 @settings(
-    max_examples=4,
+    max_examples=2,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 @given(cases=st.lists(conversations(), min_size=40, max_size=80))
 def test_by_digests_by_rows_and_by_duckdb_it_is_the_same(
-    spark: SparkSession, cases: list[Conversation]
+    spark: SparkSession, few_cells: int, cases: list[Conversation]
 ) -> None:
     tables = all_of(cases)
     expected = oracle.witnesses(connection := in_duckdb(tables))
     entry, message, member = frames(spark, tables)
-    found = audit(entry, message, member, key=KEY, bucket_messages=BUCKET)
+    found = audit(entry, message, member, key=KEY, bucket_messages=BUCKET, few_cells=few_cells)
     assert in_order(found.witnesses.select(*COLUMNS).collect()) == in_order(expected)
     assert in_order(found.verdicts.select(*VERDICT).collect()) == in_order(
         oracle.verdicts(connection)
