@@ -31,8 +31,7 @@ _PLANNING: Final[Mapping[str, str]] = {
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
 }
-"""These follow a join's key back to its columns.  A bucket is found by a dozen steps that each name
-the one before several times: written out as one expression, planning takes minutes."""
+"""These follow a join's key back to its columns, which here finds nothing and takes its time."""
 
 _PROCESS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
