@@ -59,7 +59,7 @@ STEPS_TO_SOCKET = 4
 """Turns of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
 MAX_JOBS_PER_SLICE = 128
 TOLD_TOGETHER = 24
-FED_SLICE_MS = 2
+FED_SLICE_MS = 1
 FED_TOGETHER = 128
 FED_TOGETHER_MS = 60
 """What Stores gave is made durable in larger pieces, unless somebody waits for something."""

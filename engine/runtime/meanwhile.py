@@ -16,7 +16,7 @@ from engine.core.history.types import HistoryMessage
 from engine.core.types import WakuHash
 from engine.core.waku import WakuMessage
 
-SLICE_MS: Final = 2
+SLICE_MS: Final = 1
 MAX_EXPECTED: Final = 256
 MAX_EXPECTED_BYTES: Final = 2 * 1024 * 1024
 
