@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from engine.delivery.contract import Table
 from pipeline import manifest
+from pipeline.audit.slices import Places
 from pipeline.manifest import Json, LakeError
 from pipeline.sources.delivery import source_schema
 
@@ -66,6 +67,11 @@ class Lake:
         if not isinstance(schema, Mapping):
             return spark.read.parquet(path)  # Written before schemas were told.
         return spark.read.schema(StructType.fromJson(dict(schema))).parquet(path)
+
+    def audited(self) -> Places:
+        """What an audit reads.  Raises LakeError likewise."""
+        entry, message, member = map(self.silver_path, ("entry", "message", "member"))
+        return Places(entry=entry, message=message, member=member)
 
     def silver_path(self, name: str) -> Path:
         state = self.silver_state()

@@ -6,7 +6,9 @@ Spark Connect (``remote``) only what a client may set is set, and no Java is nee
 """
 
 import os
+import socket
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,6 +44,11 @@ _PROCESS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.python.worker.faulthandler.enabled": "true",
 }
+_BY_PATH: Final[Mapping[str, str]] = {"spark.python.unix.domain.socket.enabled": "true"}
+"""Java and its Python workers: over TCP each task waits 40 ms for an acknowledgement that is held
+back."""
+_LONGEST_PATH: Final = 60
+"""Of the directory for such sockets; a whole path has some 100 characters at most."""
 _LOCAL_ONLY: Final[Mapping[str, str]] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -56,11 +63,11 @@ _SMALL_INPUT: Final[Mapping[str, str]] = {
 _SMALL_INPUT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LARGE_INPUT_JAVA: Final = (
     "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
-    " -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=5000"
-    " -XX:Tier4CompileThreshold=40000 -XX:Tier4BackEdgeThreshold=400000"
+    " -XX:Tier4InvocationThreshold=200000 -XX:Tier4MinInvocationThreshold=50000"
+    " -XX:Tier4CompileThreshold=400000 -XX:Tier4BackEdgeThreshold=4000000"
 )
-"""Several times Java's own thresholds: loops over rows get there anyway, and most of what plans
-queries is not worth the second compiler, which took more time than any other part of an audit."""
+"""Many times Java's own thresholds: loops over many rows get there anyway, and most of what plans
+queries is not worth the second compiler."""
 _SHUFFLES_PER_PROCESSOR: Final = 8
 """Spark's own 200 are made for clusters: here most would be empty, and each costs its time."""
 _QUIET: Final = Path(__file__).parent / "log4j2.properties"
@@ -94,6 +101,8 @@ def open_session(settings: SessionSettings) -> SparkSession:
         _prepare_process()
         is_small = settings.is_small and master.startswith("local")
         options = {**_PROCESS, **_java_options(is_small=is_small), **options}
+        if hasattr(socket, "AF_UNIX") and len(tempfile.gettempdir()) <= _LONGEST_PATH:
+            options = {**_BY_PATH, **options}
         if is_small:
             options = {**_SMALL_INPUT, **options}
         if "PYSPARK_GATEWAY_PORT" not in os.environ or settings.master is not None:

@@ -14,6 +14,8 @@ from typing import Final
 
 import duckdb
 
+from pipeline.audit import Places
+
 PARTICIPANTS: Final = 10
 SPACING: Final = 100
 """At least so many messages lie between two faults of a log."""
@@ -111,6 +113,11 @@ class Injected:
 
     def as_counts(self) -> dict[str, int]:
         return {"missing": self.missing, "reordered": self.reordered, "causal": self.causal}
+
+
+def places(place: Path) -> Places:
+    """Of what ``generate`` made there."""
+    return Places(entry=place / "entry", message=place / "message", member=place / "member.parquet")
 
 
 def generate(place: Path, events: int) -> Injected:

@@ -17,8 +17,14 @@ import pyarrow.parquet as pq
 
 from benchmarks.pipeline import naive
 from benchmarks.pipeline.costs import Cost, cost_of
-from pipeline import bronze, digest
+from benchmarks.pipeline.generator import places
+from pipeline import bronze
 from pipeline.audit import audit
+from pipeline.audit.digest import BUCKET_MESSAGES
+from pipeline.audit.layout import Layout
+from pipeline.audit.plan import Plan
+from pipeline.audit.slices import slices
+from pipeline.audit.stages import OnSpark, plainly
 from pipeline.lake import Lake
 from pipeline.session import SessionSettings, session
 
@@ -51,16 +57,18 @@ def tables(spark: "SparkSession", place: Path) -> Tables:
 
 def audited(spark: "SparkSession", place: Path) -> set[tuple[object, ...]]:
     """All witnesses; the verdicts are made too."""
-    found = audit(*tables(spark, place), key=KEY)
+    found = audit(spark, places(place), key=KEY)
     found.verdicts.write.format("noop").mode("overwrite").save()
-    return {tuple(row) for row in found.witnesses.select(*COLUMNS).toLocalIterator()}
+    return {tuple(row) for row in found.witnesses.select(*COLUMNS).collect()}
 
 
 def digested(spark: "SparkSession", place: Path) -> None:
-    """The pass over all entries that an audit begins with, and nothing else."""
-    entry, message, member = tables(spark, place)
-    rows = digest.Buckets(message, member, digest.BUCKET_MESSAGES).of_entries(entry)
-    digest.digests(rows, digest.GRID_KEY, KEY).write.format("noop").mode("overwrite").save()
+    """What an audit begins with: every cell's digest made, moved and compared, and nothing else."""
+    stages, member = OnSpark(spark), pq.read_table(place / "member.parquet")
+    plan = Plan(stages, Layout(member, 0), slices(places(place)))
+    with plainly(spark):
+        plan.find_bounds(BUCKET_MESSAGES)
+        stages.kept(plan.cells(KEY), plan.few_tasks)
 
 
 def truth(place: Path) -> set[tuple[object, ...]]:

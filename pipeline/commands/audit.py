@@ -44,9 +44,8 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     if prepared is None:
         return 2
     lake = Lake(out)
-    entry, message, member = (lake.silver(spark, name) for name in ("entry", "message", "member"))
     judged = audit(
-        entry, message, member, key=secrets.randbits(31), grace_ms=max(arguments.grace_ms, 0)
+        spark, lake.audited(), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
     )
     judged.verdicts.write.mode("overwrite").parquet(str(out / "audit" / "verdicts"))
     judged.witnesses.write.mode("overwrite").parquet(str(out / "audit" / "witnesses"))

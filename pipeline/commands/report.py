@@ -55,9 +55,7 @@ def _report(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> int:
     prepared = ingest.read(spark, inputs, out)
     if prepared is None:
         return 2
-    judged = audit(
-        *(lake.silver(spark, name) for name in ("entry", "message", "member")), key=AUDIT_KEY
-    )
+    judged = audit(spark, lake.audited(), key=AUDIT_KEY)
     verdicts, witnesses = judged.verdicts.persist(), judged.witnesses
     told = notices(spark, lake, verdicts)
     for line in told:

@@ -1,24 +1,27 @@
 """The digest audit finds what looking at every row finds, neither more nor less.
 
-Many conversations go into one Spark job, a channel each; buckets are four messages long, so that
-every fault meets a bucket's edge now and then.  Beside it runs the same by plain Spark and, written
-apart, by DuckDB.
+Many conversations are audited at once, a channel each; buckets are four messages long, so that
+every fault meets a bucket's edge now and then, and rows lie in any order in files and row groups of
+any size.  Beside it runs the same by plain Spark and, written apart, by DuckDB.
 """
 
 import hashlib
+import random
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pytest
+import pyarrow.parquet as pq
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from benchmarks.pipeline import naive, oracle
-from pipeline.audit import FEW_CELLS, audit
+from pipeline.audit import FEW_ROWS, Audit, Places, audit
 
 BUCKET = 4
 KEY = 7
@@ -114,29 +117,56 @@ def spoil(draw: st.DrawFn, log: list[tuple[int, int]], fault: str, count: int) -
         log[at] = (log[at][0], draw(st.integers(-3, 3)))
 
 
-def frames(spark: SparkSession, tables: Tables) -> tuple[DataFrame, DataFrame, DataFrame]:
-    made = [
-        spark.createDataFrame(rows, schema)
-        for rows, schema in zip(tables, (ENTRY, MESSAGE, MEMBER), strict=True)
-    ]
-    return made[0], made[1], made[2]
+KINDS = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
+    "array<bigint>": pa.list_(pa.int64()),
+}
+
+
+def in_arrow(tables: Tables) -> dict[str, pa.Table]:
+    made = {}
+    for name, rows, schema in zip(
+        ("entry", "message", "member"), tables, (ENTRY, MESSAGE, MEMBER), strict=True
+    ):
+        fields = [tuple(field.split()) for field in schema.split(", ")]
+        typed = pa.schema([(field, KINDS[kind]) for field, kind in fields])
+        columns = list(zip(*rows, strict=True)) or [()] * len(fields)
+        arrays = [
+            pa.array(column, field.type) for column, field in zip(columns, typed, strict=True)
+        ]
+        made[name] = pa.table(arrays, typed)
+    return made
+
+
+def written(
+    place: Path, tables: Tables, *, seed: int = 0, rows_of_group: int = 1_000, files: int = 1
+) -> Places:
+    """Rows in an order that follows from ``seed``, as files of row groups."""
+    chance = random.Random(seed)
+    for name, table in in_arrow(tables).items():
+        (place / name).mkdir(parents=True)
+        order = list(range(table.num_rows))
+        if seed:
+            chance.shuffle(order)
+        for number in range(files):
+            part = table.take(pa.array(order[number::files], pa.int64()))
+            pq.write_table(part, place / name / f"{number}.parquet", row_group_size=rows_of_group)
+    return Places(entry=place / "entry", message=place / "message", member=place / "member")
 
 
 def in_duckdb(tables: Tables) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
-    kinds = {"string": pa.string(), "bigint": pa.int64(), "boolean": pa.bool_()}
-    for name, rows, schema in zip(
-        ("entry", "message", "member"), tables, (ENTRY, MESSAGE, MEMBER), strict=True
-    ):
-        fields = [field.split() for field in schema.split(", ")]
-        arrow = pa.table(
-            {
-                field: pa.array([row[at] for row in rows], kinds.get(kind, pa.list_(pa.int64())))
-                for at, (field, kind) in enumerate(fields)
-            }
-        )
-        connection.register(name, arrow)
+    for name, table in in_arrow(tables).items():
+        connection.register(name, table)
     return connection
+
+
+def rows_of(found: Audit) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """Witnesses and verdicts."""
+    witnesses = found.witnesses.select(*COLUMNS).collect()
+    return in_order(witnesses), in_order(found.verdicts.select(*VERDICT).collect())
 
 
 def in_order(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -151,24 +181,49 @@ def all_of(cases: Sequence[Conversation]) -> Tables:
     return whole
 
 
-@pytest.mark.parametrize("few_cells", [FEW_CELLS, 0], ids=["in one task", "spread"])
+@settings(
+    max_examples=40,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    cases=st.lists(conversations(), min_size=1, max_size=60),
+    seed=st.integers(0, 3),
+    rows_of_group=st.sampled_from([3, 40, 1_000]),
+    files=st.integers(1, 3),
+)
+def test_in_this_process_by_digests_and_by_duckdb_it_is_the_same(
+    spark: SparkSession, cases: list[Conversation], seed: int, rows_of_group: int, files: int
+) -> None:
+    tables = all_of(cases)
+    expected = oracle.witnesses(connection := in_duckdb(tables))
+    with tempfile.TemporaryDirectory() as made:
+        places = written(Path(made), tables, seed=seed, rows_of_group=rows_of_group, files=files)
+        found = rows_of(audit(spark, places, key=KEY, bucket_messages=BUCKET, few_rows=FEW_ROWS))
+    assert found == (in_order(expected), in_order(oracle.verdicts(connection)))
+
+
 @settings(
     max_examples=2,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-@given(cases=st.lists(conversations(), min_size=40, max_size=80))
-def test_by_digests_by_rows_and_by_duckdb_it_is_the_same(
-    spark: SparkSession, few_cells: int, cases: list[Conversation]
+@given(
+    cases=st.lists(conversations(), min_size=40, max_size=80),
+    seed=st.integers(0, 3),
+    rows_of_group=st.sampled_from([200, 1_000]),
+)
+def test_on_spark_by_digests_by_rows_and_by_duckdb_it_is_the_same(
+    spark: SparkSession, cases: list[Conversation], seed: int, rows_of_group: int
 ) -> None:
     tables = all_of(cases)
     expected = oracle.witnesses(connection := in_duckdb(tables))
-    entry, message, member = frames(spark, tables)
-    found = audit(entry, message, member, key=KEY, bucket_messages=BUCKET, few_cells=few_cells)
-    assert in_order(found.witnesses.select(*COLUMNS).collect()) == in_order(expected)
-    assert in_order(found.verdicts.select(*VERDICT).collect()) == in_order(
-        oracle.verdicts(connection)
-    )
-    plain = naive.witnesses(entry, message, member)
-    assert in_order(plain.collect()) == in_order(expected)
+    with tempfile.TemporaryDirectory() as made:
+        places = written(Path(made), tables, seed=seed, rows_of_group=rows_of_group)
+        found = rows_of(audit(spark, places, key=KEY, bucket_messages=BUCKET, few_rows=0))
+        read = (spark.read.parquet(str(place)) for place in astuple(places))
+        plain = naive.witnesses(*read).collect()
+    assert found == (in_order(expected), in_order(oracle.verdicts(connection)))
+    assert in_order(plain) == in_order(expected)

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.pipeline import oracle
-from benchmarks.pipeline.generator import Injected, generate
+from benchmarks.pipeline.generator import Injected, generate, places
 from pipeline.audit import audit
 
 EVENTS = 60_000
@@ -55,11 +55,11 @@ def test_the_audit_finds_what_was_injected_and_nothing_else(
     spark: SparkSession, made: tuple[Path, Injected]
 ) -> None:
     place, _ = made
-    entry, message = (spark.read.parquet(str(place / name)) for name in ("entry", "message"))
-    member = spark.read.parquet(str(place / "member.parquet"))
-    found = audit(entry, message, member, key=5)
+    found = audit(spark, places(place), key=5)
     assert in_order([tuple(row) for row in found.witnesses.select(*COLUMNS).collect()]) == truth(
         place
     )
     verdicts = found.verdicts.groupBy("verdict").count().collect()
-    assert sum(row["count"] for row in verdicts) == member.count()
+    assert sum(row["count"] for row in verdicts) == (
+        pq.read_table(place / "member.parquet").num_rows
+    )

@@ -1,0 +1,235 @@
+"""How stages of Arrow are put in a row: by Spark, or, of very little, in this process.
+
+A **work** turns batches into batches and sees those of its task alone.  Spark runs works in its
+Python workers, moves what they make between stages, keeps it and starts again what died.  To Java a
+batch is one row, some bytes: it looks at none of the rows in it, so nothing is compiled for them,
+and whoever makes rows for another task puts them together by task.  To start workers for a few rows
+takes longer than the rows: then the same works run here, one after the other.
+"""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pipeline.audit.layout import Ints, int64s, run_starts, runs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Rows = TypeVar("Rows")
+Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+_PACKED: Final = pa.schema([("task", pa.int32()), ("batch", pa.binary())])
+_SPREADING: Final = 0x9E3779B97F4A7C15
+
+
+_PLAIN: Final = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Where a batch is a row, compiling queries and planning them anew is most of what Java does."""
+
+
+class Stages(Protocol, Generic[Rows]):
+    def numbers(self, tasks: int) -> Rows:
+        """``id``: 0 to tasks - 1, a task each."""
+
+    def work(self, rows: Rows, work: Work, schema: pa.Schema) -> Rows:
+        """What ``work`` makes of them."""
+
+    def by(self, rows: Rows, tasks: int, key: str) -> Rows:
+        """All rows of a key in one task."""
+
+    def dealt(self, rows: Rows, tasks: int, task: str) -> Rows:
+        """Rows in the task that each names."""
+
+    def both(self, *parts: Rows) -> Rows: ...
+
+    def kept(self, rows: Rows, tasks: int) -> Rows:
+        """Made now, and once; so many tasks read it then, each in one go."""
+
+    def told(self, rows: Rows) -> pa.Table:
+        """To the driver: of few rows."""
+
+    def frame(self, rows: Rows) -> DataFrame:
+        """As rows, of which Java knows."""
+
+
+@contextmanager
+def plainly(spark: "SparkSession") -> Iterator[None]:
+    """Queries are run as they are."""
+    before = {name: spark.conf.get(name, None) for name in _PLAIN}
+    try:
+        for name, value in _PLAIN.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, earlier in before.items():
+            if earlier is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, earlier)
+
+
+# --- on Spark -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """What is there, and what is to be made of it in the tasks that get it."""
+
+    frame: DataFrame
+    is_packed: bool
+    works: tuple[Work, ...] = ()
+    schema: pa.Schema = None
+
+
+Parts: TypeAlias = tuple[_Part, ...]
+
+
+class OnSpark:
+    """Works that follow one another in the same tasks are one call of a worker."""
+
+    def __init__(self, spark: "SparkSession") -> None:
+        self._spark = spark
+
+    def numbers(self, tasks: int) -> Parts:
+        return (_Part(frame=self._spark.range(0, tasks, 1, tasks), is_packed=False),)
+
+    def work(self, rows: Parts, work: Work, schema: pa.Schema) -> Parts:
+        return tuple(replace(one, works=(*one.works, work), schema=schema) for one in rows)
+
+    def by(self, rows: Parts, tasks: int, key: str) -> Parts:
+        return self._moved(rows, tasks, partial(_task_of_key, key=key, tasks=tasks))
+
+    def dealt(self, rows: Parts, tasks: int, task: str) -> Parts:
+        return self._moved(rows, tasks, partial(_task_named, task=task))
+
+    def _moved(self, rows: Parts, tasks: int, task_of: Callable[[pa.RecordBatch], Ints]) -> Parts:
+        packed = _packed(rows, partial(_pack_by_task, task_of=task_of))
+        frame = packed.repartitionById(tasks, "task")
+        return (_Part(frame=frame, is_packed=True, schema=rows[0].schema),)
+
+    def both(self, *parts: Parts) -> Parts:
+        return tuple(one for part in parts for one in part)
+
+    def kept(self, rows: Parts, tasks: int) -> Parts:
+        frame = _packed(rows, _pack).localCheckpoint().coalesce(tasks)
+        return (_Part(frame=frame, is_packed=True, schema=rows[0].schema),)
+
+    def told(self, rows: Parts) -> pa.Table:
+        packed = _packed(rows, _pack).toArrow()
+        return pa.Table.from_batches(_unpack(iter(packed.to_batches())), rows[0].schema)
+
+    def frame(self, rows: Parts) -> DataFrame:
+        made = (
+            one.frame.mapInArrow(partial(_run, part=_bare(one)), from_arrow_schema(one.schema))
+            for one in rows
+        )
+        return reduce(DataFrame.union, made)
+
+
+def _packed(rows: Parts, pack: Work) -> DataFrame:
+    schema = from_arrow_schema(_PACKED)
+    made = (one.frame.mapInArrow(partial(_run, part=(*_bare(one), pack)), schema) for one in rows)
+    return reduce(DataFrame.union, made)
+
+
+def _bare(one: _Part) -> tuple[Work, ...]:
+    return (_unpack, *one.works) if one.is_packed else one.works
+
+
+def _run(batches: Iterator[pa.RecordBatch], part: tuple[Work, ...]) -> Iterator[pa.RecordBatch]:
+    """In a worker.
+
+    After each task Spark looks for garbage there, through all that was ever imported, which takes
+    longer than most of our tasks; what is there before one is passed over now.
+    """
+    gc.freeze()
+    for work in part:
+        batches = work(batches)
+    yield from batches
+
+
+def _unpack(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for rows in packed:
+        for one in rows["batch"]:
+            with pa.ipc.open_stream(one.as_buffer()) as stream:
+                yield from stream
+
+
+def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows:
+            yield _packed_row(0, batch)
+
+
+def _pack_by_task(
+    batches: Iterator[pa.RecordBatch], task_of: Callable[[pa.RecordBatch], Ints]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        task = task_of(batch)
+        order = np.argsort(task, kind="stable")
+        ordered, task = batch.take(pa.array(order)), task[order]
+        for start, end in runs(run_starts(task), len(task)):
+            yield _packed_row(int(task[start]), ordered.slice(start, end - start))
+
+
+def _packed_row(task: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    made = sink.getvalue()
+    ends = pa.array([0, made.size], pa.int32()).buffers()[1]
+    packed = pa.Array.from_buffers(pa.binary(), 1, [None, ends, made])
+    return pa.RecordBatch.from_arrays([pa.array([task], pa.int32()), packed], schema=_PACKED)
+
+
+def _task_of_key(batch: pa.RecordBatch, key: str, tasks: int) -> Ints:
+    """Neighbours go to different tasks: what is large stands often beside what is large."""
+    spread = int64s(batch[key]).view(np.uint64) * np.uint64(_SPREADING) >> np.uint64(32)
+    return (spread % np.uint64(tasks)).astype(np.int64)
+
+
+def _task_named(batch: pa.RecordBatch, task: str) -> Ints:
+    return int64s(batch[task])
+
+
+# --- in this process ------------------------------------------------------------------------------
+
+
+class Here:
+    def __init__(self, spark: "SparkSession") -> None:
+        self._spark = spark
+
+    def numbers(self, tasks: int) -> pa.Table:
+        return pa.table({"id": pa.array(range(tasks), pa.int64())})
+
+    def work(self, rows: pa.Table, work: Work, schema: pa.Schema) -> pa.Table:
+        return pa.Table.from_batches(work(iter(rows.to_batches())), schema)
+
+    def by(self, rows: pa.Table, tasks: int, key: str) -> pa.Table:  # noqa: ARG002 - there is one task
+        return rows
+
+    def dealt(self, rows: pa.Table, tasks: int, task: str) -> pa.Table:  # noqa: ARG002 - likewise
+        return rows
+
+    def both(self, *parts: pa.Table) -> pa.Table:
+        return pa.concat_tables(parts)
+
+    def kept(self, rows: pa.Table, tasks: int) -> pa.Table:  # noqa: ARG002 - likewise
+        return rows
+
+    def told(self, rows: pa.Table) -> pa.Table:
+        return rows
+
+    def frame(self, rows: pa.Table) -> DataFrame:
+        return self._spark.createDataFrame(rows)
