@@ -23,7 +23,7 @@ from pipeline.audit import audit
 from pipeline.audit.digest import BUCKET_MESSAGES
 from pipeline.audit.layout import Layout
 from pipeline.audit.plan import Plan
-from pipeline.audit.slices import slices
+from pipeline.audit.slices import slices_of
 from pipeline.audit.stages import OnSpark, plainly
 from pipeline.lake import Lake
 from pipeline.session import SessionSettings, session
@@ -65,7 +65,7 @@ def audited(spark: "SparkSession", place: Path) -> set[tuple[object, ...]]:
 def digested(spark: "SparkSession", place: Path) -> None:
     """What an audit begins with: every cell's digest made, moved and compared, and nothing else."""
     stages, member = OnSpark(spark), pq.read_table(place / "member.parquet")
-    plan = Plan(stages, Layout(member, 0), slices(places(place)))
+    plan = Plan(stages, Layout(member, 0), slices_of(places(place)))
     with plainly(spark):
         plan.find_bounds(BUCKET_MESSAGES)
         stages.kept(plan.cells(KEY), plan.few_tasks)

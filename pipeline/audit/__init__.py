@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pipeline.audit.digest import BUCKET_MESSAGES
 from pipeline.audit.layout import Layout
 from pipeline.audit.plan import Plan
-from pipeline.audit.slices import Places, members, slices
+from pipeline.audit.slices import Places, members, slices_of
 from pipeline.audit.stages import Here, OnSpark, Rows, Stages, plainly
 from pipeline.audit.verdict import UNKNOWN_SINCE as UNKNOWN
 
@@ -48,7 +48,7 @@ def audit(  # noqa: PLR0913 -- where it runs, of what, and four settings
     ``few_rows``: so many are looked at in this process, by the same stages.
     """
     layout = Layout(members(places), grace_ms)
-    found = slices(places)
+    found = slices_of(places)
     if sum(one.rows for one in found) <= few_rows:
         here = Here(spark)
         return _audit(here, Plan(here, layout, found), key, bucket_messages)

@@ -112,19 +112,12 @@ class Layout:
         channels, people = channel.dictionary.to_pylist(), participant.dictionary.to_pylist()
         width = len(people)
         both = codes(channel) * width + codes(participant)
-        if len(channels) * width <= _MOST_IN_A_TABLE:
-            is_there = np.zeros(len(channels) * width, np.bool_)
-            is_there[both] = True
-            there, place = np.flatnonzero(is_there), both
-            table = np.full(len(is_there), UNKNOWN, np.int64)
-        else:
-            there, place = np.unique(both, return_inverse=True)
-            table = np.full(len(there), UNKNOWN, np.int64)
-        for at, one in enumerate(there.tolist()):
-            known = self._numbers.get(channels[one // width], {})
-            number = known.get(people[one % width], UNKNOWN)
-            table[one if len(table) != len(there) else at] = number
-        found: Ints = table[place]
+        there, place = _each_once(both, len(channels) * width)
+        numbers = [
+            self._numbers.get(channels[one // width], {}).get(people[one % width], UNKNOWN)
+            for one in there.tolist()
+        ]
+        found: Ints = np.array(numbers, np.int64)[place]
         return found
 
     def cells_of(self, log: Ints, lamport: Ints) -> Ints:
@@ -147,6 +140,15 @@ class Layout:
             found[start:end] = np.searchsorted(bounds, lamport[start:end], side="right")
             found[start:end] += self.first_cell[number]
         return found
+
+
+def _each_once(values: Ints, end: int) -> tuple[Ints, Ints]:
+    """The values, from 0 to ``end`` - 1, and of each row which of them it is."""
+    if end > _MOST_IN_A_TABLE:
+        return np.unique(values, return_inverse=True)
+    is_there = np.zeros(end, np.bool_)
+    is_there[values] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[values]
 
 
 def _stay(joined_ms: int | None, left_ms: int | None, grace_ms: int) -> tuple[int, int, bool]:

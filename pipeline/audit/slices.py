@@ -44,7 +44,7 @@ class Slice:
     is_message: bool
 
 
-def slices(places: Places) -> list[Slice]:
+def slices_of(places: Places) -> list[Slice]:
     """Of entries and of messages."""
     found: list[Slice] = []
     for place, is_message in ((places.entry, False), (places.message, True)):

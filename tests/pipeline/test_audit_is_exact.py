@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -117,6 +118,12 @@ def spoil(draw: st.DrawFn, log: list[tuple[int, int]], fault: str, count: int) -
         log[at] = (log[at][0], draw(st.integers(-3, 3)))
 
 
+FEW = {
+    "plan._MOST_IDS": 0,
+    "read._MOST_WAITING": 2,
+    "layout._MOST_IN_A_TABLE": 1,
+    "slices.ROWS_OF_BATCH": 7,
+}
 KINDS = {
     "string": pa.string(),
     "bigint": pa.int64(),
@@ -181,8 +188,9 @@ def all_of(cases: Sequence[Conversation]) -> Tables:
     return whole
 
 
+@pytest.mark.parametrize("limits", [{}, FEW], ids=["as it is", "more of everything than is few"])
 @settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
@@ -193,14 +201,23 @@ def all_of(cases: Sequence[Conversation]) -> Tables:
     rows_of_group=st.sampled_from([3, 40, 1_000]),
     files=st.integers(1, 3),
 )
-def test_in_this_process_by_digests_and_by_duckdb_it_is_the_same(
-    spark: SparkSession, cases: list[Conversation], seed: int, rows_of_group: int, files: int
+def test_in_this_process_by_digests_and_by_duckdb_it_is_the_same(  # noqa: PLR0913, PLR0917 -- what is drawn
+    spark: SparkSession,
+    limits: dict[str, int],
+    cases: list[Conversation],
+    seed: int,
+    rows_of_group: int,
+    files: int,
 ) -> None:
     tables = all_of(cases)
     expected = oracle.witnesses(connection := in_duckdb(tables))
     with tempfile.TemporaryDirectory() as made:
         places = written(Path(made), tables, seed=seed, rows_of_group=rows_of_group, files=files)
-        found = rows_of(audit(spark, places, key=KEY, bucket_messages=BUCKET, few_rows=FEW_ROWS))
+        with pytest.MonkeyPatch.context() as patch:
+            for name, limit in limits.items():
+                patch.setattr(f"pipeline.audit.{name}", limit)
+            judged = audit(spark, places, key=KEY, bucket_messages=BUCKET, few_rows=FEW_ROWS)
+        found = rows_of(judged)
     assert found == (in_order(expected), in_order(oracle.verdicts(connection)))
 
 

@@ -1,0 +1,189 @@
+"""What the audit is made of: digests add up in any order, cells are where a search finds them."""
+
+import random
+from bisect import bisect_right
+from functools import reduce
+from operator import xor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from pipeline.audit import audit
+from pipeline.audit.digest import KEYED_P, NUMBERS, P, combined, digests, of_nothing
+from pipeline.audit.layout import UNKNOWN, Ints, Layout
+from pipeline.audit.slices import Slice, dealt, slices_of
+from pipeline.manifest import LakeError
+from tests.pipeline.test_audit_is_exact import Conversation, written
+
+WORD = 2**64
+INT64 = st.integers(-(2**63), 2**63 - 1)
+POSITIONS = st.one_of(st.integers(0, 300), st.integers(0, 2**40), INT64)
+ROWS = st.lists(st.tuples(st.integers(0, 3), POSITIONS, INT64, INT64), max_size=60)
+Row = tuple[int, int, int, int]
+"""Cell, position, lamport, mid."""
+
+
+def signed(word: int) -> int:
+    return word - WORD if word >= WORD // 2 else word
+
+
+def mixed(word: int) -> int:
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % WORD
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB % WORD
+    return word ^ (word >> 31)
+
+
+def plainly(rows: list[Row], key: int) -> list[tuple[int, ...]]:
+    """Each cell and its NUMBERS, by Python's integers."""
+    found: list[tuple[int, ...]] = []
+    for cell in sorted({row[0] for row in rows}):
+        mine = [row[1:] for row in rows if row[0] == cell]
+        keyed = [signed(mixed(mixed(m % WORD ^ key) ^ lamport % WORD)) for _, lamport, m in mine]
+        positions, rests = [row[0] for row in mine], [row[2] % P for row in mine]
+        keyed_rests = [one & P for one in keyed]
+        found.append((
+            cell, len(mine), min(positions), reduce(xor, (row[2] for row in mine)),
+            reduce(xor, keyed), sum(rests) % P,
+            sum(r * p for r, p in zip(rests, positions, strict=True)) % P,
+            sum(keyed_rests) % KEYED_P,
+            sum(r * p for r, p in zip(keyed_rests, positions, strict=True)) % KEYED_P,
+        ))  # fmt: skip
+    return found
+
+
+def digested(rows: list[Row], key: int) -> dict[str, Ints]:
+    columns = [np.array([row[at] for row in rows], np.int64) for at in range(4)]
+    return digests(columns[0], columns[1], columns[2], columns[3], key)
+
+
+@given(rows=ROWS, key=st.integers(0, WORD - 1), cut=st.integers(0, 60), order=st.randoms())
+def test_digests_are_what_plain_sums_are_in_whatever_order_and_parts(
+    rows: list[Row], key: int, cut: int, order: random.Random
+) -> None:
+    shuffled = list(rows)
+    order.shuffle(shuffled)
+    parts = [digested(shuffled[:cut], key), digested(shuffled[cut:], key)]
+    parts.append(of_nothing(np.array(sorted({row[0] for row in rows}), np.int64)))
+    names = ("cell", *NUMBERS)
+    whole = combined({name: np.concatenate([part[name] for part in parts]) for name in names})
+    assert list(zip(*(whole[name].tolist() for name in names), strict=True)) == plainly(rows, key)
+
+
+def test_a_long_run_and_one_of_large_steps_overflow_nothing() -> None:
+    """More rows in a cell than a sum of products has room for, of the largest rests."""
+    rows = [(0, at * 2**19, at, P - 1) for at in range(5_000)]
+    found = digested(rows, 3)
+    assert [tuple(int(found[name][0]) for name in ("cell", *NUMBERS))] == plainly(rows, 3)
+
+
+MEMBER = pa.schema(
+    [
+        ("channel", pa.string()),
+        ("participant", pa.string()),
+        ("joined_ms", pa.int64()),
+        ("left_ms", pa.int64()),
+        ("has_log", pa.bool_()),
+    ]
+)
+
+
+@given(
+    bounds=st.lists(st.lists(st.integers(0, 50), max_size=5), min_size=1, max_size=4),
+    rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(-5, 60))),
+)
+def test_a_cell_is_where_a_search_through_the_bounds_finds_it(
+    bounds: list[list[int]], rows: list[tuple[int, int, int]]
+) -> None:
+    logs = [(f"c{c}", f"p{p}") for c in range(len(bounds)) for p in range(3)]
+    member = [(*log, 0, None, log[1] != "p2") for log in logs]
+    table = pa.table(list(map(list, zip(*member, strict=True))), schema=MEMBER)
+    layout = Layout(table, 0)
+    pairs = [(c, lamport) for c, found in enumerate(bounds) for lamport in found]
+    channels, lamports = map(list, zip(*pairs, strict=True)) if pairs else ([], [])
+    layout.give_bounds(
+        pa.table(
+            {"channel": pa.array(channels, pa.int64()), "lamport": pa.array(lamports, pa.int64())}
+        )
+    )
+    names = [(f"c{c}", f"p{p}", lamport) for c, p, lamport in rows]
+    channel, participant, lamport = (pa.array([row[at] for row in names]) for at in range(3))
+    found = layout.logs_of(
+        channel.cast(pa.string()).dictionary_encode(),
+        participant.cast(pa.string()).dictionary_encode(),
+    )
+    known = [log for log in logs if log[1] != "p2"]
+    assert [one == UNKNOWN for one in found] == [row[:2] not in known for row in names]
+    at = np.flatnonzero(found != UNKNOWN)
+    cells = layout.cells_of(found[at], lamport.cast(pa.int64()).to_numpy()[at])
+    for row, cell, spot in zip(at.tolist(), cells, layout.spot_of(cells), strict=True):
+        name, who, when = names[row]
+        number = int(layout.log_of(np.array([cell]))[0])
+        assert (layout.channels[int(layout.channel_of[number])], layout.participants[number]) == (
+            name,
+            who,
+        )
+        bucket = bisect_right(sorted(set(bounds[int(name[1:])])), when) - 1
+        assert layout.bucket_of(np.array([cell, spot])).tolist() == [bucket, bucket]
+        assert layout.participants[int(layout.log_of(np.array([spot]))[0])] is None
+
+
+@given(st.lists(st.integers(1, 3_000_000), max_size=40))
+def test_slices_are_dealt_each_once_and_evenly(rows: list[int]) -> None:
+    found = [
+        Slice(number=at, path="-", row_group=0, rows=count, is_message=False)
+        for at, count in enumerate(rows)
+    ]
+    hands = dealt(found)
+    assert sorted(one.number for hand in hands for one in hand) == list(range(len(rows)))
+    loads = [sum(one.rows for one in hand) for hand in hands]
+    assert max(loads) - min(loads) <= max(rows, default=0)
+
+
+# --- what is broken -------------------------------------------------------------------------------
+
+
+def conversation() -> Conversation:
+    messages = [(at, True, [at - 1] if at else []) for at in range(20)]
+    return Conversation(messages, [[(at, 0) for at in range(20)]], [(0, None)])
+
+
+@pytest.mark.parametrize("name", ["entry", "message", "member"])
+def test_a_damaged_silver_file_is_named(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    places = written(tmp_path, conversation().tables("c"))
+    file = tmp_path / name / "0.parquet"
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(LakeError, match=f"{name}/0.parquet cannot be read"):
+        audit(spark, places, key=1)
+
+
+def test_names_that_spark_passes_over_are_not_read(tmp_path: Path) -> None:
+    places = written(tmp_path, conversation().tables("c"))
+    whole = slices_of(places)
+    for name in ("_SUCCESS", "_part.parquet", ".part.parquet.crc", "._x.parquet"):
+        (tmp_path / "entry" / name).write_bytes(b"nothing")
+    assert slices_of(places) == whole
+    assert sum(one.rows for one in whole) == 40
+
+
+def test_a_channel_without_any_message_or_entry_has_no_verdict(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    entries, messages, members = conversation().tables("c")
+    places = written(tmp_path, (entries, messages, [*members, ("empty", "p0", 0, None, True)]))
+    for few_rows in (0, 1_000):
+        found = audit(spark, places, key=1, few_rows=few_rows)
+        assert [tuple(row)[:3] for row in found.verdicts.collect()] == [("c", "p0", "identical")]
+        assert found.witnesses.collect() == []
+
+
+def test_of_nothing_at_all_there_is_no_verdict(spark: SparkSession, tmp_path: Path) -> None:
+    places = written(tmp_path, ([], [], []))
+    for few_rows in (-1, 1_000):
+        found = audit(spark, places, key=1, few_rows=few_rows)
+        assert found.verdicts.collect() == []
+        assert found.witnesses.collect() == []
