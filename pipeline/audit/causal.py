@@ -79,14 +79,6 @@ def _exploded(
     return channel[at], int64s(batch["mid"])[at], int64s(parent, 0)[is_edge]
 
 
-def told_of_messages(
-    found: Sequence[Slice], layout: Layout, moved: Ints | None, wanted: Ints | None
-) -> Iterator[pa.RecordBatch]:
-    """Edges, and their ends."""
-    yield from edges(found, layout, moved)
-    yield from ends(found, layout, wanted)
-
-
 def ends(found: Sequence[Slice], layout: Layout, wanted: Ints | None) -> Iterator[pa.RecordBatch]:
     """Canonical messages.  ``wanted``: ids, sorted; None: all."""
     for one in found:

@@ -66,19 +66,23 @@ class Plan(Generic[Rows]):
 
     def violations(self, cells: Rows, looked: Rows) -> Rows | None:
         """VIOLATION; None if nothing was moved."""
-        pairs = self._told_ids(looked, _moved)
+        pairs = self._few(self._stages.work(looked, _moved, _IDS))
         if pairs is not None and not pairs.num_rows:
             return None
         moved = None if pairs is None else np.unique(int64s(pairs["mid"]))
         logs = None if pairs is None else np.unique(int64s(pairs["log"]))
-        edges = partial(causal.edges, layout=self._layout, moved=moved)
-        touched = self._scan(self._message_hands, edges, causal.EVIDENCE)
-        told = None if moved is None else self._told_ids(touched, _end_ids)
-        wanted = None if told is None else np.unique(int64s(told["mid"]))
-        told_of = partial(causal.told_of_messages, layout=self._layout, moved=moved, wanted=wanted)
+        edges = self._touched(moved)
+        told = None if moved is None else self._few(edges)
+        wanted = None
+        if told is not None:
+            wanted = np.unique(np.concatenate([int64s(told[name]) for name in ("mid", "value")]))
+            given = partial(_given, rows=told)
+            edges = self._stages.work(self._stages.numbers(1), given, causal.EVIDENCE)
+        ends = partial(causal.ends, layout=self._layout, wanted=wanted)
         seen = partial(causal.seen, logs=logs, wanted=wanted)
         evidence = self._stages.both(
-            self._scan(self._message_hands, told_of, causal.EVIDENCE),
+            edges,
+            self._scan(self._message_hands, ends, causal.EVIDENCE),
             self._work(cells, partial(causal.equal_cells, logs=logs), causal.EVIDENCE),
             self._stages.work(looked, seen, causal.EVIDENCE),
         )
@@ -116,9 +120,15 @@ class Plan(Generic[Rows]):
         bound: Work = partial(work, layout=self._layout)
         return self._stages.work(rows, bound, schema)
 
-    def _told_ids(self, rows: Rows, work: Work) -> pa.Table | None:
-        """None if there are too many."""
-        told = self._stages.told(self._stages.work(rows, work, _IDS))
+    def _touched(self, moved: Ints | None) -> Rows:
+        """EDGE of whatever was moved."""
+        edges = partial(causal.edges, layout=self._layout, moved=moved)
+        return self._scan(self._message_hands, edges, causal.EVIDENCE)
+
+    def _few(self, rows: Rows) -> pa.Table | None:
+        """To the driver; None if there are too many."""
+        schema = self._stages.schema(rows)
+        told = self._stages.told(self._stages.work(rows, _cut_short, schema))
         return told if told.num_rows <= _MOST_IDS else None
 
 
@@ -130,22 +140,24 @@ def _of_hands(
             yield from one(hands[number])
 
 
+def _given(numbers: Iterator[pa.RecordBatch], rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    for _ in numbers:
+        yield from rows.to_batches()
+
+
 def _moved(looked: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of what was moved: log and id, each once; of too many, one too many."""
-    found = (batch.filter(batch["is_moved"]) for batch in looked)
-    yield from _few((int64s(rows["log"]), int64s(rows["mid"])) for rows in found)
+    """Of what was moved: log and id, each once in a batch."""
+    for batch in looked:
+        rows = batch.filter(batch["is_moved"])
+        pairs = np.unique(np.stack([int64s(rows["log"]), int64s(rows["mid"])]), axis=1)
+        yield pa.RecordBatch.from_arrays(list(map(pa.array, pairs)), schema=_IDS)
 
 
-def _end_ids(edges: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    both = (np.concatenate([int64s(batch["mid"]), int64s(batch["value"])]) for batch in edges)
-    yield from _few((np.zeros(len(ids), np.int64), ids) for ids in both)
-
-
-def _few(pairs: Iterator[tuple[Ints, Ints]]) -> Iterator[pa.RecordBatch]:
-    known = np.empty((2, 0), np.int64)
-    for pair in pairs:
-        known = np.unique(np.concatenate([known, np.stack(pair)], axis=1), axis=1)
-        if known.shape[1] > _MOST_IDS:
-            known = known[:, : _MOST_IDS + 1]
-            break
-    yield pa.RecordBatch.from_arrays(list(map(pa.array, known)), schema=_IDS)
+def _cut_short(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """One too many is enough to know that there are."""
+    left = _MOST_IDS + 1
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
+            return

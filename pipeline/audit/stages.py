@@ -62,6 +62,8 @@ class Stages(Protocol, Generic[Rows]):
     def frame(self, rows: Rows) -> DataFrame:
         """As rows, of which Java knows."""
 
+    def schema(self, rows: Rows) -> pa.Schema: ...
+
 
 @contextmanager
 def plainly(spark: "SparkSession") -> Iterator[None]:
@@ -135,6 +137,9 @@ class OnSpark:
             for one in rows
         )
         return reduce(DataFrame.union, made)
+
+    def schema(self, rows: Parts) -> pa.Schema:
+        return rows[0].schema
 
 
 def _packed(rows: Parts, pack: Work) -> DataFrame:
@@ -233,3 +238,6 @@ class Here:
 
     def frame(self, rows: pa.Table) -> DataFrame:
         return self._spark.createDataFrame(rows)
+
+    def schema(self, rows: pa.Table) -> pa.Schema:
+        return rows.schema
