@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from engine.core.errors import ChatError
 from pipeline.commands import audit, bench, complain, ingest, report, simulate, stream
 from pipeline.java import JavaMissing
@@ -74,8 +77,19 @@ def main(words: Sequence[str] | None = None) -> int:
     except (ChatError, JavaMissing, LakeError, OSError) as error:
         complain(str(error))
         return WRONG_USE
+    except (PySparkException, Py4JError) as error:
+        complain(f"Spark could not finish: {gist(str(error))}")
+        return WRONG_USE
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def gist(text: str) -> str:
+    """Of what Spark says: what our own code raised in a worker, else the first line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    ours = f"{LakeError.__module__}.{LakeError.__name__}: "
+    told = (line.partition(ours)[2] for line in lines if ours in line)
+    return next(told, lines[0] if lines else "it says no more")
 
 
 def _is_small(arguments: argparse.Namespace) -> bool:

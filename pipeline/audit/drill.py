@@ -198,10 +198,8 @@ def _laid_together(
         "id": both(none, at),
     }
     log = layout.log_of(cells)[rows["flag"]]
-    is_required = (rows["lamport"] >= layout.since[log]) & (rows["lamport"] < layout.until[log])
-    rows["is_wanted"] = (
-        (rows["c_position"] != _NONE) & is_required & layout.is_member[log]
-    ).astype(np.int64)
+    is_wanted = (rows["c_position"] != _NONE) & layout.is_required(log, rows["lamport"])
+    rows["is_wanted"] = is_wanted.astype(np.int64)
     return rows, messages["message_id"].combine_chunks()
 
 

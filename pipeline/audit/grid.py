@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.audit import digest
-from pipeline.audit.layout import Bools, Ints, Layout, int64s
+from pipeline.audit.layout import HIGHEST, Bools, Ints, Layout, int64s
 
 DIGEST: Final = pa.schema(
     [(name, pa.int64()) for name in ("channel", "cell", "slice", *digest.NUMBERS)]
@@ -131,7 +131,7 @@ def _is_optional(layout: Layout, channel: int, canonical_n: Ints) -> Bools:
     since, until = layout.since[whose, None], layout.until[whose, None]
     is_out = np.zeros((since.shape[0], len(bounds) + 1), np.bool_)
     is_out[:, :-1] |= bounds[None, :] <= since
-    is_out[:, 1:] |= bounds[None, :] >= until
+    is_out[:, 1:] |= (bounds[None, :] >= until) & (until != HIGHEST)
     is_out |= ~layout.is_member[whose, None]
     is_out |= canonical_n[None, :] == 0
     return is_out

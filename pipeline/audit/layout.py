@@ -40,6 +40,7 @@ class Layout:
             key=lambda row: (row["channel"], row["participant"]),
         )
         self.channels: Final = sorted({row["channel"] for row in rows})
+        self._channels: Final = {name: number for number, name in enumerate(self.channels)}
         self.participants: Final[list[str | None]] = []
         """By log; of a canonical log None."""
         first_log: list[int] = []
@@ -59,6 +60,7 @@ class Layout:
         self.since: Final = np.array(since, np.int64)
         """From when on a message has to be in the log, if it is a member's."""
         self.until: Final = np.array(until, np.int64)
+        """Until when; HIGHEST: for ever."""
         self.is_member: Final = np.array(is_member, np.bool_)
         self.channel_of: Final = np.repeat(np.arange(len(first_log)), np.diff(self.first_log))
         """Of each log."""
@@ -74,8 +76,10 @@ class Layout:
 
     def give_bounds(self, found: pa.Table) -> None:
         """``found``: channel (its number) and lamport of whatever begins a bucket."""
-        channel, lamport = int64s(found["channel"]), int64s(found["lamport"])
-        self._set_bounds([np.unique(lamport[channel == c]) for c in range(len(self.channels))])
+        ordered = found.sort_by("channel")
+        channel, lamport = int64s(ordered["channel"]), int64s(ordered["lamport"])
+        ends = np.searchsorted(channel, np.arange(1, len(self.channels)))
+        self._set_bounds([np.unique(one) for one in np.split(lamport, ends)])
 
     @property
     def cells(self) -> int:
@@ -99,12 +103,17 @@ class Layout:
         """-1: older than the first canonical message."""
         return cell - self.first_cell[self.log_of(cell)] - 1
 
+    def is_required(self, log: Ints, lamport: Ints) -> Bools:
+        """Whether a canonical message of that time has to be in that log."""
+        until = self.until[log]
+        is_in: Bools = (lamport >= self.since[log]) & ((lamport < until) | (until == HIGHEST))
+        return is_in & self.is_member[log]
+
     # --- of rows ------------------------------------------------------------------------------
 
     def channels_of(self, channel: pa.DictionaryArray) -> Ints:
         """Numbers; UNKNOWN of a channel without any log."""
-        numbers = {name: number for number, name in enumerate(self.channels)}
-        known = [numbers.get(name, UNKNOWN) for name in channel.dictionary.to_pylist()]
+        known = [self._channels.get(name, UNKNOWN) for name in channel.dictionary.to_pylist()]
         return np.array(known, np.int64)[codes(channel)]
 
     def logs_of(self, channel: pa.DictionaryArray, participant: pa.DictionaryArray) -> Ints:

@@ -2,7 +2,7 @@
 
 Entries are read twice, the second time where something differs.  What is moved between tasks is a
 row for each cell of each slice, and the rows of flagged ones; the driver gets a row for 256
-messages, counts, and ids while they are few.
+messages, and ids and edges of what was moved while these are few.
 """
 
 from collections.abc import Callable, Iterator, Sequence

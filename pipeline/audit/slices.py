@@ -5,18 +5,18 @@ long as reading them does.  Arrow decodes a row group's columns as they lie.  Th
 one that all workers share, as for whatever else the lake holds.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.manifest import LakeError
 
-Opened = TypeVar("Opened")
 ROWS_OF_BATCH: Final = 2**17
 ROWS_OF_TASK: Final = 1_000_000
 LEAST_TASKS: Final = 4
@@ -45,11 +45,12 @@ class Slice:
 
 
 def slices_of(places: Places) -> list[Slice]:
-    """Of entries and of messages."""
+    """Of entries and of messages.  Raises LakeError."""
     found: list[Slice] = []
     for place, is_message in ((places.entry, False), (places.message, True)):
         for path in files(place):
-            metadata = _opened(path, pq.read_metadata)
+            with _named(path):
+                metadata = pq.read_metadata(path)
             for group in range(metadata.num_row_groups):
                 rows = metadata.row_group(group).num_rows
                 if rows:
@@ -65,16 +66,22 @@ def slices_of(places: Places) -> list[Slice]:
 
 
 def members(places: Places) -> pa.Table:
-    return pa.concat_tables(_opened(path, pq.read_table) for path in files(places.member))
+    """Raises LakeError."""
+    tables = []
+    for path in files(places.member):
+        with _named(path):
+            tables.append(pq.read_table(path))
+    return pa.concat_tables(tables)
 
 
-def _opened(path: Path, how: Callable[[Path], Opened]) -> Opened:
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
     """Raises LakeError."""
     try:
-        return how(path)
+        yield
     except (OSError, pa.ArrowInvalid) as error:
         raise LakeError(
-            f"{path} cannot be read: {error}; remove silver, it is made anew"
+            f"{path} cannot be read: {error}; remove the directory silver, it is made anew"
         ) from error
 
 
@@ -100,8 +107,9 @@ def dealt(found: Sequence[Slice]) -> list[list[Slice]]:
 
 
 def batches(one: Slice, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Raises LakeError."""
     names = [name for name in _NAMES if name in columns]
-    with pq.ParquetFile(one.path, read_dictionary=names) as file:
+    with _named(Path(one.path)), pq.ParquetFile(one.path, read_dictionary=names) as file:
         yield from file.iter_batches(
             ROWS_OF_BATCH, row_groups=[one.row_group], columns=list(columns), use_threads=False
         )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Rows = TypeVar("Rows")
 Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _PACKED: Final = pa.schema([("task", pa.int32()), ("batch", pa.binary())])
+_ROWS_TOGETHER: Final = 2**16
+"""So that no row is more than some megabytes to Java."""
 _SPREADING: Final = 0x9E3779B97F4A7C15
 
 
@@ -54,7 +56,7 @@ class Stages(Protocol, Generic[Rows]):
     def both(self, *parts: Rows) -> Rows: ...
 
     def kept(self, rows: Rows, tasks: int) -> Rows:
-        """Made now, and once; so many tasks read it then, each in one go."""
+        """Made now, and once; so many tasks read it then.  It is lost with the machine it is on."""
 
     def told(self, rows: Rows) -> pa.Table:
         """To the driver: of few rows."""
@@ -173,8 +175,7 @@ def _unpack(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        if batch.num_rows:
-            yield _packed_row(0, batch)
+        yield from _packed_rows(0, batch)
 
 
 def _pack_by_task(
@@ -185,17 +186,18 @@ def _pack_by_task(
         order = np.argsort(task, kind="stable")
         ordered, task = batch.take(pa.array(order)), task[order]
         for start, end in runs(run_starts(task), len(task)):
-            yield _packed_row(int(task[start]), ordered.slice(start, end - start))
+            yield from _packed_rows(int(task[start]), ordered.slice(start, end - start))
 
 
-def _packed_row(task: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    made = sink.getvalue()
-    ends = pa.array([0, made.size], pa.int32()).buffers()[1]
-    packed = pa.Array.from_buffers(pa.binary(), 1, [None, ends, made])
-    return pa.RecordBatch.from_arrays([pa.array([task], pa.int32()), packed], schema=_PACKED)
+def _packed_rows(task: int, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, batch.num_rows, _ROWS_TOGETHER):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch.slice(start, _ROWS_TOGETHER))
+        made = sink.getvalue()
+        ends = pa.array([0, made.size], pa.int32()).buffers()[1]
+        packed = pa.Array.from_buffers(pa.binary(), 1, [None, ends, made])
+        yield pa.RecordBatch.from_arrays([pa.array([task], pa.int32()), packed], schema=_PACKED)
 
 
 def _task_of_key(batch: pa.RecordBatch, key: str, tasks: int) -> Ints:

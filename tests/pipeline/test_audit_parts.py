@@ -1,6 +1,7 @@
 """What the audit is made of: digests add up in any order, cells are where a search finds them."""
 
 import random
+import re
 from bisect import bisect_right
 from functools import reduce
 from operator import xor
@@ -11,12 +12,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from pipeline import cli
 from pipeline.audit import audit
 from pipeline.audit.digest import KEYED_P, NUMBERS, P, combined, digests, of_nothing
 from pipeline.audit.layout import UNKNOWN, Ints, Layout
 from pipeline.audit.slices import Slice, dealt, slices_of
+from pipeline.audit.stages import plainly
 from pipeline.manifest import LakeError
 from tests.pipeline.test_audit_is_exact import Conversation, written
 
@@ -38,7 +42,7 @@ def mixed(word: int) -> int:
     return word ^ (word >> 31)
 
 
-def plainly(rows: list[Row], key: int) -> list[tuple[int, ...]]:
+def by_integers(rows: list[Row], key: int) -> list[tuple[int, ...]]:
     """Each cell and its NUMBERS, by Python's integers."""
     found: list[tuple[int, ...]] = []
     for cell in sorted({row[0] for row in rows}):
@@ -71,14 +75,16 @@ def test_digests_are_what_plain_sums_are_in_whatever_order_and_parts(
     parts.append(of_nothing(np.array(sorted({row[0] for row in rows}), np.int64)))
     names = ("cell", *NUMBERS)
     whole = combined({name: np.concatenate([part[name] for part in parts]) for name in names})
-    assert list(zip(*(whole[name].tolist() for name in names), strict=True)) == plainly(rows, key)
+    assert list(zip(*(whole[name].tolist() for name in names), strict=True)) == by_integers(
+        rows, key
+    )
 
 
 def test_a_long_run_and_one_of_large_steps_overflow_nothing() -> None:
     """More rows in a cell than a sum of products has room for, of the largest rests."""
     rows = [(0, at * 2**19, at, P - 1) for at in range(5_000)]
     found = digested(rows, 3)
-    assert [tuple(int(found[name][0]) for name in ("cell", *NUMBERS))] == plainly(rows, 3)
+    assert [tuple(int(found[name][0]) for name in ("cell", *NUMBERS))] == by_integers(rows, 3)
 
 
 MEMBER = pa.schema(
@@ -159,6 +165,47 @@ def test_a_damaged_silver_file_is_named(spark: SparkSession, tmp_path: Path, nam
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(LakeError, match=f"{name}/0.parquet cannot be read"):
         audit(spark, places, key=1)
+
+
+@pytest.mark.parametrize("name", ["entry", "message"])
+def test_rows_that_cannot_be_read_are_an_error_that_names_the_file(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    """The file begins and ends as it should; here, and in a worker of Spark's."""
+    places = written(tmp_path, conversation().tables("c"))
+    file = tmp_path / name / "0.parquet"
+    data = bytearray(file.read_bytes())
+    data[4 : len(data) // 3] = b"\xa5" * (len(data) // 3 - 4)
+    file.write_bytes(data)
+    told = f"{file} cannot be read: "
+    with pytest.raises(LakeError, match=re.escape(told)):
+        audit(spark, places, key=1)
+    with pytest.raises(PySparkException) as raised:
+        audit(spark, places, key=1, few_rows=0)
+    assert cli.gist(str(raised.value)).startswith(told)
+
+
+def test_settings_are_what_they_were_after_a_failure(spark: SparkSession) -> None:
+    names = ("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage")
+    before = [spark.conf.get(name) for name in names]
+    spark.conf.set(names[0], "true")
+
+    def fail() -> None:
+        with plainly(spark):
+            assert [spark.conf.get(name) for name in names] == ["false", "false"]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert [spark.conf.get(name) for name in names] == ["true", before[1]]
+    spark.conf.set(names[0], str(before[0]))
+
+
+def test_of_what_spark_says_the_first_line_is_told_unless_it_was_ours() -> None:
+    assert cli.gist("\n [NO_SPACE] the disk is full\nJVM stacktrace:\n at x") == (
+        "[NO_SPACE] the disk is full"
+    )
+    assert cli.gist("") == "it says no more"
 
 
 def test_names_that_spark_passes_over_are_not_read(tmp_path: Path) -> None:
