@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 
 from chat_app.window_network import store_problem
 from engine.history_views import HistoryState, StoreHealth
-from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 from tests.ui.driving import play, until
 from ui.app import build_window
 from ui.dialogs.stores import Stores
@@ -25,22 +25,15 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        said = await ann.say(group, SAID)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(node, SAID)
-        await ann.stop()
-
+        past = await say_in_a_group(tmp_path, SAID, node)
         bob = await Person("Bob", tmp_path).start()
         window = build_window(bob.engine, UiSettings(), Surroundings(store_problem=store_problem))
         window.resize(1000, 700)
         window.show()
         await window.start()
-        assert await bob.engine.join_group(link) == group
-        await until(lambda: window.model.conversation(group) is not None)
-        window.open_conversation(group)
+        assert await bob.engine.join_group(past.link) == past.group
+        await until(lambda: window.model.conversation(past.group) is not None)
+        window.open_conversation(past.group)
 
         window.flows.stores()
         await until(lambda: window.flows.sheet is not None)
@@ -54,7 +47,7 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
         QTest.keyClick(page.field, Qt.Key.Key_Return)
         await until(lambda: len(page.rows()) == 1)
 
-        timeline, words = window.pane.timeline, set(said)
+        timeline, words = window.pane.timeline, set(past.said)
 
         def shown() -> list[str]:
             messages = map(message_of, timeline.scene.loaded.rows)
@@ -62,7 +55,7 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
 
         # Counting all rows would not do: that somebody joined is one as well.
         await until(lambda: len(shown()) >= SAID)
-        assert shown() == said
+        assert shown() == past.said
         await until(lambda: page.rows()[0].store.health is StoreHealth.GOOD)
         await until(lambda: "answered to the end" in page.rows()[0].statistics.text())
         page.reject()

@@ -1,37 +1,21 @@
-"""Stores in memory, honest and hostile, and a world in which time passes by itself.
+"""Stores in memory, honest and hostile.
 
-An honest Store answers as 13/WAKU2-STORE has it, with pages as long as it likes.  ``World`` asks
-and answers for a history machine, in virtual time and without any waiting.
+An honest Store answers as 13/WAKU2-STORE has it, with pages as long as it likes.  Who asks them,
+and when, is no matter of theirs: see ``history_world``.
 """
 
 import hashlib
 import random
 from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 
-from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import HistoryInput
-from engine.core.history.merging import StoresQuery
-from engine.core.history.schedule import Schedule
 from engine.core.history.types import (
-    Answered,
-    Ask,
-    Candidate,
-    DeadlineReached,
     Failed,
     FailureKind,
-    Fetched,
-    HistoryEvent,
     HistoryMessage,
-    HistoryTransition,
     Outcome,
     Page,
-    Query,
-    QueryEnded,
-    QueryInput,
     Refusal,
     StoreRef,
     StoreVersion,
@@ -287,115 +271,13 @@ class Endless(ModelStore):
         return page
 
 
+class Forgets(ModelStore):
+    """Each of its cursors, at once."""
+
+    def respond(self, request: Request) -> Outcome:
+        is_lost = cursor_of(request) is not None
+        return self.cursor_unknown(request) if is_lost else super().respond(request)
+
+
 def without_some(messages: Iterable[HistoryMessage], *, tenths: int = 3) -> list[HistoryMessage]:
     return [item for item in messages if item.message_hash[0] % 10 >= tenths]
-
-
-# --- the world ----------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class World:
-    """Performs asks after each Store's delay.  ``before_answer`` may do anything to the Stores."""
-
-    machine: StoresQuery | Schedule
-    stores: Mapping[StoreRef, ModelStore]
-    now_ms: UnixMs = NOW_MS
-    before_answer: Callable[[int], None] = lambda _number: None
-    events: list[HistoryEvent] = field(default_factory=list)
-    transitions: list[HistoryTransition] = field(default_factory=list)
-    asked: list[tuple[UnixMs, Ask]] = field(default_factory=list)
-    answers: int = 0
-    _due: list[tuple[int, int, Ask]] = field(default_factory=list)
-    _abandoned: set[int] = field(default_factory=set)
-
-    def take(self, transition: HistoryTransition) -> HistoryTransition:
-        self.transitions.append(transition)
-        self.events += transition.events
-        for ask in transition.asks:
-            self.asked.append((self.now_ms, ask))
-            heappush(self._due, (self.now_ms + self.stores[ask.store].delay_ms(), ask.ask_id, ask))
-        self._abandoned.update(transition.abandoned)
-        return transition
-
-    def tell(self, input_: HistoryInput) -> HistoryTransition:
-        assert isinstance(self.machine, Schedule)
-        return self.take(self.machine.handle(input_, now_ms=self.now_ms))
-
-    def tell_query(self, input_: QueryInput) -> HistoryTransition:
-        assert isinstance(self.machine, StoresQuery)
-        return self.take(self.machine.handle(input_, now_ms=self.now_ms))
-
-    def step(self) -> bool:
-        """Whether anything was still to come."""
-        while self._due and self._due[0][2].ask_id in self._abandoned:
-            heappop(self._due)
-        deadline_ms = self.machine.next_deadline()
-        if not self._due and deadline_ms is None:
-            return False
-        if self._due and (deadline_ms is None or self._due[0][0] <= deadline_ms):
-            at_ms, _, ask = heappop(self._due)
-            self.now_ms = UnixMs(max(self.now_ms, at_ms))
-            self.answers += 1
-            self.before_answer(self.answers)
-            outcome = self.stores[ask.store].answer(ask.request)
-            self.take(self.machine.handle(Answered(ask.ask_id, outcome), now_ms=self.now_ms))
-        else:
-            assert deadline_ms is not None
-            self.now_ms = UnixMs(max(self.now_ms, deadline_ms))
-            self.take(self.machine.handle(DeadlineReached(), now_ms=self.now_ms))
-        return True
-
-    def run(self, *, max_steps: int = 100_000) -> None:
-        for _ in range(max_steps):
-            if not self.step():
-                return
-        raise AssertionError("it does not end")
-
-    @property
-    def messages(self) -> list[HistoryMessage]:
-        return fetched(self.events)
-
-    def ended(self) -> QueryEnded:
-        """The only query's end."""
-        ends = [event for event in self.events if isinstance(event, QueryEnded)]
-        assert len(ends) == 1
-        return ends[0]
-
-
-def fetched(events: Iterable[HistoryEvent]) -> list[HistoryMessage]:
-    return [item for event in events if isinstance(event, Fetched) for item in event.messages]
-
-
-def ask_stores(
-    query: Query,
-    stores: Mapping[StoreRef, ModelStore],
-    *,
-    config: HistoryConfig | None = None,
-    known_versions: bool = False,
-    seed: int = 0,
-) -> World:
-    """A world in which this query has begun."""
-    candidates = [
-        Candidate(store=ref, versions=store.versions if known_versions else ())
-        for ref, store in stores.items()
-    ]
-    machine = StoresQuery(
-        1,
-        query,
-        candidates,
-        config=config or HistoryConfig(),
-        random_unit=random.Random(seed).random,
-        ask_ids=count(1),
-    )
-    world = World(machine, stores)
-    world.take(machine.begin(world.now_ms))
-    return world
-
-
-def run_query(
-    query: Query, stores: Mapping[StoreRef, ModelStore], *, config: HistoryConfig | None = None
-) -> World:
-    world = ask_stores(query, stores, config=config)
-    world.run()
-    return world

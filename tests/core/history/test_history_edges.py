@@ -1,19 +1,16 @@
 """Rarely met: replacements that dawdle, look-ups cut short, clocks set back, wishes that meet."""
 
-import random
 from itertools import count
 
 import pytest
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import Lacking, StoresChanged, Topics, Want, Wanted
+from engine.core.history.inputs import Lacking, Want, Wanted
 from engine.core.history.merging import StoresQuery
 from engine.core.history.progress import Purpose, ms_of
-from engine.core.history.schedule import Schedule
 from engine.core.history.types import (
     ByHash,
     Cancel,
-    Candidate,
     Covered,
     DeadlineReached,
     End,
@@ -29,47 +26,31 @@ from engine.core.history.types import (
     StoreVersion,
     Window,
 )
-from engine.core.types import ConversationId, UnixMs
+from engine.core.types import UnixMs
 from tests.core.history.history_model import (
     NOW_MS,
     NOW_NS,
     ONE,
-    PUBSUB,
     SECOND_NS,
     THREE,
-    TOPIC,
     TWO,
+    Forgets,
     ModelStore,
     Request,
-    World,
     Wrapped,
-    ask_stores,
-    cursor_of,
     hashes,
     history,
     limit_of,
-    run_query,
     stored,
     window_of,
     without_some,
 )
+from tests.core.history.history_world import ask_stores, run_query, world_of
 
 CONFIG = HistoryConfig()
 DAY_MS = 24 * 3_600_000
 MESSAGES = history(1_000, step_ns=60 * SECOND_NS)
 ALL_HASHES = tuple(item.message_hash for item in MESSAGES)
-
-
-def schedule_of(stores: dict[StoreRef, ModelStore], *, config: HistoryConfig = CONFIG) -> World:
-    schedule = Schedule(
-        ConversationId("conversation"),
-        Topics(pubsub_topic=PUBSUB, content_topics=(TOPIC,)),
-        config=config,
-        random_unit=random.Random(0).random,
-    )
-    world = World(schedule, stores)
-    world.tell(StoresChanged(tuple(Candidate(store=ref) for ref in stores)))
-    return world
 
 
 def broken(number: int, _request: Request, honest: Outcome) -> Outcome:
@@ -172,7 +153,7 @@ def test_nothing_lacks_unless_every_store_said_so(others: int) -> None:
 def test_two_windows_around_messages_that_wait_do_not_lose_each_other() -> None:
     """The second one comes while the first is being asked for, and begins earlier."""
     old = ModelStore(MESSAGES, versions=(StoreVersion.V2,))
-    world = schedule_of({ONE: old})
+    world = world_of({ONE: old})
     at_ms = ms_of(MESSAGES[500].message.timestamp_ns or 0)
     world.tell(Lacking((Want(ALL_HASHES[499], at_ms),)))
     while not any(
@@ -192,7 +173,7 @@ def test_two_windows_around_messages_that_wait_do_not_lose_each_other() -> None:
 def test_a_window_that_comes_further_for_ever_is_given_up_too() -> None:
     config = HistoryConfig(max_pages=1, max_continuations=3)
     store = ModelStore(MESSAGES)
-    world = schedule_of({ONE: store}, config=config)
+    world = world_of({ONE: store}, config=config)
     world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(0)))
     world.run()
     assert [event.end for event in world.events if isinstance(event, GaveUp)] == [
@@ -215,7 +196,7 @@ def test_more_messages_of_one_time_than_a_query_has_pages_for_hide_nothing_that_
         *(stored(2_000 + number, at_ns - number * SECOND_NS) for number in range(1, 50)),
     ]
     store = ModelStore(dense, versions=versions, page_of=lambda limit: min(limit, page))
-    world = schedule_of({ONE: store}, config=HistoryConfig(max_pages=max_pages))
+    world = world_of({ONE: store}, config=HistoryConfig(max_pages=max_pages))
     world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.run()
     assert len(world.messages) >= len(dense)
@@ -226,15 +207,9 @@ def test_more_messages_of_one_time_than_a_query_has_pages_for_hide_nothing_that_
 
 def test_a_store_that_forgets_its_place_among_messages_of_one_time_ends_by_itself() -> None:
     """It gives no more of them than one page: nothing is known to lack, and it is said why."""
-
-    class Forgets(ModelStore):
-        def respond(self, request: Request) -> Outcome:
-            is_lost = cursor_of(request) is not None
-            return self.cursor_unknown(request) if is_lost else super().respond(request)
-
     dense = [stored(number, NOW_NS - SECOND_NS) for number in range(350)]
     store = Forgets(dense)
-    world = schedule_of({ONE: store})
+    world = world_of({ONE: store})
     world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.run()
     assert len(hashes(world.messages)) >= CONFIG.page_messages
@@ -273,7 +248,7 @@ def test_a_clock_set_back_ends_every_back_off() -> None:
 
 def test_a_clock_set_back_ends_the_wait_before_a_window_is_tried_again() -> None:
     bad = Wrapped(MESSAGES, lambda _n, _r, _o: Failed(FailureKind.BROKEN, "broken"))
-    world = schedule_of({ONE: bad})
+    world = world_of({ONE: bad})
     world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.step()
     assert len(world.asked) == 1

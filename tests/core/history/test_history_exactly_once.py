@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import StoresChanged, Topics, Wanted
+from engine.core.history.inputs import StoresChanged, Wanted
 from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress
 from engine.core.history.schedule import Schedule
 from engine.core.history.types import (
@@ -25,22 +25,18 @@ from engine.core.history.types import (
     StoreRef,
     StoreVersion,
 )
-from engine.core.types import ConversationId, UnixMs, WakuHash
+from engine.core.types import UnixMs, WakuHash
 from tests.core.history.history_model import (
     NOW_MS,
     NOW_NS,
-    PUBSUB,
     SECOND_NS,
-    TOPIC,
     ModelStore,
     Request,
-    World,
     hashes,
     stored,
 )
+from tests.core.history.history_world import CONVERSATION, TOPICS, World
 
-ME = ConversationId("conversation")
-TOPICS = Topics(pubsub_topic=PUBSUB, content_topics=(TOPIC,))
 CONFIG = HistoryConfig()
 
 
@@ -116,7 +112,7 @@ class Member:
     def live(self, steps: int, how: str) -> None:
         self._seed += 1
         schedule = Schedule(
-            ME,
+            CONVERSATION,
             TOPICS,
             config=CONFIG,
             random_unit=random.Random(self._seed).random,

@@ -30,17 +30,15 @@ from tests.core.history.history_model import (
     ModelStore,
     Request,
     Shuffled,
-    World,
     Wrapped,
-    ask_stores,
     hashes,
     history,
     limit_of,
-    run_query,
     stored,
     window_of,
     without_some,
 )
+from tests.core.history.history_world import World, ask_stores, run_query
 
 MESSAGES = history(600)
 WINDOW = window_of(MESSAGES)

@@ -26,16 +26,14 @@ from tests.core.history.history_model import (
     ModelStore,
     Request,
     Shuffled,
-    World,
     Wrapped,
-    ask_stores,
     hashes,
     history,
-    run_query,
     stored,
     window_of,
     without_some,
 )
+from tests.core.history.history_world import World, ask_stores, run_query
 
 CONFIG = HistoryConfig()
 

@@ -1,58 +1,42 @@
 """A Store that knows none of its cursors: paged by time, and found out where a time is too full."""
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count
 
 import pytest
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import StoresChanged, Topics, Wanted
-from engine.core.history.progress import Progress, Purpose, SaveProgress
-from engine.core.history.schedule import Schedule
+from engine.core.history.inputs import Wanted
+from engine.core.history.progress import Purpose, SaveProgress
 from engine.core.history.types import (
     Advanced,
-    Candidate,
     Covered,
     End,
     Fetched,
     GaveUp,
     HistoryMessage,
-    Outcome,
-    StoreRef,
     StoreVersion,
 )
-from engine.core.types import ConversationId, UnixMs
+from engine.core.types import UnixMs
 from tests.core.history.history_model import (
     NOW_MS,
     NOW_NS,
     ONE,
-    PUBSUB,
     SECOND_NS,
-    TOPIC,
     TWO,
+    Forgets,
     ModelStore,
     Request,
-    World,
-    cursor_of,
     hashes,
-    run_query,
     stored,
     times_of,
     window_of,
 )
+from tests.core.history.history_world import run_query, world_of
 
 DAY_MS = 24 * 3_600_000
 FLOOD_NS = NOW_NS - 1_000 * SECOND_NS
 """When more was said than a page holds."""
-
-
-class Forgets(ModelStore):
-    """Each of its cursors, at once."""
-
-    def respond(self, request: Request) -> Outcome:
-        is_lost = cursor_of(request) is not None
-        return self.cursor_unknown(request) if is_lost else super().respond(request)
 
 
 class Coarse(Forgets):
@@ -64,25 +48,6 @@ class Coarse(Forgets):
         for item in self.messages:
             if first <= (item.message.timestamp_ns or 0) // SECOND_NS <= last:
                 yield item
-
-
-def schedule_of(
-    store: StoreRef,
-    model: ModelStore,
-    *,
-    config: HistoryConfig,
-    progress: Sequence[Progress] = (),
-) -> World:
-    schedule = Schedule(
-        ConversationId("conversation"),
-        Topics(pubsub_topic=PUBSUB, content_topics=(TOPIC,)),
-        config=config,
-        random_unit=random.Random(0).random,
-        progress=progress,
-    )
-    world = World(schedule, {store: model})
-    world.tell(StoresChanged((Candidate(store=store),)))
-    return world
 
 
 def around(flood: int) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
@@ -160,7 +125,7 @@ def test_what_is_durable_never_passes_what_was_skipped(max_pages: int) -> None:
     """Whoever is killed then, or comes to the end of the pages, asks for it again."""
     others, flood = around(350)
     everything = [*others, *flood]
-    world = schedule_of(ONE, Forgets(everything), config=HistoryConfig(max_pages=max_pages))
+    world = world_of({ONE: Forgets(everything)}, config=HistoryConfig(max_pages=max_pages))
     world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.run()
     saved = [
@@ -179,7 +144,7 @@ def test_what_is_durable_never_passes_what_was_skipped(max_pages: int) -> None:
         for item in event.messages
     )
     assert most > FLOOD_NS, "though what follows was fetched"
-    again = schedule_of(TWO, ModelStore(everything), config=HistoryConfig(), progress=saved[-1:])
+    again = world_of({TWO: ModelStore(everything)}, progress=saved[-1:])
     again.run()
     assert hashes(everything) <= hashes([*world.messages, *again.messages])
     assert any(isinstance(event, Covered) for event in again.events)

@@ -34,25 +34,18 @@ from tests.core.history.history_model import (
     TWO,
     ModelStore,
     Request,
-    World,
     Wrapped,
-    ask_stores,
     cursor_of,
     hashes,
     history,
     limit_of,
-    run_query,
     stored,
     times_of,
     window_of,
 )
+from tests.core.history.history_world import ask_stores, run_query
 
 V3, V2 = StoreVersion.V3, StoreVersion.V2
-
-
-def in_order(world: World) -> bool:
-    times = [item.message.timestamp_ns or 0 for item in world.messages]
-    return all(a <= b for a, b in pairwise(times))
 
 
 @pytest.mark.parametrize("version", [V3, V2])

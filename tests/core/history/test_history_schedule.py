@@ -1,7 +1,6 @@
 """Which query is due: who waits comes first, look-ups in batches, progress, retries, the edge."""
 
 import random
-from collections.abc import Sequence
 from itertools import pairwise
 
 from engine.core.counters import Counters
@@ -10,7 +9,6 @@ from engine.core.history.inputs import (
     Lacking,
     PressureChanged,
     StoresChanged,
-    Topics,
     Unwanted,
     Want,
     Wanted,
@@ -37,49 +35,30 @@ from engine.core.history.types import (
     Lacks,
     QueryEnded,
     QueryStarted,
-    StoreRef,
     StoreVersion,
     Window,
 )
-from engine.core.types import ConversationId, UnixMs
+from engine.core.types import UnixMs
 from engine.core.waku_store import StoreQueryRequest
 from tests.core.history.history_model import (
     NOW_MS,
     NOW_NS,
     ONE,
-    PUBSUB,
     SECOND_NS,
-    TOPIC,
     TWO,
     Endless,
     ModelStore,
-    World,
     Wrapped,
     hashes,
     history,
     stored,
 )
+from tests.core.history.history_world import CONVERSATION, TOPICS, World, world_of
 
-ME = ConversationId("conversation")
-TOPICS = Topics(pubsub_topic=PUBSUB, content_topics=(TOPIC,))
 CONFIG = HistoryConfig()
 DAY_MS = 24 * 3_600_000
 LONG_AGO = UnixMs(NOW_MS - 365 * DAY_MS)
 MESSAGES = history(1_000, step_ns=60 * SECOND_NS)
-
-
-def world_of(
-    stores: dict[StoreRef, ModelStore],
-    *,
-    progress: Sequence[Progress] = (),
-    config: HistoryConfig = CONFIG,
-) -> World:
-    schedule = Schedule(
-        ME, TOPICS, config=config, random_unit=random.Random(0).random, progress=progress
-    )
-    world = World(schedule, stores)
-    world.tell(StoresChanged(tuple(Candidate(store=ref) for ref in stores)))
-    return world
 
 
 def started(world: World) -> list[tuple[Purpose, Window | ByHash]]:
@@ -185,7 +164,7 @@ def test_somebody_cancels() -> None:
     world.tell(user())
     world.step()
     transition = world.tell(Unwanted(Purpose.USER))
-    assert transition.writes == (DropProgress(ME, Purpose.USER),)
+    assert transition.writes == (DropProgress(CONVERSATION, Purpose.USER),)
     world.run()
     assert hashes(world.messages) == hashes(MESSAGES[:100])
     assert purposes(world) == [Purpose.USER]
@@ -202,7 +181,7 @@ def test_progress_is_saved_with_the_messages_and_dropped_at_the_end() -> None:
     assert reached == sorted(reached)
     assert len(reached) == 10, "once when it was wanted, then with each page but the last"
     drops = [w for t in world.transitions for w in t.writes if isinstance(w, DropProgress)]
-    assert drops == [DropProgress(ME, Purpose.CONNECT)]
+    assert drops == [DropProgress(CONVERSATION, Purpose.CONNECT)]
 
 
 def test_after_a_crash_the_rest_is_asked_for_with_an_overlap() -> None:
@@ -221,7 +200,7 @@ def test_after_a_crash_the_rest_is_asked_for_with_an_overlap() -> None:
 
 def test_a_later_wish_of_the_same_purpose_keeps_what_was_reached() -> None:
     old = Progress(
-        conversation_id=ME,
+        conversation_id=CONVERSATION,
         purpose=Purpose.CONNECT,
         start_ns=100,
         end_ns=500,
@@ -229,7 +208,7 @@ def test_a_later_wish_of_the_same_purpose_keeps_what_was_reached() -> None:
         reached_ns=300,
     )
     later = Progress(
-        conversation_id=ME,
+        conversation_id=CONVERSATION,
         purpose=Purpose.CONNECT,
         start_ns=200,
         end_ns=900,
@@ -389,7 +368,7 @@ def test_the_same_message_is_not_looked_up_twice_at_once() -> None:
 def test_too_many_dependencies_are_counted_and_not_kept() -> None:
     counters = Counters()
     schedule = Schedule(
-        ME,
+        CONVERSATION,
         TOPICS,
         config=HistoryConfig(max_wants=10),
         random_unit=random.Random(0).random,

@@ -3,10 +3,11 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import SystemRandom
+from typing import TypeAlias
 
 from engine.core.contacts import ContactState
 from engine.core.history.config import HistoryConfig
@@ -19,7 +20,7 @@ from engine.events import (
     MessageAdded,
     MessageKind,
 )
-from engine.history_views import HistoryChanged, HistoryView
+from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
@@ -34,6 +35,8 @@ from tests.runtime.conftest import BreakableStore
 KEY = bytes(range(32))
 PATIENCE_S = 90
 QUICK = HistoryConfig(trailing_ms=500, retry_ms=200, back_off_ms=50)
+Row: TypeAlias = tuple[int, str, str]
+"""Lamport timestamp, id, text."""
 
 
 class StoreNode:
@@ -177,8 +180,8 @@ class Person:
                 self._changed.clear()
                 await self._changed.wait()
 
-    async def until_online(self) -> None:
-        await self.until(lambda: self.engine.connection().peers > 0)
+    async def until_online(self, peers: int = 1) -> None:
+        await self.until(lambda: self.engine.connection().peers >= peers)
 
     def texts(self, conversation_id: ConversationId) -> list[str]:
         """As they were told, in the order of telling."""
@@ -205,7 +208,16 @@ class Person:
     def histories(self) -> list[HistoryView]:
         return [event.history for event in self.told if isinstance(event, HistoryChanged)]
 
-    async def log(self, conversation_id: ConversationId) -> list[tuple[int, str, str]]:
+    async def until_fetched(self, reason: HistoryReason | None = None) -> None:
+        """Until it was told that a backfill, for this reason if one is named, is done."""
+        await self.until(
+            lambda: any(
+                view.state is HistoryState.DONE and reason in {None, view.reason}
+                for view in self.histories()
+            )
+        )
+
+    async def log(self, conversation_id: ConversationId) -> list[Row]:
         """The whole timeline, as the window would page through it."""
         page = await self.engine.latest_page(conversation_id, limit=1_000)
         rows = list(page.messages)
@@ -214,14 +226,18 @@ class Person:
             rows = [*page.messages, *rows]
         return [(r.position.lamport_timestamp, r.message_id, r.text) for r in rows]
 
+    async def log_of(self, conversation_id: ConversationId, texts: Collection[str]) -> list[Row]:
+        """What of the timeline says one of these."""
+        wanted = set(texts)
+        return [row for row in await self.log(conversation_id) if row[2] in wanted]
+
     async def has_once(self, conversation_id: ConversationId, said: list[str]) -> bool:
         """Each was told once, and they stand as they were said.
 
         Not: told in that order.  What waits for an earlier one may be shown before it.
         """
-        texts, expected = self.texts(conversation_id), set(said)
-        logged = [text for _, _, text in await self.log(conversation_id) if text in expected]
-        return sorted(texts) == sorted(said) and logged == said
+        logged = [text for _, _, text in await self.log_of(conversation_id, said)]
+        return sorted(self.texts(conversation_id)) == sorted(said) and logged == said
 
     async def say(self, conversation_id: ConversationId, count: int, word: str = "m") -> list[str]:
         texts = [f"{word} {number}" for number in range(count)]
@@ -243,6 +259,43 @@ async def befriend(ann: Person, bob: Person) -> ConversationId:
 
     await ann.until(is_accepted)
     return pair
+
+
+async def connected_friends(
+    place: Path, *nodes: StoreNode
+) -> tuple[Person, Person, ConversationId]:
+    """Ann and Bob, both connected to all of these, and their conversation."""
+    addresses = tuple(node.address for node in nodes)
+    ann = await Person("Ann", place, peers=addresses).start()
+    bob = await Person("Bob", place, peers=addresses).start()
+    await ann.until_online(len(nodes))
+    await bob.until_online(len(nodes))
+    return ann, bob, await befriend(ann, bob)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPast:
+    """What was said in a group by somebody who is gone, as it stood there, and how to join it."""
+
+    group: ConversationId
+    link: str
+    said: list[str]
+    logged: list[Row]
+
+
+async def say_in_a_group(place: Path, count: int, *nodes: StoreNode) -> GroupPast:
+    """By Ann, who is gone then: all of these have it, and no member sends it any more."""
+    ann = await Person("Ann", place, peers=tuple(node.address for node in nodes)).start()
+    group = await ann.engine.create_group("Friends")
+    await ann.until_online(len(nodes))
+    said = await ann.say(group, count)
+    await ann.until_out(group)
+    link = await ann.engine.make_invite_link(group)
+    for node in nodes:
+        await until_stored(node, count)
+    logged = await ann.log_of(group, said)
+    await ann.stop()
+    return GroupPast(group, link, said, logged)
 
 
 async def until(wanted: Callable[[], bool]) -> None:

@@ -12,7 +12,7 @@ from engine.events import NoticeRaised
 from engine.history_views import StoreHealth, StoreOrigin
 from engine.network.waku import store_server
 from tests.runtime.history.bad_stores import Garbled, Honest, Silent, serving
-from tests.runtime.history.history_stage import QUICK, Person, StoreNode, until_stored
+from tests.runtime.history.history_stage import QUICK, Person, StoreNode, say_in_a_group
 
 MANY = 300
 NOBODY = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
@@ -63,25 +63,16 @@ def test_one_drops_one_shuffles_one_never_ends_and_nothing_is_missing(tmp_path: 
         for node, wrap in zip(nodes, (Drops, Shuffles, NeverEnds), strict=True):
             await node.start(wrap)
         addresses = tuple(node.address for node in nodes)
-        ann = await Person("Ann", tmp_path, peers=addresses).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until(lambda: ann.engine.connection().peers == len(nodes))
-        said = await ann.say(group, MANY)
-        await ann.until_out(group)
-        link = await ann.engine.make_invite_link(group)
-        for node in nodes:
-            await until_stored(node, MANY)
-        logged = [row for row in await ann.log(group) if row[2] in set(said)]
-        await ann.stop()
+        past = await say_in_a_group(tmp_path, MANY, *nodes)
         bob = await Person("Bob", tmp_path, peers=addresses).start()
         for address in addresses:
             await bob.engine.add_store(address)
-        await bob.engine.join_group(link)
-        await bob.until_told(group, MANY)
-        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
+        await bob.engine.join_group(past.link)
+        await bob.until_told(past.group, MANY)
+        assert await bob.log_of(past.group, past.said) == past.logged
         await bob.until(lambda: any(view.is_over for view in bob.histories()))
-        assert sorted(bob.texts(group)) == sorted(said), "each once"
-        assert await bob.engine.gap(group) is None
+        assert sorted(bob.texts(past.group)) == sorted(past.said), "each once"
+        assert await bob.engine.gap(past.group) is None
         health = [view.health for view in bob.engine.stores()]
         assert health[0] is StoreHealth.DOUBTFUL
         assert health[2] is StoreHealth.FAILED
@@ -99,21 +90,13 @@ def test_a_store_that_is_not_there_and_one_that_forges_are_marked_and_the_third_
         forging, honest = StoreNode(tmp_path, "forging"), StoreNode(tmp_path, "honest")
         await forging.start(Forges)
         await honest.start()
-        ann = await Person("Ann", tmp_path, peers=(forging.address, honest.address)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until(lambda: ann.engine.connection().peers == 2)
-        said = await ann.say(group, 50)
-        await ann.until_out(group)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(honest, 50)
-        await until_stored(forging, 50)
-        await ann.stop()
+        past = await say_in_a_group(tmp_path, 50, forging, honest)
         bob = await Person("Bob", tmp_path).start()
         for address in (NOBODY, forging.address, honest.address):
             await bob.engine.add_store(address)
-        await bob.engine.join_group(link)
-        await bob.until_told(group, 50)
-        assert await bob.has_once(group, said)
+        await bob.engine.join_group(past.link)
+        await bob.until_told(past.group, 50)
+        assert await bob.has_once(past.group, past.said)
         await bob.until(lambda: bob.engine.stores()[0].health is StoreHealth.FAILED)
         nobody, liar, good = bob.engine.stores()
         assert {view.origin for view in (nobody, liar, good)} == {StoreOrigin.USER}
@@ -154,21 +137,14 @@ def test_whatever_a_store_does_wrong_it_is_marked_the_other_goes_on_and_nobody_i
         await honest.start()
         with serving(bad, monkeypatch):
             await wrong.start()
-        ann = await Person("Ann", tmp_path, peers=(honest.address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        said = await ann.say(group, 20)
-        await ann.until_out(group)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(honest, 20)
-        await ann.stop()
+        past = await say_in_a_group(tmp_path, 20, honest)
         impatient = replace(QUICK, first_byte_timeout_ms=1_000)
         bob = await Person("Bob", tmp_path, config=impatient).start()
         for address in (wrong.address, honest.address):
             await bob.engine.add_store(address)
-        await bob.engine.join_group(link)
-        await bob.until_told(group, 20)
-        assert await bob.has_once(group, said)
+        await bob.engine.join_group(past.link)
+        await bob.until_told(past.group, 20)
+        assert await bob.has_once(past.group, past.said)
         await bob.until(lambda: bob.engine.stores()[0].health is StoreHealth.FAILED)
         assert bob.engine.stores()[0].problem.startswith(problem)
         await bob.until(lambda: bob.engine.stores()[1].health is StoreHealth.GOOD)

@@ -60,7 +60,7 @@ async def say_around_a_flood(
     """By Ann, who is gone then: the group, its invitation, and what was said in it."""
     addresses = tuple(node.address for node in nodes)
     ann = await Person("Ann", tmp_path, peers=addresses).start()
-    await ann.until(lambda: ann.engine.connection().peers == len(nodes))
+    await ann.until_online(len(nodes))
     group = await ann.engine.create_group("Friends")
     said = await ann.say(group, 20, "before")
     for node in nodes:
@@ -88,7 +88,7 @@ def test_the_one_that_forgets_is_marked_and_the_next_gives_everything(tmp_path: 
         for node in (forgets, honest):
             await bob.engine.add_store(node.address)
         await bob.engine.join_group(link)
-        await bob.until(lambda: any(view.state is HistoryState.DONE for view in bob.histories()))
+        await bob.until_fetched()
         assert await bob.has_once(group, said)
         assert await bob.engine.gap(group) is None
         first, second = bob.engine.stores()

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from engine.history_views import HistoryReason, HistoryState, StoreHealth, StoreOrigin
-from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 
 MANY = 500
 
@@ -13,23 +13,13 @@ def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> None:
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        said = await ann.say(group, MANY)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(node, MANY)
-        logged = await ann.log(group)
-        await ann.stop()
+        past = await say_in_a_group(tmp_path, MANY, node)
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
-        assert await bob.engine.join_group(link) == group
-        await bob.until_told(group, MANY)
-        assert await bob.has_once(group, said)
-        theirs = await bob.log(group)
-        assert [row for row in theirs if row[2] in set(said)] == [
-            row for row in logged if row[2] in set(said)
-        ]
-        await bob.until(lambda: any(v.state is HistoryState.DONE for v in bob.histories()))
+        assert await bob.engine.join_group(past.link) == past.group
+        await bob.until_told(past.group, MANY)
+        assert await bob.has_once(past.group, past.said)
+        assert await bob.log_of(past.group, past.said) == past.logged
+        await bob.until_fetched()
         done = next(v for v in bob.histories() if v.state is HistoryState.DONE)
         assert (done.reason, done.arrived) == (HistoryReason.CONNECT, MANY)
         (store,) = bob.engine.stores()
@@ -59,7 +49,7 @@ def test_on_a_local_network_the_other_desktop_is_the_store_without_any_settings(
         await bob.engine.join_group(link)
         await bob.until_told(group, len(said))
         assert await bob.has_once(group, said)
-        await bob.until(lambda: any(v.state is HistoryState.DONE for v in bob.histories()))
+        await bob.until_fetched()
         (store,) = bob.engine.stores()
         assert store.origin is StoreOrigin.FOUND
         assert store.messages >= len(said)

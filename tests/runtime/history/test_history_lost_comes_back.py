@@ -10,7 +10,7 @@ from tests.runtime.history.history_stage import (
     PATIENCE_S,
     Person,
     StoreNode,
-    befriend,
+    connected_friends,
     until_stored,
 )
 
@@ -77,12 +77,9 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
 ) -> None:
     async def scenario() -> None:
         had, lacks = StoreNode(tmp_path, "had"), StoreNode(tmp_path, "lacks")
-        both = (await had.start(), await lacks.start())
-        ann = await Person("Ann", tmp_path, peers=both).start()
-        bob = await Person("Bob", tmp_path, peers=both).start()
-        await ann.until(lambda: ann.engine.connection().peers == len(both))
-        await bob.until(lambda: bob.engine.connection().peers == len(both))
-        pair = await befriend(ann, bob)
+        for node in (had, lacks):
+            await node.start()
+        ann, bob, pair = await connected_friends(tmp_path, had, lacks)
         await until_nothing_to_send(ann, pair)
         await until_nothing_to_send(bob, pair)
         await bob.stop()
@@ -99,7 +96,7 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
         gap = await bob.engine.gap(pair)
         assert gap is not None
         (lost,) = gap.lost
-        (after_row,) = [row for row in await bob.log(pair) if row[2] == "after"]
+        (after_row,) = await bob.log_of(pair, {"after"})
         assert (lost.sender_name, lost.count, lost.message_id) == ("Ann", 1, None)
         assert lost.before is not None
         assert (lost.before.lamport_timestamp, lost.before.message_id) == after_row[:2]
@@ -112,7 +109,7 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
         await bob.engine.add_store(had.address)
         await bob.until_told(pair, 2)
         assert await bob.engine.gap(pair) is None
-        log = [row for row in await bob.log(pair) if row[2] in {"lost", "after"}]
+        log = await bob.log_of(pair, {"lost", "after"})
         assert [row[2] for row in log] == ["lost", "after"]
         assert [row[1] for row in log] == [lost_id, after_row[1]]
         assert bob.texts(pair) == ["after", "lost"], "each once"
@@ -136,12 +133,9 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
 def test_trying_again_at_the_gap_brings_it_from_a_store_that_was_away(tmp_path: Path) -> None:
     async def scenario() -> None:
         had, lacks = StoreNode(tmp_path, "had"), StoreNode(tmp_path, "lacks")
-        both = (await had.start(), await lacks.start())
-        ann = await Person("Ann", tmp_path, peers=both).start()
-        bob = await Person("Bob", tmp_path, peers=both).start()
-        await ann.until(lambda: ann.engine.connection().peers == len(both))
-        await bob.until(lambda: bob.engine.connection().peers == len(both))
-        pair = await befriend(ann, bob)
+        for node in (had, lacks):
+            await node.start()
+        ann, bob, pair = await connected_friends(tmp_path, had, lacks)
         (said,) = await ann.say(pair, 1, "early")
         await bob.until_told(pair, 1)
         for node in (had, lacks):
@@ -164,7 +158,7 @@ def test_trying_again_at_the_gap_brings_it_from_a_store_that_was_away(tmp_path: 
         await bob.engine.fetch_lost(pair, [lost.before.message_id])
         await bob.until_told(pair, 2)
         assert await bob.engine.gap(pair) is None
-        log = [row for row in await bob.log(pair) if row[2] in {said, "lost", "after"}]
+        log = await bob.log_of(pair, {said, "lost", "after"})
         assert [row[2] for row in log] == [said, "lost", "after"]
         assert log[1][1] == lost_id
         wished = [view for view in bob.histories() if view.reason is HistoryReason.USER]

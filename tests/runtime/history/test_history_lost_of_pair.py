@@ -8,7 +8,7 @@ from engine.core.ports import LostRange, MessageRecord, PutLost, PutMessage, Sto
 from engine.core.types import ConversationId, InstanceId, MessageId, Position, UnixMs
 from engine.core.waku_archive import ArchivePage, ArchiveQuery
 from engine.events import MemberView
-from engine.history_views import HistoryReason, HistoryState
+from engine.history_views import HistoryReason
 from engine.network.waku.store_archive import Archive
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.runtime.history.bad_stores import Honest
@@ -42,15 +42,6 @@ def lost_range(first: int, last: int, since_ms: int, after: str) -> LostRange:
         before=Position(lamport_timestamp=since_ms, message_id=MessageId(after)),
         since_ms=UnixMs(since_ms),
         given_up_ms=UnixMs(since_ms + DAY_MS),
-    )
-
-
-async def until_wish_is_done(person: Person) -> None:
-    await person.until(
-        lambda: any(
-            view.reason is HistoryReason.USER and view.state is HistoryState.DONE
-            for view in person.histories()
-        )
     )
 
 
@@ -109,7 +100,7 @@ def test_trying_again_at_a_gap_fetches_its_time_from_stores_and_no_other(tmp_pat
         assert told[4, 6][0] == told[8, 8][0] == "Bob"
         assert told[4, 6][1] is not None
         assert told[8, 8][1] is None, "nobody asked for that"
-        await until_wish_is_done(ann)
+        await ann.until_fetched(HistoryReason.USER)
         (recalls,) = archives
         its_time = (long_ago_ms - DAY_MS, long_ago_ms + DAY_MS)
         assert its_time in recalls.asked
@@ -118,12 +109,12 @@ def test_trying_again_at_a_gap_fetches_its_time_from_stores_and_no_other(tmp_pat
 
         ann.told.clear()
         await ann.engine.fetch_lost(pair, [MessageId("later")])
-        await until_wish_is_done(ann)
+        await ann.until_fetched(HistoryReason.USER)
         assert (heard_ms, lately_ms + DAY_MS) in recalls.asked, "since Bob was heard last"
 
         ann.told.clear()
         await ann.engine.fetch_lost(pair, ())
-        await until_wish_is_done(ann)
+        await ann.until_fetched(HistoryReason.USER)
         both = (long_ago_ms - DAY_MS, lately_ms + DAY_MS)
         assert both in recalls.asked, "all, if no gap is named"
         await ann.stop()

@@ -12,7 +12,7 @@ from engine.core.errors import ConfigError
 from engine.core.history.types import Candidate, StoreRef, StoreVersion
 from engine.core.types import UnixMs
 from engine.core.waku_archive import ArchiveQuery
-from engine.history_views import HistoryReason, HistoryState, StoreHealth, StoreOrigin
+from engine.history_views import HistoryReason, StoreHealth, StoreOrigin
 from engine.network.libp2p.ports import Host
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
@@ -20,11 +20,11 @@ from engine.network.waku import store_server
 from engine.network.waku.service_server import serve_requests
 from engine.runtime.history.clock_check import ClockCheck
 from engine.runtime.history.store_times import ask_for_times
-from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group, until_stored
 
 MANY = 250
-DAY_MS = 24 * 3_600_000
 """More than two pages."""
+DAY_MS = 24 * 3_600_000
 PEER = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 FIRST, SECOND, THIRD = (f"/ip4/127.0.0.1/tcp/{port}/p2p/{PEER}" for port in (1, 2, 3))
 
@@ -78,22 +78,14 @@ def test_a_store_of_the_older_version_alone_fills_everything_in(
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        said = await ann.say(group, MANY)
-        await ann.until_out(group)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(node, MANY)
-        logged = [row for row in await ann.log(group) if row[2] in set(said)]
-        await ann.stop()
+        past = await say_in_a_group(tmp_path, MANY, node)
         bob = await Person("Bob", tmp_path).start()
         await bob.engine.add_store(address)
-        await bob.engine.join_group(link)
-        await bob.until_told(group, MANY)
-        assert await bob.has_once(group, said)
-        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
-        await bob.until(lambda: any(v.state is HistoryState.DONE for v in bob.histories()))
+        await bob.engine.join_group(past.link)
+        await bob.until_told(past.group, MANY)
+        assert await bob.has_once(past.group, past.said)
+        assert await bob.log_of(past.group, past.said) == past.logged
+        await bob.until_fetched()
         (store,) = bob.engine.stores()
         assert (store.health, store.version) == (StoreHealth.GOOD, "2.0.0-beta4")
         tested = await bob.engine.test_store(address)
@@ -150,12 +142,7 @@ def test_scrolling_past_the_beginning_asks_for_a_stretch_further_back_each_time(
         for _ in range(3):
             ann.told.clear()
             await ann.engine.fetch_earlier(group)  # Whatever else is being fetched.
-            await ann.until(
-                lambda: any(
-                    view.reason is HistoryReason.EARLIER and view.state is HistoryState.DONE
-                    for view in ann.histories()
-                )
-            )
+            await ann.until_fetched(HistoryReason.EARLIER)
             views = [view for view in ann.histories() if view.reason is HistoryReason.EARLIER]
             since.append(views[-1].since_ms or 0)
         # From as far back as was wanted by then, which what goes on by itself may have moved a bit.

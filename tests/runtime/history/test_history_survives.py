@@ -14,10 +14,11 @@ from engine.events import NoticeRaised
 from engine.history_views import HistoryReason, HistoryState
 from tests.runtime.history.history_stage import (
     PATIENCE_S,
+    GroupPast,
     Person,
     StoreNode,
-    befriend,
-    until_stored,
+    connected_friends,
+    say_in_a_group,
 )
 
 MANY = 600
@@ -42,28 +43,27 @@ async def fill_and_be_killed(
         await victim.wait()
 
 
+async def get_the_rest(bob: Person, past: GroupPast) -> int:
+    """Each once, and nothing is missed; gives back how many were durable before."""
+    before = len(await bob.log_of(past.group, past.said))
+    await bob.until_told(past.group, MANY - before)
+    assert len(bob.texts(past.group)) == MANY - before, "what was durable is not told again"
+    assert await bob.log_of(past.group, past.said) == past.logged
+    assert await bob.engine.gap(past.group) is None
+    return before
+
+
 def test_killed_in_the_middle_it_goes_on_with_nothing_twice_and_nothing_missed(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        said = await ann.say(group, MANY)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(node, MANY)
-        logged = [row for row in await ann.log(group) if row[2] in set(said)]
-        await ann.stop()
-        await fill_and_be_killed(str(tmp_path), address, link, come=True, after_s=0)
+        past = await say_in_a_group(tmp_path, MANY, node)
+        await fill_and_be_killed(str(tmp_path), address, past.link, come=True, after_s=0)
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
-        before = len([row for row in await bob.log(group) if row[2] in set(said)])
+        before = await get_the_rest(bob, past)
         assert 0 < before < MANY, "killed in the middle"
-        await bob.until_told(group, MANY - before)
-        assert len(bob.texts(group)) == MANY - before, "what was durable is not told again"
-        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
-        assert await bob.engine.gap(group) is None
         await bob.stop()
         await node.stop()
 
@@ -79,23 +79,12 @@ def test_killed_again_and_again_at_any_moment_it_still_gets_everything_once(
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        said = await ann.say(group, MANY)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(node, MANY)
-        logged = [row for row in await ann.log(group) if row[2] in set(said)]
-        await ann.stop()
+        past = await say_in_a_group(tmp_path, MANY, node)
         for _ in range(kills):
             after_s = chance.uniform(0, 0.03)
-            await fill_and_be_killed(str(tmp_path), address, link, come=True, after_s=after_s)
+            await fill_and_be_killed(str(tmp_path), address, past.link, come=True, after_s=after_s)
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
-        before = len([row for row in await bob.log(group) if row[2] in set(said)])
-        await bob.until_told(group, MANY - before)
-        assert len(bob.texts(group)) == MANY - before
-        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
-        assert await bob.engine.gap(group) is None
+        await get_the_rest(bob, past)
         await bob.stop()
         await node.stop()
 
@@ -106,22 +95,15 @@ def test_a_store_that_is_switched_off_in_the_middle_and_comes_back(tmp_path: Pat
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        said = await ann.say(group, MANY)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(node, MANY)
-        logged = [row for row in await ann.log(group) if row[2] in set(said)]
-        await ann.stop()
+        past = await say_in_a_group(tmp_path, MANY, node)
         bob = await Person("Bob", tmp_path).start()
         await bob.engine.add_store(address)
-        await bob.engine.join_group(link)
-        await bob.until_told(group, 1)
+        await bob.engine.join_group(past.link)
+        await bob.until_told(past.group, 1)
         await node.off_and_on()
-        await bob.until_told(group, MANY)
-        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
-        assert sorted(bob.texts(group)) == sorted(said), "each once"
+        await bob.until_told(past.group, MANY)
+        assert await bob.log_of(past.group, past.said) == past.logged
+        assert sorted(bob.texts(past.group)) == sorted(past.said), "each once"
         await bob.stop()
         await node.stop()
 
@@ -133,27 +115,20 @@ def test_a_disk_that_is_full_in_the_middle_and_has_room_again(tmp_path: Path, af
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        said = await ann.say(group, MANY)
-        link = await ann.engine.make_invite_link(group)
-        await until_stored(node, MANY)
-        logged = [row for row in await ann.log(group) if row[2] in set(said)]
-        await ann.stop()
+        past = await say_in_a_group(tmp_path, MANY, node)
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
-        await bob.engine.join_group(link)
-        await bob.until_told(group, after)
+        await bob.engine.join_group(past.link)
+        await bob.until_told(past.group, after)
         assert bob.store is not None
         bob.store.broken = True
         await bob.until(lambda: any(isinstance(event, NoticeRaised) for event in bob.told))
-        told = len(bob.texts(group))
+        told = len(bob.texts(past.group))
         assert told < MANY, "in the middle"
         bob.store.broken = False
-        await bob.until_told(group, MANY)
-        assert sorted(bob.texts(group)) == sorted(said), "each once"
-        assert [row for row in await bob.log(group) if row[2] in set(said)] == logged
-        assert await bob.engine.gap(group) is None
+        await bob.until_told(past.group, MANY)
+        assert sorted(bob.texts(past.group)) == sorted(past.said), "each once"
+        assert await bob.log_of(past.group, past.said) == past.logged
+        assert await bob.engine.gap(past.group) is None
         await bob.stop()
         await node.stop()
 
@@ -178,11 +153,7 @@ async def say_in_the_night(
     place: Path, node: StoreNode, count: int
 ) -> tuple[ConversationId, list[str]]:
     """By Ann, to Bob, who is not there; in the morning she is gone as well."""
-    ann = await Person("Ann", place, peers=(node.address,)).start()
-    bob = await Person("Bob", place, peers=(node.address,)).start()
-    await ann.until_online()
-    await bob.until_online()
-    pair = await befriend(ann, bob)
+    ann, bob, pair = await connected_friends(place, node)
     await bob.stop()
     said = await ann.say(pair, count, "night")
     await ann.until_out(pair)
@@ -208,7 +179,7 @@ def test_a_pair_killed_again_and_again_while_it_fetches_gets_everything_once(
                 str(tmp_path), address, "", come=some_left, after_s=after_s, page=1
             )
             bob = await Person("Bob", tmp_path).start()
-            log = [row[2] for row in await bob.log(pair) if row[2] in set(said)]
+            log = [text for _, _, text in await bob.log_of(pair, said)]
             assert log == said[: len(log)], "in a row, each once"
             come.append(len(log))
             await bob.stop()
@@ -216,7 +187,7 @@ def test_a_pair_killed_again_and_again_while_it_fetches_gets_everything_once(
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
         await bob.until_told(pair, MANY - come[-1])
         assert await bob.engine.gap(pair) is None
-        assert [row[2] for row in await bob.log(pair) if row[2] in set(said)] == said
+        assert [text for _, _, text in await bob.log_of(pair, said)] == said
         assert bob.texts(pair) == said[come[-1] :], "what was durable is not told again"
         await bob.stop()
         await node.stop()
@@ -236,12 +207,7 @@ def test_what_was_wanted_is_fetched_after_a_restart(tmp_path: Path) -> None:
         await ann.stop()
         node = StoreNode(tmp_path, "store")
         await ann.start_again(await node.start())
-        await ann.until(
-            lambda: any(
-                view.reason is HistoryReason.USER and view.state is HistoryState.DONE
-                for view in ann.histories()
-            )
-        )
+        await ann.until_fetched(HistoryReason.USER)
         running = [view for view in ann.histories() if view.state is HistoryState.RUNNING]
         assert {view.problem for view in running} == {""}
         await ann.engine.fetch_history(group, days=None)
