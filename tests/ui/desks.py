@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
 from tests.ui.driving import play
+from tests.ui.seeing import spoken_rows
 from ui.app import build_window
 from ui.settings import UiSettings
 
@@ -33,9 +33,7 @@ class Desk:
         QTest.keyClick(box, Qt.Key.Key_Return)
 
     def rows(self) -> list[str]:
-        """What a screen reader would read, row by row."""
-        timeline = QAccessible.queryAccessibleInterface(self.window.pane.timeline)
-        return [timeline.child(i).text(QAccessible.Text.Name) for i in range(timeline.childCount())]
+        return spoken_rows(self.window.pane.timeline)
 
     def has_row(self, *parts: str) -> bool:
         return any(all(part in row for part in parts) for row in self.rows())

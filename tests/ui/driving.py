@@ -10,6 +10,9 @@ from PySide6.QtCore import Qt, QUrl, SignalInstance
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from engine.core.contacts import ContactState
+from engine.core.types import ConversationId
+from engine.events import ConversationView
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from ui.app import build_window
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
@@ -118,6 +121,12 @@ class Stage:
         self.press(Key.Key_Return, on=box)
         await until(lambda: len(self.engine.called("send_text")) > before)
 
+    def listed(self, conversation_id: ConversationId) -> ConversationView:
+        """A conversation as the list has it."""
+        view = self.window.model.conversation(conversation_id)
+        assert view is not None
+        return view
+
     def _focused(self) -> QWidget:
         return QApplication.focusWidget() or self.window
 
@@ -127,15 +136,16 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(
+async def stage(  # noqa: PLR0913 - each is another thing that some test sets
     engine: ScriptedEngine,
     *,
+    opening: ConversationId | None = None,
     stored: dict[str, str] | None = None,
     size: tuple[int, int] = (1280, 820),
     choose_picture: ChoosePicture = choose_picture_file,
     grab_screens: GrabScreens = grab_screens,
 ) -> AsyncIterator[Stage]:
-    """The window is shown, active and started; afterwards it is closed and gone."""
+    """The window is shown, active and started, with ``opening`` open; afterwards it is gone."""
     kept = stored if stored is not None else {}
     kept.setdefault("appearance", "light")
     it = Stage(engine, kept, choose_picture, grab_screens)
@@ -145,6 +155,8 @@ async def stage(
     await it.window.start()
     await until(it.window.isActiveWindow)
     try:
+        if opening is not None:
+            it.window.open_conversation(opening)
         yield it
     finally:
         if it.window.flows.sheet is not None:
@@ -153,3 +165,25 @@ async def stage(
         it.window.hide()
         it.window.deleteLater()
         await turn()
+
+
+@asynccontextmanager
+async def group_stage(
+    name: str = "Tide Gauge",
+) -> AsyncIterator[tuple[Stage, ScriptedEngine, ConversationId]]:
+    """A window in which the only conversation, a group, is open."""
+    engine = ScriptedEngine()
+    group = engine.add_group(name)
+    async with stage(engine, opening=group) as it:
+        yield it, engine, group
+
+
+@asynccontextmanager
+async def pair_stage(
+    name: str, state: ContactState = ContactState.ACCEPTED
+) -> AsyncIterator[tuple[Stage, ScriptedEngine, ConversationId]]:
+    """A window in which the only conversation, one with a person, is open."""
+    engine = ScriptedEngine()
+    pair = engine.add_person(name, state)
+    async with stage(engine, opening=pair) as it:
+        yield it, engine, pair

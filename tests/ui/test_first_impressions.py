@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QAbstractButton, QApplication
 from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
 from tests.ui.driving import Key, play, stage, turn, until
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine, member
+from tests.ui.seeing import join
 from ui.controls import Button, IconButton, KeyCap, Text
 from ui.dialogs.confirm import Confirm
-from ui.dialogs.join import Join
 from ui.icons import app_icon
 from ui.notifications import Notifications
 from ui.theme.current import is_dark
@@ -52,10 +52,7 @@ def test_enter_in_the_invitation_joins_and_writes_no_line() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         async with stage(engine) as it:
-            it.window.flows.join()
-            await until(lambda: isinstance(it.window.flows.sheet, Join))
-            sheet = it.window.flows.sheet
-            assert isinstance(sheet, Join)
+            sheet = await join(it.window)
             it.press(Key.Key_Return, on=sheet.form.field)
             assert engine.called("join_group") == []
             sheet.form.field.setPlainText(GOOD_LINK)
@@ -69,10 +66,7 @@ def test_enter_in_the_invitation_joins_and_writes_no_line() -> None:
 def test_a_sheet_is_as_high_as_its_words_need_before_and_after_they_change() -> None:
     async def scenario() -> None:
         async with stage(ScriptedEngine()) as it:
-            it.window.flows.join()
-            await until(lambda: isinstance(it.window.flows.sheet, Join))
-            sheet = it.window.flows.sheet
-            assert isinstance(sheet, Join)
+            sheet = await join(it.window)
 
             def needed() -> int:
                 layout = sheet.layout()
@@ -170,8 +164,7 @@ def test_when_the_invite_button_goes_the_keys_go_to_the_composer() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge", ())
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             invite = it.window.pane.header.invite
             assert invite.isVisible()
             invite.setFocus()
@@ -217,10 +210,7 @@ def test_large_letters_in_a_narrow_window_cut_nothing_off() -> None:
             assert [hint.isVisible() for hint in hints] == [False]
             it.window.open_conversation(group)
             assert not it.window.pane.header.invite.isVisible()
-            it.window.flows.join()
-            await until(lambda: isinstance(it.window.flows.sheet, Join))
-            sheet = it.window.flows.sheet
-            assert isinstance(sheet, Join)
+            sheet = await join(it.window)
             sheet.form.field.setPlainText(GOOD_LINK)
             await turn()
             assert sheet.confirm.width() >= sheet.confirm.sizeHint().width()

@@ -12,7 +12,8 @@ from chat_app.window_network import WindowNetwork
 from engine.core.errors import TransportError
 from engine.events import ConnectionLevel, ConnectionRole, ConnectionView
 from tests.ui.driving import play, until
-from ui.controls import ElidedText, Text
+from tests.ui.seeing import words_of
+from ui.controls import ElidedText
 from ui.dialogs.network import ROLES, Network
 from ui.network_choice import NetworkChoice
 from ui.tasks import Tasks
@@ -58,8 +59,7 @@ def test_save_puts_it_into_force_and_into_the_file(tmp_path: Path) -> None:
         answered = asyncio.ensure_future(sheet.answered())
         await asyncio.sleep(0)
         sheet.roles.choose([role for role, _, _ in ROLES].index("edge"))
-        texts = " ".join(text.text() for text in sheet.findChildren(Text))
-        assert "nothing can be sent or received" in texts
+        assert "nothing can be sent or received" in words_of(sheet)
         sheet.nodes.setPlainText(NODE)
         sheet.confirm.click()
         assert await answered

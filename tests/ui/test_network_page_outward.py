@@ -9,7 +9,7 @@ from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, load_settings
 from chat_app.window_network import WindowNetwork
 from tests.ui.driving import play
-from ui.controls import Text
+from tests.ui.seeing import words_of
 from ui.dialogs.network import Network
 from ui.tasks import Tasks
 
@@ -37,8 +37,7 @@ def test_a_wrong_proxy_is_named_while_one_types(typed: str, named: str, tmp_path
         sheet.outward.proxy.setText(f" {TOR} ")
         assert sheet.problem.text() == ""
         assert sheet.confirm.isEnabled()
-        texts = " ".join(text.text() for text in sheet.findChildren(Text))
-        assert "Everything goes through the proxy" in texts
+        assert "Everything goes through the proxy" in words_of(sheet)
         sheet.deleteLater()
 
     play(scenario)

@@ -25,28 +25,15 @@ from tests.ui.code_pictures import blank, encoded, framed, shown_code, side_by_s
 from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine
 from tests.ui.scripted_people import MY_LINK, pair_id
+from tests.ui.seeing import S, add_person, sheet_of
 from ui.dialogs.code_reader import CodeReader
 from ui.dialogs.join import Join
 from ui.dialogs.person import AddPerson
-from ui.dialogs.sheet import Sheet
 from ui.pictures import PictureError
 from ui.screen import grab_screens, nothing_found_words
 
 BOB = f"{CONTACT_PREFIX}Bob"
 CTRL = Qt.KeyboardModifier.ControlModifier
-
-
-async def add_person(it: Stage) -> AddPerson:
-    it.window.people.add_person()
-    return await opened(it, AddPerson)
-
-
-async def opened(it: Stage, kind: type[AddPerson]) -> AddPerson:
-    await until(lambda: isinstance(it.window.flows.sheet, kind))
-    sheet = it.window.flows.sheet
-    assert isinstance(sheet, kind)
-    await until(sheet.isVisible)
-    return sheet
 
 
 async def done(reader: CodeReader) -> None:
@@ -97,7 +84,7 @@ def test_a_chosen_file_shows_whose_link_it_is_and_asks_nobody(tmp_path: Path) ->
     async def scenario() -> None:
         engine = ScriptedEngine()
         async with stage(engine, choose_picture=choose_file) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             sheet.reader.file.click()
             await done(sheet.reader)
             assert sheet.theirs.problem.text() == ""
@@ -132,7 +119,7 @@ def test_a_copied_picture_is_pasted(
 ) -> None:
     async def scenario() -> None:
         async with stage(ScriptedEngine()) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             QGuiApplication.clipboard().setMimeData(copied(shown_code(BOB), tmp_path))
             if way == "button":
                 sheet.reader.paste.click()
@@ -155,7 +142,7 @@ def _saved(place: Path, image: QImage) -> Path:
 def test_copied_text_is_still_pasted_as_text_also_by_the_button() -> None:
     async def scenario() -> None:
         async with stage(ScriptedEngine()) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             both = of_image(blank(shown_code(BOB).size()))
             both.setText(f"Here I am: {BOB}")
             QGuiApplication.clipboard().setMimeData(both)
@@ -179,7 +166,7 @@ def test_a_picture_or_a_link_is_dropped_anywhere_on_the_dialog(tmp_path: Path) -
         code = shown_code(BOB)
         file.write_bytes(encoded(code))
         async with stage(ScriptedEngine()) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             link = QMimeData()
             link.setText(BOB)
             places = (sheet, sheet.theirs.field.viewport())
@@ -202,7 +189,7 @@ def test_a_picture_or_a_link_is_dropped_anywhere_on_the_dialog(tmp_path: Path) -
 def test_pictures_from_the_web_and_several_files_are_answered_in_words(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with stage(ScriptedEngine()) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             assert drop(sheet, of_files(tmp_path / "a.png", tmp_path / "b.png"))
             assert "several files" in sheet.theirs.problem.text()
             web = QMimeData()
@@ -227,7 +214,7 @@ def test_the_screen_is_read_with_the_windows_where_they_are() -> None:
 
         code = shown_code(BOB)
         async with stage(ScriptedEngine(), grab_screens=grab) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             sheet.reader.screen_button.click()
             await done(sheet.reader)
             assert sheet.theirs.link() == BOB
@@ -248,7 +235,7 @@ def test_a_code_behind_our_windows_is_found_and_they_come_back() -> None:
 
     async def scenario() -> None:
         async with stage(ScriptedEngine(), grab_screens=grab) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             windows.extend((it.window, sheet))
             sheet.reader.screen_button.click()
             await done(sheet.reader)
@@ -274,7 +261,7 @@ def test_a_screen_that_is_refused_or_shows_nothing_is_said(refused_later: bool) 
 
     async def scenario() -> None:
         async with stage(ScriptedEngine(), grab_screens=grab) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             sheet.reader.screen_button.click()
             await done(sheet.reader)
             wanted = "no QR code on the screen" if refused_later else "(Wayland)"
@@ -327,7 +314,7 @@ def test_what_cannot_be_used_is_said_in_the_dialog(texts: tuple[str, ...], words
     async def scenario() -> None:
         engine = ScriptedEngine()
         async with stage(engine) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             codes = [shown_code(text) for text in texts]
             image = side_by_side(*codes) if codes else blank(shown_code("x").size())
             QGuiApplication.clipboard().setImage(image)
@@ -346,7 +333,7 @@ def test_what_cannot_be_used_is_said_in_the_dialog(texts: tuple[str, ...], words
 def test_the_one_link_that_works_is_taken_from_among_others(others: tuple[str, ...]) -> None:
     async def scenario() -> None:
         async with stage(ScriptedEngine()) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             codes = [shown_code(text) for text in (*others, BOB)]
             QGuiApplication.clipboard().setImage(side_by_side(*codes))
             sheet.reader.paste.click()
@@ -362,7 +349,7 @@ def test_a_broken_file_is_said_and_the_link_that_was_there_stays(tmp_path: Path)
 
     async def scenario() -> None:
         async with stage(ScriptedEngine()) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             sheet.theirs.field.setPlainText(BOB)
             drop(sheet, of_files(broken))
             await done(sheet.reader)
@@ -376,7 +363,7 @@ def test_a_broken_file_is_said_and_the_link_that_was_there_stays(tmp_path: Path)
 def test_a_dialog_that_is_closed_while_a_picture_is_read_hears_nothing_of_it() -> None:
     async def scenario() -> None:
         async with stage(ScriptedEngine()) as it:
-            sheet = await add_person(it)
+            sheet = await add_person(it.window)
             QGuiApplication.clipboard().setImage(shown_code(BOB))
             sheet.reader.paste.click()
             reader = sheet.reader
@@ -403,17 +390,13 @@ def receive_with_links(engine: ScriptedEngine, group: ConversationId, text: str)
     engine.rows[group][row.message_id] = replace(row, spans=spans)
 
 
-async def press_link(it: Stage, kind: type[Sheet]) -> Sheet:
+async def press_link(it: Stage, kind: type[S]) -> S:
     """The only link of the newest message, with the keys."""
     timeline = it.window.pane.timeline
     await until(lambda: bool(timeline.scene.placed))
     it.press(Key.Key_Up, on=timeline)
     it.press(Key.Key_Return, on=timeline)
-    await until(lambda: isinstance(it.window.flows.sheet, kind))
-    sheet = it.window.flows.sheet
-    assert sheet is not None
-    await until(sheet.isVisible)
-    return sheet
+    return await sheet_of(it.window, kind)
 
 
 def test_a_contact_link_in_a_message_shows_whose_it_is_and_enter_asks_nobody() -> None:
@@ -421,12 +404,10 @@ def test_a_contact_link_in_a_message_shows_whose_it_is_and_enter_asks_nobody() -
         engine = ScriptedEngine()
         group = engine.add_group("Tide")
         receive_with_links(engine, group, f"Talk to him: {BOB}.")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             await turn()
             assert it.window.flows.sheet is None, "nothing opens by itself"
             sheet = await press_link(it, AddPerson)
-            assert isinstance(sheet, AddPerson)
             assert sheet.theirs.link() == BOB
             assert sheet.confirm.accessibleName() == "Ask Bob"
             assert sheet.cancel.hasFocus()
@@ -443,10 +424,8 @@ def test_an_invitation_in_a_message_shows_the_group_and_joins_only_when_told() -
         engine = ScriptedEngine()
         luc = engine.add_person("Luc")
         receive_with_links(engine, luc, f"Come: {GOOD_LINK}")
-        async with stage(engine) as it:
-            it.window.open_conversation(luc)
+        async with stage(engine, opening=luc) as it:
             sheet = await press_link(it, Join)
-            assert isinstance(sheet, Join)
             assert sheet.form.link() == GOOD_LINK
             assert sheet.cancel.hasFocus()
             await turn()
@@ -462,10 +441,8 @@ def test_a_link_of_ours_that_is_broken_says_so_in_the_same_dialog() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide")
         receive_with_links(engine, group, f"{CONTACT_PREFIX}old")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             sheet = await press_link(it, AddPerson)
-            assert isinstance(sheet, AddPerson)
             assert "expired" in sheet.theirs.problem.text()
             assert not sheet.confirm.isEnabled()
 

@@ -1,7 +1,5 @@
 """First start, groups, invitations, and every sheet that asks before something happens."""
 
-from typing import TypeVar
-
 import pytest
 from PySide6.QtGui import QGuiApplication
 
@@ -9,35 +7,19 @@ from engine.api import HolderView
 from engine.core.errors import ConfigError, InviteError, StorageError
 from engine.core.types import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import DeliveryView
-from tests.ui.driving import Key, Stage, play, stage, turn, until
+from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import FINGERPRINT, GOOD_LINK, START_MS, ScriptedEngine
-from ui.controls import Text
+from tests.ui.seeing import join, sheet_of, words_of
 from ui.dialogs.about import HowItWorks
 from ui.dialogs.confirm import Confirm, OpenLinkConfirm, RefusedLink, openable
 from ui.dialogs.group import CreateGroup, InviteLink, Members
 from ui.dialogs.holders import Holders
 from ui.dialogs.join import Join
-from ui.dialogs.sheet import Sheet
-
-S = TypeVar("S", bound=Sheet)
-
-
-async def sheet_of(it: Stage, kind: type[S]) -> S:
-    await until(
-        lambda: isinstance(it.window.flows.sheet, kind) and it.window.flows.sheet.isVisible()
-    )
-    sheet = it.window.flows.sheet
-    assert isinstance(sheet, kind)
-    return sheet
 
 
 def open_name(it: Stage) -> str | None:
     conversation = it.window.pane.conversation
     return None if conversation is None else conversation.name
-
-
-def words_of(sheet: Sheet) -> str:
-    return "\n".join(text.text() for text in sheet.findChildren(Text))
 
 
 def test_a_first_start_makes_an_identity_and_leads_to_a_group() -> None:
@@ -55,7 +37,7 @@ def test_a_first_start_makes_an_identity_and_leads_to_a_group() -> None:
             assert page.conversation_step.fingerprint.text() == FINGERPRINT
             assert "system keyring" in page.conversation_step.kept.words.text()
             page.conversation_step.new_group.click()
-            sheet = await sheet_of(it, CreateGroup)
+            sheet = await sheet_of(it.window, CreateGroup)
             it.write("Tide Gauge", on=sheet.name)
             it.press(Key.Key_Return, on=sheet.name)
             await until(lambda: it.window.pane.conversation is not None)
@@ -107,7 +89,7 @@ def test_later_leads_to_the_empty_page_with_both_ways_to_begin() -> None:
             page.conversation_step.later.click()
             assert it.window.empty.isVisible()
             it.window.empty.join.click()
-            await sheet_of(it, Join)
+            await sheet_of(it.window, Join)
 
     play(scenario)
 
@@ -116,8 +98,7 @@ def test_joining_shows_whom_and_where_before_consent() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         async with stage(engine) as it:
-            it.window.flows.join()
-            sheet = await sheet_of(it, Join)
+            sheet = await join(it.window)
             assert not sheet.confirm.isEnabled()
             assert not sheet.form.problem.isVisible()
             sheet.form.field.setPlainText("hello")
@@ -127,7 +108,7 @@ def test_joining_shows_whom_and_where_before_consent() -> None:
             assert sheet.form.problem.text() == "This invitation is cut off at the end."
             sheet.form.field.setPlainText(f"  {GOOD_LINK[:9]}\n{GOOD_LINK[9:]} ")
             assert not sheet.form.problem.isVisible()
-            shown = words_of(sheet).replace("\u200b", "")
+            shown = words_of(sheet)
             for piece in ("Tide Gauge", "From Maya.", FINGERPRINT, "quay.harbour.example"):
                 assert piece in shown
             assert engine.called("join_group") == []
@@ -143,8 +124,7 @@ def test_a_join_that_fails_says_why_in_place_and_may_be_tried_again() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         async with stage(engine) as it:
-            it.window.flows.join()
-            sheet = await sheet_of(it, Join)
+            sheet = await join(it.window)
             sheet.form.field.setPlainText(GOOD_LINK)
             engine.fail("join_group", InviteError("This invitation has expired."))
             sheet.confirm.click()
@@ -162,8 +142,7 @@ def test_a_link_into_a_group_one_is_in_opens_it_without_joining_again() -> None:
         engine = ScriptedEngine()
         await engine.join_group(GOOD_LINK)
         async with stage(engine) as it:
-            it.window.flows.join()
-            sheet = await sheet_of(it, Join)
+            sheet = await join(it.window)
             sheet.form.field.setPlainText(GOOD_LINK)
             assert sheet.confirm.accessibleName() == "Open Tide Gauge"
             sheet.confirm.click()
@@ -177,8 +156,7 @@ def test_a_monstrous_link_is_refused_without_being_parsed() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         async with stage(engine) as it:
-            it.window.flows.join()
-            sheet = await sheet_of(it, Join)
+            sheet = await join(it.window)
             sheet.form.field.setPlainText(GOOD_LINK + "x" * 20_000)
             assert sheet.form.problem.text() == "This is far too long for an invitation."
             assert sheet.form.found is None
@@ -191,7 +169,7 @@ def test_a_group_name_that_is_refused_stays_in_the_field() -> None:
         engine = ScriptedEngine()
         async with stage(engine) as it:
             it.window.flows.new_group()
-            sheet = await sheet_of(it, CreateGroup)
+            sheet = await sheet_of(it.window, CreateGroup)
             engine.fail("create_group", StorageError("the disk is full"))
             sheet.name.setText("  Tide & Time ")
             sheet.confirm.click()
@@ -207,11 +185,10 @@ def test_the_invitation_is_copied_with_its_warning() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge", others=())
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             assert it.window.pane.header.invite.isVisible()
             it.window.pane.header.invite.click()
-            sheet = await sheet_of(it, InviteLink)
+            sheet = await sheet_of(it.window, InviteLink)
             assert "Anyone with this link can read this group" in words_of(sheet)
             assert FINGERPRINT in words_of(sheet)
             sheet.copy_button.click()
@@ -227,7 +204,7 @@ def test_members_show_who_is_who() -> None:
         group = engine.add_group("Tide Gauge", others=("Maya", "Jonas"))
         async with stage(engine) as it:
             it.window.flows.members(engine.views[group])
-            sheet = await sheet_of(it, Members)
+            sheet = await sheet_of(it.window, Members)
             shown = words_of(sheet)
             for piece in ("3 members", "Ines", "you", "admin", "Maya", "Jonas", FINGERPRINT):
                 assert piece in shown
@@ -237,20 +214,17 @@ def test_members_show_who_is_who() -> None:
 
 def test_leaving_asks_first_and_then_forgets_the_group() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             engine.change(group, failed=1)
             it.window.pane.header.leave_requested.emit()
-            sheet = await sheet_of(it, Confirm)
+            sheet = await sheet_of(it.window, Confirm)
             assert "1 message of yours never got out" in words_of(sheet)
             sheet.cancel.click()
             await until(lambda: it.window.flows.sheet is None)
             assert group in engine.views
             await turn()
             it.window.pane.header.leave_requested.emit()
-            (await sheet_of(it, Confirm)).confirm.click()
+            (await sheet_of(it.window, Confirm)).confirm.click()
             await until(lambda: it.window.pane.conversation is None)
             assert it.window.empty.isVisible()
             assert engine.called("save_draft") == []
@@ -263,16 +237,15 @@ def test_deleting_asks_and_tells_a_sent_message_from_an_unsent_one() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge")
         message = engine.receive(group, "Maya", "hello")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             it.window.pane.timeline.discardRequested.emit(message.message_id)
-            sheet = await sheet_of(it, Confirm)
+            sheet = await sheet_of(it.window, Confirm)
             assert "has not reached anybody yet" in words_of(sheet)
             sheet.reject()
             await until(lambda: it.window.flows.sheet is None)
             await turn()
             it.window.pane.timeline.deleteRequested.emit(message.message_id)
-            sheet = await sheet_of(it, Confirm)
+            sheet = await sheet_of(it.window, Confirm)
             assert "The others keep it" in words_of(sheet)
             sheet.confirm.click()
             await until(lambda: engine.called("delete_locally") == [message.message_id])
@@ -300,10 +273,9 @@ def test_who_holds_it_counts_the_certain_and_names_the_uncertain() -> None:
                 ("Luca", False, None, None),
             )
         )
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             it.window.pane.timeline.holdersRequested.emit(MessageId("m"))
-            shown = words_of(await sheet_of(it, Holders))
+            shown = words_of(await sheet_of(it.window, Holders))
             assert "Held by 1 of 4 others, maybe 2 more." in shown
             assert "0.098 % chance it is wrong" in shown
             assert "its filter says so, which can err" in shown
@@ -315,20 +287,17 @@ def test_who_holds_it_counts_the_certain_and_names_the_uncertain() -> None:
 
 def test_a_link_opens_only_after_its_whole_address_was_shown() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, _, _):
             target = "https://g\u0430uge.example/log?x=1&y=2"  # The second letter is Cyrillic.
             it.window.pane.timeline.linkActivated.emit(target)
-            sheet = await sheet_of(it, OpenLinkConfirm)
+            sheet = await sheet_of(it.window, OpenLinkConfirm)
             assert sheet.address.text() == "https://xn--guge-53d.example/log?x=1&y=2"
             assert it.opened_urls == []
             sheet.confirm.click()
             await until(lambda: len(it.opened_urls) == 1)
             await turn()
             it.window.pane.timeline.linkActivated.emit("file:///etc/passwd")
-            await sheet_of(it, RefusedLink)
+            await sheet_of(it.window, RefusedLink)
             assert len(it.opened_urls) == 1
 
     play(scenario)
@@ -359,8 +328,7 @@ def test_one_sheet_at_a_time() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         async with stage(engine) as it:
-            it.window.flows.join()
-            sheet = await sheet_of(it, Join)
+            sheet = await join(it.window)
             it.window.flows.new_group()
             await turn()
             assert it.window.flows.sheet is sheet
@@ -374,13 +342,11 @@ def test_the_engine_goes_on_while_a_sheet_is_open() -> None:
         group = engine.add_group("Tide Gauge")
         async with stage(engine) as it:
             it.window.flows.how_it_works("0.1.0")
-            sheet = await sheet_of(it, HowItWorks)
+            sheet = await sheet_of(it.window, HowItWorks)
             assert "Causerie 0.1.0" in words_of(sheet)
             engine.receive(group, "Maya", "hello")
             await turn()
-            view = it.window.model.conversation(group)
-            assert view is not None
-            assert view.unread == 1
+            assert it.listed(group).unread == 1
 
     play(scenario)
 
@@ -394,7 +360,7 @@ def test_quitting_with_messages_on_the_way_asks_and_otherwise_does_not() -> None
             it.window.closed.connect(lambda: closed.append(True))
             engine.change(group, waiting_to_send=2)
             it.window.close()
-            sheet = await sheet_of(it, Confirm)
+            sheet = await sheet_of(it.window, Confirm)
             assert "2 messages could not be sent yet" in words_of(sheet)
             assert it.window.isVisible()
             assert closed == []
@@ -408,17 +374,13 @@ def test_quitting_with_messages_on_the_way_asks_and_otherwise_does_not() -> None
 
 def test_delivery_reaches_the_row_in_the_list() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             await it.send("hello")
             message_id = next(iter(engine.rows[group]))
             held = DeliveryView(state=DeliveryState.HELD, held_by=(ParticipantId("x" * 32),), of=1)
             engine.deliver(group, message_id, held)
-            view = it.window.model.conversation(group)
-            assert view is not None
-            assert view.last_message is not None
-            assert view.last_message.delivery == held
+            last = it.listed(group).last_message
+            assert last is not None
+            assert last.delivery == held
 
     play(scenario)

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from engine.core.errors import StorageError
 from engine.events import NoticeCleared, NoticeLevel, NoticeRaised
-from tests.ui.driving import Key, play, stage, turn, until
+from tests.ui.driving import Key, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
 from ui.theme import ThemeMode, current_theme
 from ui.window.layout import Mode, mode_for
@@ -122,10 +122,7 @@ def test_conversations_are_walked_with_alt_and_arrows_and_found_by_name() -> Non
 
 def test_a_search_without_a_match_says_so_and_escape_ends_it() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, _, group):
             it.press(Key.Key_K, CTRL)
             it.write("zzz")
             assert it.window.panel._nothing.text() == "Nobody and no group is called “zzz”."
@@ -140,10 +137,7 @@ def test_a_search_without_a_match_says_so_and_escape_ends_it() -> None:
 
 def test_f6_goes_round_the_areas() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, _, _):
             seen = []
             for _ in range(3):
                 it.press(Key.Key_F6)
@@ -160,8 +154,7 @@ def test_an_arriving_message_moves_its_row_up_and_leaves_the_selection_alone() -
     async def scenario() -> None:
         engine = ScriptedEngine()
         first, second = engine.add_group("First"), engine.add_group("Second")
-        async with stage(engine) as it:
-            it.window.open_conversation(second)
+        async with stage(engine, opening=second) as it:
             engine.receive(first, "Maya", "hello", minute=5)
             assert it.window.model.index_of(first).row() == 0
             assert it.window.pane.is_open(second)
@@ -176,8 +169,7 @@ def test_colours_and_text_size_change_at_once_and_are_remembered() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge")
         stored: dict[str, str] = {}
-        async with stage(engine, stored=stored) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group, stored=stored) as it:
             menus = {menu.title(): menu for menu in it.window.menu.findChildren(QMenu)}
             choices = {action.text(): action for action in menus["Appearance"].actions()}
             choices["High contrast"].trigger()
@@ -204,8 +196,7 @@ def test_the_window_comes_back_where_it_was_and_survives_damaged_settings() -> N
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge")
         stored: dict[str, str] = {}
-        async with stage(engine, stored=stored) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group, stored=stored) as it:
             it.window.body.setSizes([380, 900])
             it.window.body.splitterMoved.emit(380, 1)
             it.window.close()

@@ -18,7 +18,7 @@ from engine.api import MAX_TEXT_BYTES
 from engine.core.errors import StorageError
 from engine.core.types import DeliveryState, UnixMs
 from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
-from tests.ui.driving import Key, heard, play, stage, turn, until
+from tests.ui.driving import Key, group_stage, heard, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from ui.list.preview import preview_of
 from ui.window.composer import MAX_PASTE_CHARACTERS
@@ -29,15 +29,11 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 def test_what_is_typed_is_sent_with_enter_and_the_box_is_empty_again() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             await it.send("Low water is 10:52")
             assert engine.called("send_text") == ["Low water is 10:52"]
             assert it.window.pane.composer.text() == ""
-            last = it.window.model.conversation(group)
-            assert last is not None
+            last = it.listed(group)
             assert last.last_message is not None
             preview = preview_of(last)
             assert (preview.prefix, preview.text) == ("You: ", "Low water is 10:52")
@@ -48,10 +44,7 @@ def test_what_is_typed_is_sent_with_enter_and_the_box_is_empty_again() -> None:
 
 def test_shift_enter_breaks_the_line_and_blank_text_is_not_sent() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, _):
             box = it.window.pane.composer.box
             it.press(Key.Key_Return, SHIFT, on=box)
             it.press(Key.Key_Return, on=box)
@@ -70,10 +63,7 @@ def test_shift_enter_breaks_the_line_and_blank_text_is_not_sent() -> None:
 
 def test_two_quick_messages_keep_their_order() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, _):
             engine.gate.clear()
             box = it.window.pane.composer.box
             for text in ("first", "second"):
@@ -89,10 +79,7 @@ def test_two_quick_messages_keep_their_order() -> None:
 
 def test_a_text_that_cannot_be_stored_comes_back_before_what_was_typed_since() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, _):
             engine.fail("send_text", StorageError("the disk is full"))
             engine.gate.clear()
             box = it.window.pane.composer.box
@@ -114,8 +101,7 @@ def test_a_text_that_cannot_be_stored_after_leaving_becomes_that_groups_draft() 
     async def scenario() -> None:
         engine = ScriptedEngine()
         group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             engine.fail("send_text", StorageError("the disk is full"))
             engine.gate.clear()
             box = it.window.pane.composer.box
@@ -135,15 +121,12 @@ def test_a_draft_waits_in_its_conversation_and_in_the_list() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             it.write("I can bring", on=it.window.pane.composer.box)
             it.window.open_conversation(other)
             assert it.window.pane.composer.text() == ""
             await until(lambda: engine.views[group].draft == "I can bring")
-            view = it.window.model.conversation(group)
-            assert view is not None
-            assert preview_of(view).prefix == "Draft: "
+            assert preview_of(it.listed(group)).prefix == "Draft: "
             # An event that was made before the draft was stored must not bring back the old one.
             engine.views[group] = replace(engine.views[group], draft="")
             engine.change(group, unread=0)
@@ -155,10 +138,7 @@ def test_a_draft_waits_in_its_conversation_and_in_the_list() -> None:
 
 def test_a_pause_in_typing_saves_the_draft_and_sending_clears_it() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             saved = heard(it.window.pane.composer.draft_changed)
             it.write("half a thought", on=it.window.pane.composer.box)
             assert await saved == "half a thought"
@@ -171,10 +151,7 @@ def test_a_pause_in_typing_saves_the_draft_and_sending_clears_it() -> None:
 
 def test_closing_the_window_keeps_what_was_typed_a_moment_ago() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             it.write("almost lost", on=it.window.pane.composer.box)
             it.window.close()
             await it.window.shutdown()
@@ -186,10 +163,7 @@ def test_closing_the_window_keeps_what_was_typed_a_moment_ago() -> None:
 
 def test_a_huge_paste_stays_whole_says_so_and_is_not_sent() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, _):
             composer = it.window.pane.composer
             text = "ä" * (50 * 1024)
             clipboard = QMimeData()
@@ -213,10 +187,7 @@ def test_a_huge_paste_stays_whole_says_so_and_is_not_sent() -> None:
 
 def test_a_paste_beyond_all_measure_is_refused_as_a_whole() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, _, _):
             composer = it.window.pane.composer
             composer.set_text("kept")
             clipboard = QMimeData()
@@ -245,12 +216,9 @@ def test_unread_counts_until_the_rows_were_on_screen() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
-        async with stage(engine) as it:
-            it.window.open_conversation(other)
+        async with stage(engine, opening=other) as it:
             message = engine.receive(group, "Maya", "hello")
-            view = it.window.model.conversation(group)
-            assert view is not None
-            assert view.unread == 1
+            assert it.listed(group).unread == 1
             assert "1 unread" in str(
                 it.window.model.index_of(group).data(Qt.ItemDataRole.AccessibleTextRole)
             )
@@ -263,10 +231,7 @@ def test_unread_counts_until_the_rows_were_on_screen() -> None:
 
 def test_typing_is_told_both_ways() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             it.write("abc", on=it.window.pane.composer.box)
             await until(lambda: engine.called("set_typing") == [True])
             it.press(Key.Key_Return, on=it.window.pane.composer.box)
@@ -282,19 +247,14 @@ def test_typing_is_told_both_ways() -> None:
 
 def test_a_failed_message_is_loud_in_list_header_and_strip_until_it_was_resent() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             await it.send("plate-v3")
             message_id = next(iter(engine.rows[group]))
             delivery = DeliveryView(
                 state=DeliveryState.FAILED, of=1, attempts=5, failure="no Store took it"
             )
             engine.deliver(group, message_id, delivery)
-            view = it.window.model.conversation(group)
-            assert view is not None
-            preview = preview_of(view)
+            preview = preview_of(it.listed(group))
             assert (preview.prefix, preview.text) == ("Not sent: ", "plate-v3")
             assert it.window.pane.header.beads.accessibleName() == "Messages: 1 not sent"
             it.window.pane.timeline.resendRequested.emit(message_id)
@@ -306,10 +266,7 @@ def test_a_failed_message_is_loud_in_list_header_and_strip_until_it_was_resent()
 
 def test_missing_messages_can_be_fetched_and_a_failure_offers_to_try_again() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             engine.set_gap(group, 3)
             assert it.window.pane.header.beads.accessibleName() == "Messages: 3 missing"
             engine.fail("fetch_missing", StorageError("the disk is full"))
@@ -383,8 +340,7 @@ def test_names_and_texts_of_strangers_are_never_markup() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("<b>Tide</b> & \u202eco", others=("<img src=x>",))
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             await turn()
             header = it.window.pane.header
             assert header._name.whole_text() == "<b>Tide</b> & co"
@@ -403,19 +359,14 @@ def test_other_kinds_of_rows_say_what_happened() -> None:
         async with stage(engine) as it:
             row = replace(engine.row(group, member("Maya"), ""), kind=MessageKind.JOINED)
             engine.arrive(row)
-            view = it.window.model.conversation(group)
-            assert view is not None
-            assert preview_of(view).text == "Maya joined"
+            assert preview_of(it.listed(group)).text == "Maya joined"
 
     play(scenario)
 
 
 def test_every_control_has_a_name_for_the_screen_reader() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, _, _):
             nameless = [
                 widget
                 for kind in (QAbstractButton, QLineEdit, QPlainTextEdit, QAbstractItemView)

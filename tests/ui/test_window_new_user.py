@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from engine.core.contacts import ContactState
 from engine.core.types import DeliveryState
 from engine.events import DeliveryView
-from tests.ui.driving import Key, play, stage, turn, until
+from tests.ui.driving import Key, pair_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.scripted_people import person_id
-from ui.dialogs.person import AddPerson
+from tests.ui.seeing import add_person
 from ui.window.composer import Composer
 
 
@@ -33,8 +33,7 @@ def test_the_first_bar_of_a_window_cuts_no_word_off(state: ContactState, width: 
     async def scenario() -> None:
         engine = ScriptedEngine()
         bob = engine.add_person("Bob", state)
-        async with stage(engine, size=(width, 900)) as it:
-            it.window.open_conversation(bob)
+        async with stage(engine, opening=bob, size=(width, 900)) as it:
             await turn()
             await turn()
             bar = it.window.pane.contact_bar
@@ -49,10 +48,7 @@ def test_the_first_bar_of_a_window_cuts_no_word_off(state: ContactState, width: 
 
 def test_who_waits_reads_when_the_request_has_arrived() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        bob = engine.add_person("Bob", ContactState.ASKED)
-        async with stage(engine) as it:
-            it.window.open_conversation(bob)
+        async with pair_stage("Bob", ContactState.ASKED) as (it, engine, bob):
             words = it.window.pane.contact_bar.words
             assert words.text() == "Your request reaches them as soon as they can be reached."
             row = engine.views[bob].last_message
@@ -74,10 +70,7 @@ def test_a_link_is_found_among_the_words_it_came_with() -> None:
         engine = ScriptedEngine()
         engine.add_group("Tide")
         async with stage(engine) as it:
-            it.window.people.add_person()
-            await until(lambda: isinstance(it.window.flows.sheet, AddPerson))
-            sheet = it.window.flows.sheet
-            assert isinstance(sheet, AddPerson)
+            sheet = await add_person(it.window)
             for text in (
                 "Hi! My link:\ncauserie:contact/Bob\nsee you",
                 "causerie:contact/Bob, see you",
@@ -95,10 +88,7 @@ def test_a_link_is_found_among_the_words_it_came_with() -> None:
 
 def test_another_reason_not_to_write_is_painted_in_the_place_of_the_old_one() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        bob = engine.add_person("Bob", ContactState.ASKING)
-        async with stage(engine) as it:
-            it.window.open_conversation(bob)
+        async with pair_stage("Bob", ContactState.ASKING) as (it, engine, bob):
             await turn()
             box = it.window.pane.composer.box
             watcher = PaintWatcher()
@@ -114,10 +104,7 @@ def test_another_reason_not_to_write_is_painted_in_the_place_of_the_old_one() ->
 
 def test_a_new_name_is_in_the_title_at_once() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        bob = engine.add_person("Bob")
-        async with stage(engine) as it:
-            it.window.open_conversation(bob)
+        async with pair_stage("Bob") as (it, engine, bob):
             assert it.window.windowTitle() == "Bob — Causerie"
             engine.set_contact(bob, replace(engine.contact(bob), local_name="Bobby"))
             assert it.window.windowTitle() == "Bobby — Causerie"
@@ -142,10 +129,7 @@ def test_a_request_during_the_first_start_is_shown() -> None:
 
 def test_all_the_lines_that_fit_are_to_be_seen_while_one_writes_them() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        bob = engine.add_person("Bob")
-        async with stage(engine) as it:
-            it.window.open_conversation(bob)
+        async with pair_stage("Bob") as (it, _, _):
             box = it.window.pane.composer.box
             for line in range(1, 7):
                 box.insertPlainText(f"{line} \U0001f389")
@@ -179,10 +163,7 @@ def test_a_draft_that_is_there_before_the_window_has_its_full_height() -> None:
 
 def test_what_came_while_one_was_elsewhere_is_read_when_one_comes_back() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        bob = engine.add_person("Bob")
-        async with stage(engine) as it:
-            it.window.open_conversation(bob)
+        async with pair_stage("Bob") as (it, engine, bob):
             await turn()
             elsewhere = QWidget()
             elsewhere.show()

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from pytestqt.qtbot import QtBot
 
 from engine.core.types import DeliveryState
 from engine.network.memory import MemoryNetwork
@@ -15,10 +14,8 @@ from tests.ui.driving import play, until
 
 
 def test_a_typed_message_becomes_held_by_1_of_1_when_the_other_side_answered(
-    qtbot: QtBot, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    del qtbot
-
     async def scenario(alice: Desk, bob: Desk) -> None:
         group = await alice.engine.create_group("Tide Gauge")
         await bob.engine.join_group(await alice.engine.make_invite_link(group))
@@ -38,10 +35,8 @@ def test_a_typed_message_becomes_held_by_1_of_1_when_the_other_side_answered(
 
 
 def test_a_hundred_kilobytes_pasted_are_refused_in_words_and_stay_in_the_box(
-    qtbot: QtBot, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    del qtbot
-
     async def scenario(alice: Desk) -> None:
         group = await alice.engine.create_group("Alone")
         alice.window.open_conversation(group)
@@ -56,9 +51,7 @@ def test_a_hundred_kilobytes_pasted_are_refused_in_words_and_stay_in_the_box(
     at_desks(tmp_path, ("Alice",), scenario)
 
 
-def test_first_start_asks_for_a_name_and_leads_to_a_group(qtbot: QtBot, tmp_path: Path) -> None:
-    del qtbot
-
+def test_first_start_asks_for_a_name_and_leads_to_a_group(tmp_path: Path) -> None:
     async def whole() -> None:
         person = Person("Nobody", tmp_path, MemoryNetwork())
         await person.engine.start()

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
 
 from engine.core.contacts import ContactState
 from engine.core.types import ConversationId
@@ -11,9 +10,9 @@ from engine.events import ContactView
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import until
 from tests.ui.scripted_people import picture_bytes
+from tests.ui.seeing import add_person, sheet_of
 from ui.dialogs.confirm import Confirm
 from ui.dialogs.contact import SafetyNumber
-from ui.dialogs.person import AddPerson
 from ui.dialogs.profile import Profile
 from ui.people import Answer, digit_groups
 from ui.pictures import FACES
@@ -33,10 +32,7 @@ def in_state(desk: Desk, state: ContactState) -> bool:
 
 async def ask(asker: Desk, link: str) -> ConversationId:
     """Through the sheet, as people do."""
-    asker.window.people.add_person()
-    await until(lambda: isinstance(asker.window.flows.sheet, AddPerson))
-    sheet = asker.window.flows.sheet
-    assert isinstance(sheet, AddPerson)
+    sheet = await add_person(asker.window)
     sheet.theirs.field.setPlainText(link)
     assert sheet.confirm.isEnabled(), sheet.theirs.problem.text()
     sheet.confirm.click()
@@ -57,16 +53,12 @@ async def befriend(alice: Desk, bob: Desk) -> ConversationId:
 
 async def safety_number(desk: Desk) -> tuple[str, ...]:
     desk.window.pane.header.safety_number_requested.emit()
-    await until(lambda: isinstance(desk.window.flows.sheet, SafetyNumber))
-    sheet = desk.window.flows.sheet
-    assert isinstance(sheet, SafetyNumber)
+    sheet = await sheet_of(desk.window, SafetyNumber)
     sheet.reject()
     return sheet.groups
 
 
-def test_from_a_pasted_link_to_a_delivered_message(qtbot: QtBot, tmp_path: Path) -> None:
-    del qtbot
-
+def test_from_a_pasted_link_to_a_delivered_message(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
         pair = await ask(alice, await bob.engine.make_contact_link())
         bar = alice.window.pane.contact_bar
@@ -93,9 +85,7 @@ def test_from_a_pasted_link_to_a_delivered_message(qtbot: QtBot, tmp_path: Path)
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 
 
-def test_a_declined_request_can_be_asked_again(qtbot: QtBot, tmp_path: Path) -> None:
-    del qtbot
-
+def test_a_declined_request_can_be_asked_again(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
         pair = await ask(alice, await bob.engine.make_contact_link())
         await until(lambda: in_state(bob, ContactState.ASKING))
@@ -113,9 +103,7 @@ def test_a_declined_request_can_be_asked_again(qtbot: QtBot, tmp_path: Path) -> 
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 
 
-def test_a_withdrawn_request_leaves_the_other_window(qtbot: QtBot, tmp_path: Path) -> None:
-    del qtbot
-
+def test_a_withdrawn_request_leaves_the_other_window(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
         pair = await ask(alice, await bob.engine.make_contact_link())
         await until(lambda: in_state(bob, ContactState.ASKING))
@@ -130,15 +118,11 @@ def test_a_withdrawn_request_leaves_the_other_window(qtbot: QtBot, tmp_path: Pat
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 
 
-def test_blocking_and_unblocking_in_the_window(qtbot: QtBot, tmp_path: Path) -> None:
-    del qtbot
-
+def test_blocking_and_unblocking_in_the_window(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
         await befriend(alice, bob)
         bob.window.pane.header.block_requested.emit()
-        await until(lambda: isinstance(bob.window.flows.sheet, Confirm))
-        sheet = bob.window.flows.sheet
-        assert isinstance(sheet, Confirm)
+        sheet = await sheet_of(bob.window, Confirm)
         sheet.confirm.click()
         bar = bob.window.pane.contact_bar
         await until(lambda: bar.title.text() == "You blocked Alice")
@@ -151,11 +135,7 @@ def test_blocking_and_unblocking_in_the_window(qtbot: QtBot, tmp_path: Path) -> 
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 
 
-def test_both_see_the_same_safety_number_and_each_others_picture(
-    qtbot: QtBot, tmp_path: Path
-) -> None:
-    del qtbot
-
+def test_both_see_the_same_safety_number_and_each_others_picture(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
         pair = await befriend(alice, bob)
         numbers = [await safety_number(desk) for desk in (alice, bob)]
@@ -163,9 +143,7 @@ def test_both_see_the_same_safety_number_and_each_others_picture(
         assert len(numbers[0]) == 12
         await until(lambda: bob.window.flows.sheet is None)
         bob.window.people.profile()
-        await until(lambda: isinstance(bob.window.flows.sheet, Profile))
-        profile = bob.window.flows.sheet
-        assert isinstance(profile, Profile)
+        profile = await sheet_of(bob.window, Profile)
         picture = picture_bytes("#1f6ca6")
         profile._take(picture)
         profile.name.setText("Robert")
@@ -178,15 +156,11 @@ def test_both_see_the_same_safety_number_and_each_others_picture(
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 
 
-def test_a_person_who_was_removed_is_gone_from_the_window(qtbot: QtBot, tmp_path: Path) -> None:
-    del qtbot
-
+def test_a_person_who_was_removed_is_gone_from_the_window(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
         await befriend(alice, bob)
         alice.window.pane.header.remove_requested.emit()
-        await until(lambda: isinstance(alice.window.flows.sheet, Confirm))
-        sheet = alice.window.flows.sheet
-        assert isinstance(sheet, Confirm)
+        sheet = await sheet_of(alice.window, Confirm)
         sheet.confirm.click()
         await until(lambda: alice.window.model.rowCount() == 0)
         assert alice.window.pane.conversation is None
@@ -195,17 +169,10 @@ def test_a_person_who_was_removed_is_gone_from_the_window(qtbot: QtBot, tmp_path
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 
 
-def test_links_that_cannot_be_used_are_explained_by_the_engine(
-    qtbot: QtBot, tmp_path: Path
-) -> None:
-    del qtbot
-
+def test_links_that_cannot_be_used_are_explained_by_the_engine(tmp_path: Path) -> None:
     async def scenario(alice: Desk) -> None:
         own = await alice.engine.make_contact_link()
-        alice.window.people.add_person()
-        await until(lambda: isinstance(alice.window.flows.sheet, AddPerson))
-        sheet = alice.window.flows.sheet
-        assert isinstance(sheet, AddPerson)
+        sheet = await add_person(alice.window)
         assert sheet.mine.code is not None
         assert sheet.mine.code.has_code
         for link in (own, own[:-5], own[:-5] + "AAAAA", "hello", "causerie:contact/"):

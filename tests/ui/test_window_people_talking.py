@@ -1,0 +1,155 @@
+"""The conversation with a person: its header, its rows, and what its menu can do.
+
+Of two there is no need to say who speaks, and a message is delivered or not; the menu renames,
+mutes, removes and shows the safety number.  Requests have a file of their own.
+"""
+
+from dataclasses import replace
+
+from PySide6.QtGui import QGuiApplication
+
+from engine.core.errors import ConfigError
+from engine.core.types import DeliveryState, UnixMs
+from engine.events import DeliveryView
+from tests.ui.driving import Key, pair_stage, play, stage, until
+from tests.ui.scripted_engine import START_MS, ScriptedEngine
+from tests.ui.scripted_people import SAFETY_NUMBER, person_id
+from tests.ui.seeing import choose, entries, sheet_of, spoken_rows, words_of
+from ui.dialogs.confirm import Confirm
+from ui.dialogs.contact import RenamePerson, SafetyNumber
+
+
+def test_the_header_of_a_person_says_whether_they_are_there() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        seen = UnixMs(START_MS - 3_600_000)
+        luc = engine.add_person("Luc", last_seen_ms=seen)
+        async with stage(engine, opening=luc) as it:
+            header = it.window.pane.header
+            assert header._line.whole_text().startswith("Last seen ")
+            assert header.accessibleName() == "Luc, person"
+            engine.set_contact(luc, replace(engine.contact(luc), is_online=True))
+            assert header._line.whole_text() == "Online"
+            header.show_typing(("Luc",))
+            assert header._line.whole_text() == "Luc is typing…"
+            assert entries(header.more.menu()) == [
+                "Safety number…",
+                "Rename…",
+                "Fetch history",
+                "Mute",
+                "Block…",
+                "Remove…",
+            ]
+            group = engine.add_group("Tide")
+            it.window.open_conversation(group)
+            assert "Leave group…" in entries(header.more.menu())
+            assert header.more.accessibleName() == "Group menu"
+
+    play(scenario)
+
+
+def test_of_two_a_message_is_said_to_be_delivered_and_nobody_is_named_above_bubbles() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Luc") as (it, engine, luc):
+            timeline = it.window.pane.timeline
+            engine.receive(luc, "Luc", "Are you there?")
+            await it.send("Yes")
+            (sent,) = [row for row in engine.rows[luc].values() if row.is_own]
+            await until(lambda: any("Saved on this device" in row for row in spoken_rows(timeline)))
+            held = DeliveryView(state=DeliveryState.HELD, held_by=(person_id("Luc"),), of=1)
+            engine.deliver(luc, sent.message_id, held)
+            await until(lambda: any(row.endswith(", Delivered") for row in spoken_rows(timeline)))
+            failed = DeliveryView(state=DeliveryState.FAILED, of=1, failure="no answer in 30 days")
+            engine.deliver(luc, sent.message_id, failed)
+            unsent = "Not delivered: No answer"
+            await until(lambda: any(unsent in row for row in spoken_rows(timeline)))
+            names = [getattr(timeline.scene.box(p.row), "name", "") for p in timeline.scene.placed]
+            assert set(names) == {""}
+            assert any(row.startswith("Luc, Are you there?") for row in spoken_rows(timeline))
+
+    play(scenario)
+
+
+def test_a_group_opened_after_a_pair_names_its_senders_again() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        luc, group = engine.add_person("Luc"), engine.add_group("Tide")
+        engine.receive(group, "Maya", "hello")
+        async with stage(engine, opening=luc) as it:
+            it.window.open_conversation(group)
+            scene = it.window.pane.timeline.scene
+            await until(lambda: bool(scene.placed))
+            names = [getattr(scene.box(placed.row), "name", "") for placed in scene.placed]
+            assert "Maya" in names
+
+    play(scenario)
+
+
+def test_renaming_is_for_this_device_and_empty_takes_it_back() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Luc") as (it, engine, _):
+            menu = it.window.pane.header.more.menu()
+            choose(menu, "Rename…")
+            sheet = await sheet_of(it.window, RenamePerson)
+            assert sheet.name.hasFocus()
+            engine.fail("rename_contact", ConfigError("A name needs a letter."))
+            it.write("Lucky", on=sheet.name)
+            it.press(Key.Key_Return, on=sheet.name)
+            await until(sheet.problem.isVisible)
+            assert sheet.problem.text() == "A name needs a letter."
+            it.press(Key.Key_Return, on=sheet.name)
+            await until(lambda: it.window.flows.sheet is None)
+            assert engine.called("rename_contact") == ["Lucky"]
+            assert it.window.pane.composer.box.placeholderText() == "Message Lucky"
+            assert "calls themselves Luc" in it.window.pane.header._line.whole_text()
+            choose(menu, "Rename…")
+            sheet = await sheet_of(it.window, RenamePerson)
+            assert sheet.name.text() == "Lucky"
+            assert sheet.name.placeholderText() == "Luc"
+            sheet.name.clear()
+            sheet.confirm.click()
+            await until(lambda: engine.called("rename_contact") == ["Lucky", ""])
+
+    play(scenario)
+
+
+def test_the_safety_number_can_be_read_heard_copied_and_scanned() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Luc") as (it, _, _):
+            choose(it.window.pane.header.more.menu(), "Safety number…")
+            sheet = await sheet_of(it.window, SafetyNumber)
+            assert " ".join(sheet.groups) == SAFETY_NUMBER
+            for group in sheet.groups:
+                assert group in words_of(sheet)
+            assert sheet.code.has_code
+            assert sheet.code.accessibleName() == "Code of the safety number with Luc"
+            sheet.copy_button.click()
+            assert QGuiApplication.clipboard().text() == SAFETY_NUMBER
+            assert sheet.copy_button.accessibleName() == "Copied"
+
+    play(scenario)
+
+
+def test_removing_warns_of_what_is_lost_and_leads_to_the_list() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Luc") as (it, engine, luc):
+            engine.change(luc, failed=1, waiting_to_send=1)
+            choose(it.window.pane.header.more.menu(), "Remove…")
+            sheet = await sheet_of(it.window, Confirm)
+            assert "2 messages of yours never got out" in words_of(sheet)
+            sheet.confirm.click()
+            await until(lambda: it.window.pane.conversation is None)
+            assert engine.called("remove_contact") == [luc]
+            assert it.window.model.rowCount() == 0
+
+    play(scenario)
+
+
+def test_muting_a_person_is_muting_a_conversation() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Luc") as (it, engine, luc):
+            choose(it.window.pane.header.more.menu(), "Mute")
+            await until(lambda: engine.views[luc].muted)
+            assert "Unmute" in entries(it.window.pane.header.more.menu())
+
+    play(scenario)
