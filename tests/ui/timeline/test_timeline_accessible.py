@@ -21,9 +21,9 @@ from tests.ui.timeline.timeline_stage import (
     gap_place,
     message,
     name_of,
+    opened_view,
     run,
     settled,
-    shown_view,
 )
 from ui.timeline.rows import message_key
 from ui.timeline.view import TimelineView
@@ -55,9 +55,7 @@ def test_each_row_is_read_as_sender_text_time_state() -> None:
     ]
 
     async def scenario() -> None:
-        with shown_view(MemoryPages(rows)) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages(rows)) as view:
             view.set_gap(gap(waiting=1))
             assert names(view) == [
                 "Today",
@@ -76,9 +74,7 @@ def test_a_reader_finds_its_way_between_list_and_rows() -> None:
     source = MemoryPages(chatter(60))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             interface = QAccessible.queryAccessibleInterface(view)
             assert interface.role() is QAccessible.Role.List
             assert interface.text(NAME) == "Messages"
@@ -103,9 +99,7 @@ def test_what_floats_above_is_read_too() -> None:
     source = MemoryPages(chatter(60))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.scroll_by(600)
             view.add(message(15, late=True))
             view.show_changes()
@@ -121,9 +115,7 @@ def test_the_state_that_is_read_is_the_state_now() -> None:
     saved = message(10, "Ines", "hi", delivery=delivery(DeliveryState.SAVED))
 
     async def scenario() -> None:
-        with shown_view(MemoryPages([saved])) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages([saved])) as view:
             child = QAccessible.queryAccessibleInterface(view).child(1)
             assert child.text(NAME).endswith("Saved on this device, waiting for the network")
             view.change(message(10, "Ines", "hi", delivery=delivery(DeliveryState.HELD, 5)))
@@ -136,9 +128,7 @@ def test_the_focused_row_is_the_focused_child() -> None:
     source = MemoryPages(chatter(30))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             interface = QAccessible.queryAccessibleInterface(view)
             await active(view)
             view.setFocus()
@@ -158,9 +148,7 @@ def test_a_row_that_is_gone_is_invalid_and_silent() -> None:
     async def scenario() -> None:
         QAccessible.setActive(True)
         try:
-            with shown_view(source) as view:
-                view.open(conversation())
-                await settled(view)
+            async with opened_view(source) as view:
                 interface = QAccessible.queryAccessibleInterface(view)
                 count = interface.childCount()
                 _kept = [interface.child(index) for index in range(count)]

@@ -15,6 +15,7 @@ from tests.ui.timeline.timeline_stage import (
     delivery,
     gap,
     message,
+    opened_view,
     places,
     run,
     settled,
@@ -31,9 +32,7 @@ def test_the_newest_stays_in_view_only_while_one_is_there() -> None:
     source = MemoryPages(chatter(50))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.add(message(9000, "Maya", "new"))
             assert MessageId("m0009000") in places(view)
             await active(view)
@@ -56,9 +55,7 @@ def test_what_one_sends_oneself_is_shown_wherever_one_was() -> None:
     source = MemoryPages(chatter(1000))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.go_to_beginning()
             await settled(view)
             assert source.messages[0].message_id in places(view)
@@ -75,9 +72,7 @@ def test_late_messages_slide_in_above_without_moving_what_one_reads() -> None:
     source = MemoryPages(chatter(80))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.scroll_by(900)
             before = places(view)
             first = min(before, key=lambda key: before[key])
@@ -111,9 +106,7 @@ def test_a_late_message_is_ringed_until_somebody_has_looked_at_it() -> None:
         return any(picture.pixel(x, y) == wanted for x in column for y in range(picture.height()))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             assert violet(view)
             view.end_rings()
             assert violet(view)
@@ -130,9 +123,7 @@ def test_late_messages_that_one_sees_anyway_are_not_announced() -> None:
     source = MemoryPages([message(10), message(30)])
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.add(message(20, late=True))
             view.show_changes()
             assert MessageId("m0000020") in places(view)
@@ -145,9 +136,7 @@ def test_what_comes_in_below_while_one_reads_above_is_unread_and_not_late() -> N
     source = MemoryPages(chatter(80))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.scroll_by(2500)
             view.add(message(9010))
             view.add(message(9000))
@@ -162,9 +151,7 @@ def test_the_unread_line_is_drawn_where_one_left_off() -> None:
     source = MemoryPages([message(10), message(20)])
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             await active(view)
             view.note_seen()
             view.add(message(30))
@@ -187,9 +174,7 @@ def test_five_thousand_messages_in_a_row_end_where_they_belong() -> None:
     source = MemoryPages([])
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             for number in range(5000):
                 view.add(message(number * 7919 % 5000 + 1, "Maya", f"number {number}"))
             view.show_changes()
@@ -260,9 +245,7 @@ def test_a_new_width_keeps_what_one_reads() -> None:
     source = MemoryPages(chatter(200))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.scroll_by(2500)
             await settled(view)
             anchor = view.scene.placing.anchor
@@ -279,9 +262,7 @@ def test_the_gap_closes_itself_when_all_arrived() -> None:
     source = MemoryPages([message(10), message(40, "Luc", "after", waiting=True)])
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.set_gap(gap(missing=1, waiting=1))
             kinds = [type(row).__name__ for row in view.scene.loaded.rows]
             assert kinds == ["DayRow", "MessageRow", "GapRow", "MessageRow"]
@@ -297,9 +278,7 @@ def test_the_gap_closes_itself_when_all_arrived() -> None:
 
 def test_events_of_other_conversations_are_not_shown() -> None:
     async def scenario() -> None:
-        with shown_view(MemoryPages([])) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages([])) as view:
             foreign = message(10)
             object.__setattr__(foreign, "conversation_id", "elsewhere")
             view.add(foreign)
@@ -345,9 +324,7 @@ def test_rows_that_are_shown_follow_a_new_name() -> None:
     source = MemoryPages([message(10), message(20, "Jonas")])
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             was = conversation()
             members = tuple(
                 replace(m, name="Margaret") if m.name == "Maya" else m for m in was.members

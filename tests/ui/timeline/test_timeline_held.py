@@ -24,9 +24,9 @@ from tests.ui.timeline.timeline_stage import (
     conversation,
     delivery,
     message,
+    opened_view,
     run,
     settled,
-    shown_view,
 )
 from ui.theme import ThemeMode, set_theme
 from ui.timeline.boxes import BubbleBox
@@ -67,9 +67,7 @@ def held(*messages: MessageView, total: int = 0, own_behind_ms: int = 0) -> Held
 
 def with_view(scenario: Callable[[TimelineView], Coroutine[object, object, None]]) -> None:
     async def whole() -> None:
-        with shown_view(MemoryPages(PLACED)) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages(PLACED)) as view:
             await scenario(view)
 
     run(whole)
@@ -203,9 +201,7 @@ def test_one_scrolls_through_many_without_a_jump() -> None:
 
 def test_it_waits_below_the_newest_page_only() -> None:
     async def scenario() -> None:
-        with shown_view(MemoryPages(chatter(400))) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages(chatter(400))) as view:
             view.set_held(held(future(0)))
             assert isinstance(view.spoken_rows()[-1], HeldRow)
             view.go_to_beginning()
@@ -272,9 +268,7 @@ def test_long_names_take_more_lines_and_nothing_is_cut_off(width: int) -> None:
     )
 
     async def scenario() -> None:
-        with shown_view(MemoryPages(PLACED), width=width, height=1600) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages(PLACED), width=width, height=1600) as view:
             view.set_held(section)
             for placed in view.scene.placed:
                 box = view.scene.box(placed.row)

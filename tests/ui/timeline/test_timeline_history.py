@@ -1,5 +1,7 @@
 """History slides in above, below and around: what one reads stays, and is not taken for read."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -18,6 +20,7 @@ from tests.ui.timeline.timeline_stage import (
     conversation,
     message,
     name_of,
+    opened_view,
     places,
     run,
     settled,
@@ -38,6 +41,18 @@ def local(count: int = 60) -> list[MessageView]:
         message(LAMPORT_BASE + n * 10, "Maya" if n % 2 else "Luc", f"here {n} " + "tide " * (n % 9))
         for n in range(count)
     ]
+
+
+@asynccontextmanager
+async def with_earlier(source: MemoryPages) -> AsyncIterator[tuple[TimelineView, list[None]]]:
+    """A timeline before which there may be more, and every time it asked for that."""
+    with shown_view(source) as view:
+        asked: list[None] = []
+        view.earlierRequested.connect(lambda: asked.append(None))
+        view.open(conversation())
+        view.offer_earlier(None)
+        await settled(view)
+        yield view, asked
 
 
 def test_five_thousand_older_ones_leave_what_one_reads_at_the_same_pixel() -> None:
@@ -76,9 +91,7 @@ def test_the_chip_leads_to_the_first_of_many_and_has_said_its_news_then() -> Non
     source = MemoryPages(local())
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             await active(view)
             view.note_seen()
             view.scroll_by(300)
@@ -100,10 +113,7 @@ def test_at_the_beginning_earlier_ones_come_in_above_the_first() -> None:
     source = MemoryPages(local())
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            view.offer_earlier(None)
-            await settled(view)
+        async with with_earlier(source) as (view, _):
             view.go_to_beginning()
             view.scroll_by(10_000)
             assert isinstance(view.scene.placed[0].row, EarlierRow)
@@ -127,12 +137,7 @@ def test_who_scrolls_on_past_the_beginning_asks_once_there_is_a_chance() -> None
     )
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            asked: list[None] = []
-            view.earlierRequested.connect(lambda: asked.append(None))
-            view.open(conversation())
-            view.offer_earlier(None)
-            await settled(view)
+        async with with_earlier(source) as (view, asked):
             view.scroll_by(100)
             assert asked == []
             view.go_to_beginning()
@@ -154,12 +159,7 @@ def test_a_conversation_that_fits_is_not_scrolled_past_by_chance() -> None:
     source = MemoryPages(local(2))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            asked: list[None] = []
-            view.earlierRequested.connect(lambda: asked.append(None))
-            view.open(conversation())
-            view.offer_earlier(None)
-            await settled(view)
+        async with with_earlier(source) as (view, asked):
             view.scroll_by(100)
             assert asked == []
             view.setFocus()
@@ -203,9 +203,7 @@ def test_more_than_can_wait_for_a_page_is_read_again_where_one_is() -> None:
     source = MemoryPages(chatter(2000))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.scroll_by(5_000)
             await settled(view)
             before = places(view)

@@ -15,14 +15,13 @@ from tests.ui.timeline.timeline_stage import (
     application,
     at,
     chatter,
-    conversation,
     delivery,
     emitted,
     gap,
     message,
+    opened_view,
     run,
     settled,
-    shown_view,
 )
 from ui.timeline.boxes import BubbleBox
 from ui.timeline.cards import CardBox
@@ -62,9 +61,7 @@ Scenario = Callable[[TimelineView], Coroutine[object, object, None]]
 
 def with_rows(scenario: Scenario, rows: list[MessageView] | None = None) -> None:
     async def whole() -> None:
-        with shown_view(MemoryPages(ROWS if rows is None else rows)) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages(ROWS if rows is None else rows)) as view:
             view.focus_key = None
             view.setFocus()
             QGuiApplication.clipboard().clear()

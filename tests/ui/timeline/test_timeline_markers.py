@@ -24,6 +24,7 @@ from tests.ui.timeline.timeline_stage import (
     gap_of,
     gap_place,
     message,
+    opened_view,
     run,
     settled,
     shown_view,
@@ -218,9 +219,7 @@ def test_lost_ones_say_what_is_known_of_them() -> None:
     )
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.set_gap(replace(gap_of(), lost=gone, lost_total=2))
             (words,) = [words for words in said(view) if "lost" in words]
             assert words.startswith("2 messages lost since Yesterday, 13:00. From Jonas")

@@ -11,6 +11,7 @@ from tests.ui.timeline.timeline_stage import (
     conversation,
     emitted,
     message,
+    opened_view,
     places,
     run,
     settled,
@@ -25,9 +26,7 @@ def test_ten_thousand_rows_are_paged_both_ways_within_bounds() -> None:
     source = MemoryPages(chatter(10_000))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             seen: set[MessageId] = set()
             while source.messages[9000].message_id not in seen:
                 view.scroll_by(view.height() * 0.8)
@@ -51,9 +50,7 @@ def test_pages_put_in_above_move_nothing() -> None:
     source = MemoryPages(chatter(500))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             source.hold()
             view.scroll_by(3000)
             assert view.loading
@@ -70,9 +67,7 @@ def test_the_scrollbar_leads_anywhere() -> None:
     source = MemoryPages(chatter(10_000))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             bar = view.verticalScrollBar()
             assert bar.value() == bar.maximum()
             for share in (0.5, 0.03, 0.0, 0.77, 1.0):
@@ -93,9 +88,7 @@ def test_uneven_clocks_do_not_mislead_the_scrollbar() -> None:
     source = MemoryPages([message(timestamp) for timestamp in lamport])
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.go_to_ordinal(640)
             await settled(view)
             assert abs(view.scene.shown_ordinals()[0] - 640) < 2
@@ -172,9 +165,7 @@ def test_a_disk_that_fails_is_told_and_the_view_goes_on() -> None:
     source = MemoryPages(chatter(300))
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             source.broken = True
             view.go_to_beginning()
             assert await emitted(view.loadFailed) == ("The disk is full.",)

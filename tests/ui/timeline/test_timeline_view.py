@@ -11,14 +11,13 @@ from tests.ui.timeline.timeline_stage import (
     application,
     chatter,
     colours,
-    conversation,
     delivery,
     gap,
     message,
+    opened_view,
     places,
     run,
     settled,
-    shown_view,
 )
 from ui.theme import ThemeMode, current_theme, set_theme
 from ui.timeline.boxes import BubbleBox
@@ -37,9 +36,7 @@ def test_it_opens_at_the_newest_and_draws_ones_own_on_the_right() -> None:
     )
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             theme, image = current_theme(), view.grab().toImage()
             theirs, own = (
                 view.scene.rect(message_key(source.messages[0].message_id)),
@@ -68,9 +65,7 @@ def test_every_state_shows_its_colour_in_every_theme() -> None:
     app = application()
 
     async def scenario() -> None:
-        with shown_view(MemoryPages(states)) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages(states)) as view:
             view.set_gap(gap(waiting=1))
             for mode in ThemeMode:
                 theme = set_theme(app, mode)
@@ -98,9 +93,7 @@ def test_a_narrow_view_cuts_nothing_off() -> None:
     ]
 
     async def scenario() -> None:
-        with shown_view(MemoryPages(rows), width=330) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages(rows), width=330) as view:
             view.set_gap(gap(missing=120, waiting=1))
             for placed in view.scene.placed:
                 box = view.scene.box(placed.row)
@@ -126,9 +119,7 @@ def test_the_wheel_scrolls_by_pixels_and_lines() -> None:
         QApplication.sendEvent(view.viewport(), event)
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             last = source.messages[-1].message_id
             before = places(view)[last]
             wheel(view, pixels=37)
@@ -143,9 +134,7 @@ def test_a_hostile_text_is_folded_and_bounded() -> None:
     endless = message(10, "Maya", "\n" * 60_000 + "\x00\x1b[31m\u202eend")
 
     async def scenario() -> None:
-        with shown_view(MemoryPages([endless])) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(MemoryPages([endless])) as view:
             folded = view.scene.box(view.scene.loaded.rows[-1]).height
             assert folded < 1000
             view.scene.unfold(endless.message_id)
@@ -161,9 +150,7 @@ def test_highlight_of_a_found_message_is_the_bands_colour() -> None:
     target = source.messages[20]
 
     async def scenario() -> None:
-        with shown_view(source) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(source) as view:
             view.go_to(target.position)
             await settled(view)
             assert target.message_id in places(view)
@@ -182,9 +169,7 @@ def test_piled_up_marks_stay_in_their_own_bubble() -> None:
         taken: list[QImage] = []
 
         async def scenario() -> None:
-            with shown_view(MemoryPages([message(10, text=text)])) as view:
-                view.open(conversation())
-                await settled(view)
+            async with opened_view(MemoryPages([message(10, text=text)])) as view:
                 placed = view.scene.placed[-1]
                 box = view.scene.box(placed.row)
                 assert isinstance(box, BubbleBox)
@@ -200,9 +185,9 @@ def test_piled_up_marks_stay_in_their_own_bubble() -> None:
 
 def test_a_tab_is_as_wide_as_four_spaces() -> None:
     async def scenario() -> None:
-        with shown_view(MemoryPages([message(10, text="\tx"), message(20, text="    x")])) as view:
-            view.open(conversation())
-            await settled(view)
+        async with opened_view(
+            MemoryPages([message(10, text="\tx"), message(20, text="    x")])
+        ) as view:
             boxes = [view.scene.box(placed.row) for placed in view.scene.placed]
             widths = [box.body.width for box in boxes if isinstance(box, BubbleBox)]
             assert len(widths) == 2

@@ -2,8 +2,8 @@
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 
 import qasync
@@ -247,6 +247,17 @@ def shown_view(
         view.close()
         view.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@asynccontextmanager
+async def opened_view(
+    source: MemoryPages, *, width: int = 968, height: int = 640
+) -> AsyncIterator[TimelineView]:
+    """A shown timeline in which the conversation is open and its first page has come."""
+    with shown_view(source, width=width, height=height) as view:
+        view.open(conversation())
+        await settled(view)
+        yield view
 
 
 async def emitted(signal: SignalInstance) -> tuple[object, ...]:
