@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QApplication, QMenu, QProgressBar
 
 from engine.core.errors import StorageError
 from engine.core.types import ConversationId, MessageId, UnixMs
-from engine.events import GapUpdated, GapView, NoticeCleared, NoticeLevel, NoticeRaised
+from engine.events import GapUpdated, GapView, MessageView, NoticeCleared, NoticeLevel, NoticeRaised
 from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView, LostView
-from tests.ui.driving import Key, Stage, play, stage, turn, until
+from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from ui.history_words import CHOICES
 from ui.timeline.cards import CardBox
@@ -44,6 +44,19 @@ def choices_of(menu: QMenu) -> dict[str, QAction]:
     return {action.text(): action for action in submenu.actions()}
 
 
+async def tell_gap(it: Stage, gap: GapView) -> None:
+    """Once the rows of its conversation, which is open, have their places."""
+    await until(lambda: bool(it.window.pane.timeline.scene.placed))
+    it.engine.tell(GapUpdated(conversation_id=gap.conversation_id, gap=gap))
+
+
+def try_again(it: Stage, after: MessageView) -> None:
+    """At what was lost before this message."""
+    timeline = it.window.pane.timeline
+    timeline.focus_key = f"lost {after.message_id}"
+    it.press(Key.Key_Return, on=timeline)
+
+
 def bar_of(it: Stage) -> HistoryBar:
     bar = it.window.pane.history.bar
     assert isinstance(bar, HistoryBar)
@@ -71,10 +84,7 @@ def test_the_menu_asks_for_as_much_as_one_wants() -> None:
 
 def test_the_bar_says_count_and_rate_and_can_be_stopped() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             assert it.window.pane.history.bar is None
             engine.tell(HistoryChanged(history=running(group)))
             bar = bar_of(it)
@@ -118,10 +128,7 @@ def test_the_bar_says_count_and_rate_and_can_be_stopped() -> None:
 )
 def test_its_end_is_said_in_words_and_stays_until_one_closes_it(arrived: int, said: str) -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             engine.tell(HistoryChanged(history=running(group)))
             done = replace(running(group), state=HistoryState.DONE, arrived=arrived)
             engine.tell(HistoryChanged(history=done))
@@ -135,10 +142,7 @@ def test_its_end_is_said_in_words_and_stays_until_one_closes_it(arrived: int, sa
 
 def test_where_there_is_no_store_the_bar_says_so_and_leads_to_them() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             alone = replace(running(group), state=HistoryState.WAITING, problem="there is no Store")
             engine.tell(HistoryChanged(history=alone))
             bar = bar_of(it)
@@ -165,13 +169,9 @@ def test_trying_again_for_what_is_lost_asks_the_engine_for_just_that() -> None:
             since_ms=UnixMs(START_MS),
         )
         gap = GapView(conversation_id=group, missing=0, waiting=0, lost=(lost,), lost_total=1)
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
-            timeline = it.window.pane.timeline
-            await until(lambda: bool(timeline.scene.placed))
-            engine.tell(GapUpdated(conversation_id=group, gap=gap))
-            timeline.focus_key = f"lost {row.message_id}"
-            it.press(Key.Key_Return, on=timeline)
+        async with stage(engine, opening=group) as it:
+            await tell_gap(it, gap)
+            try_again(it, row)
             await until(lambda: engine.called("fetch_lost") == [(group, ("lost",))])
 
     play(scenario)
@@ -195,18 +195,15 @@ def test_of_two_what_is_lost_is_marked_asked_for_again_and_closes() -> None:
             given_up_ms=UnixMs(START_MS + DAY_MS),
         )
         gap = GapView(conversation_id=luc, missing=0, waiting=0, lost=(lost,), lost_total=2)
-        async with stage(engine) as it:
-            it.window.open_conversation(luc)
+        async with stage(engine, opening=luc) as it:
+            await tell_gap(it, gap)
             timeline = it.window.pane.timeline
-            await until(lambda: bool(timeline.scene.placed))
-            engine.tell(GapUpdated(conversation_id=luc, gap=gap))
             (marker,) = [r for r in timeline.scene.loaded.rows if isinstance(r, LostRow)]
             box = timeline.scene.box(marker)
             assert isinstance(box, CardBox)
             assert box.title == "2 messages lost"
             assert box.details.startswith("From Luc · They never arrived")
-            timeline.focus_key = f"lost {row.message_id}"
-            it.press(Key.Key_Return, on=timeline)
+            try_again(it, row)
             await until(lambda: engine.called("fetch_lost") == [(luc, (row.message_id,))])
             engine.tell(GapUpdated(conversation_id=luc, gap=None))
             assert not any(isinstance(r, LostRow) for r in timeline.scene.loaded.rows)
@@ -216,10 +213,7 @@ def test_of_two_what_is_lost_is_marked_asked_for_again_and_closes() -> None:
 
 def test_a_failure_names_the_reason_and_leads_to_the_stores() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             failed = replace(
                 running(group), state=HistoryState.FAILED, problem="no Store could be reached"
             )
@@ -240,10 +234,7 @@ def test_a_failure_names_the_reason_and_leads_to_the_stores() -> None:
 @pytest.mark.parametrize("reason", [HistoryReason.CONNECT, HistoryReason.DEPENDENCY])
 def test_what_goes_on_by_itself_is_one_quiet_line_without_a_bar(reason: HistoryReason) -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             line = it.window.pane.header._line
             before = line.whole_text()
             engine.tell(HistoryChanged(history=replace(running(group), reason=reason)))
@@ -262,8 +253,7 @@ def test_only_the_open_conversation_shows_its_history_and_finds_it_again() -> No
     async def scenario() -> None:
         engine = ScriptedEngine()
         group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             engine.tell(HistoryChanged(history=running(other)))
             assert it.window.pane.history.bar is None
             engine.history_view = running(other)
@@ -282,8 +272,7 @@ def test_earlier_messages_are_asked_for_above_the_first_one() -> None:
         group = engine.add_group("Tide Gauge")
         row = engine.row(group, member("Maya"), "the first here")
         engine.rows[group][row.message_id] = row
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with stage(engine, opening=group) as it:
             await until(lambda: bool(it.window.pane.timeline.scene.placed))
             timeline = it.window.pane.timeline
             timeline.setFocus()
@@ -319,10 +308,7 @@ def test_a_wrong_clock_is_a_notice_as_others_are() -> None:
 
 def test_thousands_that_come_at_once_do_not_draw_the_header_thousands_of_times() -> None:
     async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
-            it.window.open_conversation(group)
+        async with group_stage() as (it, engine, group):
             header = it.window.pane.header
             drawn: list[None] = []
             show = header.show_conversation
