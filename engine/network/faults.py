@@ -11,22 +11,14 @@ done with the injected ``call_later``, so virtual time works as well.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from engine.core.counters import Counters
 from engine.core.types import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.handlers import TopicHandlers
-from engine.network.stores.port import StoreNetwork
-from engine.network.transport import (
-    MessageHandler,
-    PeerAddressHandler,
-    Receipt,
-    StatusHandler,
-    Transport,
-    TransportStatus,
-)
+from engine.network.transport import MessageHandler, Transport
+from engine.network.wrapped import WrappedTransport
 
 MAX_PENDING = 10_000
 """Copies that wait at once; more are lost and counted."""
@@ -46,22 +38,18 @@ class Plan(Protocol):
     def delays_ms(self) -> tuple[int, ...]: ...
 
 
-class FaultyTransport:
+class FaultyTransport(WrappedTransport):
     """Wraps ``inner``; several subscriptions to one topic share each copy's fate."""
 
     def __init__(
         self, inner: Transport, plan: Plan, *, call_later: CallLater | None = None
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._plan = plan
         self._call_later = call_later
-        self._counters = Counters()
         self._subscriptions = TopicHandlers()
         self._unsubscribe_inner: dict[ContentTopic, Callable[[], None]] = {}
         self._pending: dict[object, Cancellable] = {}
-
-    async def start(self) -> None:
-        await self._inner.start()
 
     async def stop(self) -> None:
         """Copies that still wait are lost: nothing is delivered after this."""
@@ -70,18 +58,13 @@ class FaultyTransport:
         if self._pending:
             self._counters.add("faults.lost_at_stop", len(self._pending))
             self._pending.clear()
-        await self._inner.stop()
-
-    async def publish(self, message: WakuMessage, /) -> Receipt:
-        return await self._inner.publish(message)
+        await super().stop()
 
     def subscribe(
         self, content_topic: ContentTopic, handler: MessageHandler, /
     ) -> Callable[[], None]:
         if content_topic not in self._subscriptions:
-            self._unsubscribe_inner[content_topic] = self._inner.subscribe(
-                content_topic, self._arrived
-            )
+            self._unsubscribe_inner[content_topic] = super().subscribe(content_topic, self._arrived)
         remove = self._subscriptions.add(content_topic, handler)
 
         def unsubscribe() -> None:
@@ -92,33 +75,6 @@ class FaultyTransport:
                 undo()
 
         return unsubscribe
-
-    def status(self) -> TransportStatus:
-        return self._inner.status()
-
-    def on_status(self, handler: StatusHandler, /) -> Callable[[], None]:
-        return self._inner.on_status(handler)
-
-    def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
-        return self._inner.on_peer_address(handler)
-
-    def add_peers(self, multiaddrs: Sequence[str], /) -> None:
-        self._inner.add_peers(multiaddrs)
-
-    def try_peers(self, multiaddrs: Sequence[str], /) -> None:
-        self._inner.try_peers(multiaddrs)
-
-    def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
-        self._inner.add_service_nodes(multiaddrs)
-
-    def addresses(self) -> Sequence[str]:
-        return self._inner.addresses()
-
-    def stores(self) -> StoreNetwork | None:
-        return self._inner.stores()
-
-    def counters(self) -> Mapping[str, int]:
-        return dict(sorted({**self._inner.counters(), **self._counters.snapshot()}.items()))
 
     def _arrived(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         delays_ms = self._plan.delays_ms()

@@ -1,0 +1,71 @@
+"""A transport around another one: everything is the inner transport's until a subclass says else.
+
+Discovery and the fault layer are such wrappers: each changes one or two of the calls of
+``engine.network.transport.Transport`` and hands on the rest, and what it counts itself stands
+beside what the inner transport counts.  It refuses to know which transport it wraps, and by which
+others it may be wrapped in turn; it decides nothing and keeps nothing but its counters.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from engine.core.counters import Counters
+from engine.core.types import ContentTopic
+from engine.core.waku import WakuMessage
+from engine.network.stores.port import StoreNetwork
+from engine.network.transport import (
+    MessageHandler,
+    PeerAddressHandler,
+    Receipt,
+    StatusHandler,
+    Transport,
+    TransportStatus,
+)
+
+
+class WrappedTransport:
+    """See ``engine.network.transport.Transport`` for what each method promises."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self._counters = Counters()
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def stop(self) -> None:
+        await self._inner.stop()
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        return await self._inner.publish(message)
+
+    def subscribe(
+        self, content_topic: ContentTopic, handler: MessageHandler, /
+    ) -> Callable[[], None]:
+        return self._inner.subscribe(content_topic, handler)
+
+    def status(self) -> TransportStatus:
+        return self._inner.status()
+
+    def on_status(self, handler: StatusHandler, /) -> Callable[[], None]:
+        return self._inner.on_status(handler)
+
+    def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
+        return self._inner.on_peer_address(handler)
+
+    def add_peers(self, multiaddrs: Sequence[str], /) -> None:
+        self._inner.add_peers(multiaddrs)
+
+    def try_peers(self, multiaddrs: Sequence[str], /) -> None:
+        self._inner.try_peers(multiaddrs)
+
+    def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
+        self._inner.add_service_nodes(multiaddrs)
+
+    def addresses(self) -> Sequence[str]:
+        return self._inner.addresses()
+
+    def stores(self) -> StoreNetwork | None:
+        return self._inner.stores()
+
+    def counters(self) -> Mapping[str, int]:
+        return dict(sorted({**self._inner.counters(), **self._counters.snapshot()}.items()))
