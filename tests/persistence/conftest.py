@@ -1,13 +1,16 @@
+"""Both stores, opened on an empty place, and with a conversation in them."""
+
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from engine.core.ports import ProfileStore
+from engine.core.ports import ProfileStore, PutContact, PutGroup, StoreWrite
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.persistence.store_examples import GROUP, contact, group
 
 KEY = bytes(range(32))
 
@@ -52,3 +55,25 @@ def store(request: pytest.FixtureRequest, database_path: Path) -> Iterator[Profi
     )
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def with_group(store: ProfileStore) -> ProfileStore:
+    store.apply([PutGroup(group=group())])
+    return store
+
+
+@pytest.fixture(params=["group", "pair"])
+def with_conversation(request: pytest.FixtureRequest, store: ProfileStore) -> ProfileStore:
+    """A timeline is the same of a group and of a pair; the id is GROUP in any case."""
+    about: StoreWrite = (
+        PutGroup(group=group()) if request.param == "group" else PutContact(contact=contact(GROUP))
+    )
+    store.apply([about])
+    return store
+
+
+@pytest.fixture
+def with_pair(store: ProfileStore) -> ProfileStore:
+    store.apply([PutContact(contact=contact())])
+    return store

@@ -28,6 +28,7 @@ from engine.core.ports import (
     PutMessage,
     PutWaiting,
     SaveOwnSequence,
+    SavePairClock,
     StoreWrite,
     WaitingContent,
 )
@@ -232,6 +233,10 @@ def record(
 
 def body(text: bytes = b"sealed") -> MvdsMessage:
     return MvdsMessage(group_id=GroupId(b"\x0d" * 32), timestamp=NOW // 1000, body=text)
+
+
+def clock(lamport_timestamp: int, conversation_id: ConversationId = PAIR) -> SavePairClock:
+    return SavePairClock(conversation_id=conversation_id, lamport_timestamp=lamport_timestamp)
 
 
 def waiting(

@@ -1,26 +1,16 @@
-"""What ``ProfileStore`` promises about one-to-one conversations and MVDS, of both stores alike."""
+"""What ``ProfileStore`` promises about a one-to-one conversation, of both stores alike.
+
+What a pair is not, the order of its messages, and that it changes, and is forgotten, as a whole.
+Whom it is with is the contact's module, what MVDS keeps for it a third.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from engine.core.contacts import MAX_PICTURE_BYTES, ContactState
-from engine.core.errors import LocalProtocolError, StorageError
-from engine.core.mvds.types import (
-    NEVER,
-    DropMessage,
-    Epoch,
-    KeepMessage,
-    MvdsState,
-    NoteHeld,
-    PutPendingAck,
-    PutRecord,
-    Record,
-    RecordType,
-    RemovePendingAck,
-    RemoveRecord,
-)
+from engine.core.errors import StorageError
+from engine.core.mvds.types import Epoch, KeepMessage, MvdsState, NoteHeld, PutPendingAck
 from engine.core.ports import (
     HideMessage,
     PairState,
@@ -34,27 +24,23 @@ from engine.core.ports import (
     SaveDraft,
     SaveMuted,
     SavePairAuthor,
-    SavePairClock,
     SavePicture,
-    SaveProfile,
     SaveReadMark,
-    SaveValue,
     StoreWrite,
 )
 from engine.core.sds.types import ChannelState, SaveClock
-from engine.core.types import ConversationId, DeliveryState, InstanceId, MessageId, UnixMs
+from engine.core.types import ConversationId, DeliveryState, InstanceId, MessageId
 from tests.persistence.store_examples import (
     ALICE,
     BOB,
     GROUP,
     INSTANCE,
-    NOW,
     OTHER_PAIR,
     PAIR,
-    PROFILE,
     at,
     body,
     channel,
+    clock,
     contact,
     delivery,
     given_up,
@@ -68,152 +54,12 @@ from tests.persistence.store_examples import (
 )
 
 
-@pytest.fixture
-def with_pair(store: ProfileStore) -> ProfileStore:
-    store.apply([PutContact(contact=contact())])
-    return store
-
-
-def clock(lamport_timestamp: int, conversation_id: ConversationId = PAIR) -> SavePairClock:
-    return SavePairClock(conversation_id=conversation_id, lamport_timestamp=lamport_timestamp)
-
-
 def author(
     sequence: int, instance_id: InstanceId = INSTANCE, conversation_id: ConversationId = PAIR
 ) -> SavePairAuthor:
     return SavePairAuthor(
         conversation_id=conversation_id, instance_id=instance_id, sequence=sequence
     )
-
-
-def records_of(*puts: PutRecord) -> tuple[Record, ...]:
-    return tuple(put.record for put in puts)
-
-
-# --- contacts beside groups ---------------------------------------------------------------------
-
-
-def test_a_new_profile_knows_nobody(store: ProfileStore) -> None:
-    assert store.contacts() == []
-    assert store.picture() == b""
-
-
-def test_a_contact_comes_back_exactly(store: ProfileStore) -> None:
-    whole = replace(
-        contact(name="Böb\0"),
-        state=ContactState.ACCEPTED,
-        local_name="Bobby",
-        picture=b"\x89PNG" * (MAX_PICTURE_BYTES // 4),
-        last_seen_ms=UnixMs(0),
-        muted=True,
-        draft="well…",
-        read_up_to=at(7, "x"),
-    )
-    bare = contact(OTHER_PAIR, name="")
-    store.apply([PutContact(contact=whole), PutContact(contact=bare)])
-    assert store.contacts() == [whole, bare]
-
-
-@pytest.mark.parametrize("state", ContactState)
-def test_every_state_of_a_contact_can_be_kept(store: ProfileStore, state: ContactState) -> None:
-    store.apply([PutContact(contact=replace(contact(), state=state))])
-    assert [c.state for c in store.contacts()] == [state]
-
-
-def test_replacing_a_contact_keeps_what_belongs_to_the_user(with_pair: ProfileStore) -> None:
-    with_pair.apply(
-        [
-            SaveMuted(conversation_id=PAIR, muted=True),
-            SaveDraft(conversation_id=PAIR, text="half a thought"),
-            SaveReadMark(conversation_id=PAIR, up_to=at(3, "c")),
-            clock(5),
-        ]
-    )
-    changed = replace(
-        contact(name="Robert"),
-        participant_id=ALICE,
-        public_key=b"p",
-        encryption_key=b"e",
-        state=ContactState.BLOCKED,
-        created_ms=UnixMs(1),
-        local_name="him",
-        picture=b"jpeg",
-        last_seen_ms=NOW,
-        draft="not this",
-    )
-    with_pair.apply([PutContact(contact=changed)])
-    assert with_pair.contacts() == [
-        replace(changed, muted=True, draft="half a thought", read_up_to=at(3, "c"))
-    ]
-    assert with_pair.pair_state(PAIR).lamport_timestamp == 5
-
-
-def test_groups_are_no_contacts_and_contacts_no_groups(store: ProfileStore) -> None:
-    store.apply(
-        [
-            PutContact(contact=contact(OTHER_PAIR)),
-            PutGroup(group=group()),
-            PutContact(contact=contact()),
-            PutContact(contact=contact(OTHER_PAIR, name="renamed")),
-        ]
-    )
-    assert [g.conversation_id for g in store.groups()] == [GROUP]
-    assert [c.conversation_id for c in store.contacts()] == [OTHER_PAIR, PAIR], "as they were added"
-
-
-def test_a_conversation_stays_of_its_kind(with_pair: ProfileStore) -> None:
-    with_pair.apply([PutGroup(group=group())])
-    for write in (PutGroup(group=group(PAIR)), PutContact(contact=contact(GROUP))):
-        with pytest.raises(StorageError):
-            with_pair.apply([SaveValue(key="port", value="1"), write])
-    assert with_pair.value("port") is None
-    assert with_pair.groups() == [group()]
-    assert with_pair.contacts() == [contact()]
-
-
-def test_within_one_batch_too_a_conversation_has_one_kind(store: ProfileStore) -> None:
-    with pytest.raises(StorageError):
-        store.apply([PutContact(contact=contact()), PutGroup(group=group(PAIR))])
-    with pytest.raises(StorageError):
-        store.apply([PutGroup(group=group()), clock(1, GROUP)])
-    assert (store.contacts(), store.groups()) == ([], [])
-    store.apply(
-        [
-            PutContact(contact=contact()),
-            RemoveGroup(conversation_id=PAIR),
-            PutGroup(group=group(PAIR)),
-        ]
-    )
-    assert (store.contacts(), store.groups()) == ([], [group(PAIR)])
-
-
-def test_the_own_picture_is_replaced_removed_and_not_the_profiles(store: ProfileStore) -> None:
-    store.apply([SavePicture(picture=b"png\0")])
-    store.apply([SaveProfile(profile=PROFILE)])
-    assert store.picture() == b"png\0"
-    store.apply([SavePicture(picture=b"p" * MAX_PICTURE_BYTES)])
-    assert len(store.picture()) == MAX_PICTURE_BYTES
-    store.apply([SavePicture(picture=b"")])
-    assert store.picture() == b""
-    assert store.profile() == PROFILE
-
-
-@pytest.mark.parametrize("of_contact", [True, False])
-def test_a_picture_that_is_too_large_is_refused(with_pair: ProfileStore, of_contact: bool) -> None:
-    picture = b"p" * (MAX_PICTURE_BYTES + 1)
-    write: StoreWrite = (
-        PutContact(contact=replace(contact(), picture=picture))
-        if of_contact
-        else SavePicture(picture=picture)
-    )
-    with pytest.raises(LocalProtocolError):
-        with_pair.apply([clock(3), write])
-    assert with_pair.contacts() == [contact()]
-    assert with_pair.picture() == b""
-    assert with_pair.pair_state(PAIR) == PairState()
-
-
-# --- what a pair is not -------------------------------------------------------------------------
 
 
 def test_a_pair_has_no_channel_and_no_members(with_pair: ProfileStore) -> None:
@@ -277,9 +123,6 @@ def test_an_empty_pair_state_is_nobody_elses(store: ProfileStore) -> None:
     assert store.pair_state(PAIR) == PairState()
 
 
-# --- the order of a pair ------------------------------------------------------------------------
-
-
 def test_the_clock_never_moves_backwards(with_pair: ProfileStore) -> None:
     assert with_pair.pair_state(PAIR) == PairState()
     with_pair.apply([clock(2**53 - 1), clock(7)])
@@ -320,261 +163,6 @@ def test_what_was_given_up_comes_back_by_instance_and_number(with_pair: ProfileS
     with_pair.apply([RemoveGroup(conversation_id=PAIR), PutContact(contact=contact())])
     assert with_pair.pair_state(PAIR).lost == ()
     assert with_pair.pair_state(OTHER_PAIR).lost == (there.lost,)
-
-
-# --- MVDS: records ------------------------------------------------------------------------------
-
-
-def test_a_pair_starts_with_nothing_to_send(with_pair: ProfileStore) -> None:
-    assert with_pair.mvds_state(PAIR, limit=1) == MvdsState()
-
-
-def test_a_record_comes_back_exactly(with_pair: ProfileStore) -> None:
-    whole = Record(
-        peer_id=ALICE,
-        message_id=mvds_id("\x00é"),
-        type=RecordType.REQUEST,
-        send_count=2**31,
-        send_epoch=NEVER,
-        body_bytes=0,
-        created_ms=UnixMs(2**53),
-    )
-    with_pair.apply([mvds(PutRecord(whole))])
-    assert with_pair.mvds_record(PAIR, ALICE, mvds_id("\x00é")) == whole
-    (read,) = with_pair.mvds_state(PAIR, limit=5).records
-    assert read == whole
-    assert isinstance(read.type, RecordType)
-    assert read.given_up
-
-
-@pytest.mark.parametrize("before", RecordType)
-@pytest.mark.parametrize("after", RecordType)
-@pytest.mark.parametrize("epoch", [3, 7, NEVER])
-def test_a_peer_and_message_have_one_record_whatever_its_type(
-    with_pair: ProfileStore, before: RecordType, after: RecordType, epoch: int
-) -> None:
-    new = record("a", epoch, type_=after)
-    with_pair.apply([mvds(record("a", type_=before), new)])
-    assert with_pair.mvds_state(PAIR, limit=5).records == records_of(new)
-    with_pair.apply([mvds(record("a", type_=before))])
-    with_pair.apply([mvds(new), mvds(new)])
-    assert with_pair.mvds_state(PAIR, limit=5).records == records_of(new)
-    assert with_pair.mvds_record(PAIR, BOB, mvds_id("a")) == new.record
-
-
-def test_records_are_apart_by_peer_message_and_conversation(with_pair: ProfileStore) -> None:
-    with_pair.apply([PutContact(contact=contact(OTHER_PAIR))])
-    here = (record("a", 1), record("a", 2, peer_id=ALICE), record("b", 3))
-    there = record("a", 4)
-    with_pair.apply([mvds(*here), mvds(there, conversation_id=OTHER_PAIR)])
-    assert with_pair.mvds_state(PAIR, limit=5).records == records_of(*here)
-    gone = RemoveRecord(peer_id=BOB, message_id=mvds_id("a"))
-    with_pair.apply([mvds(gone, gone)])
-    assert with_pair.mvds_state(PAIR, limit=5).records == records_of(*here[1:])
-    assert with_pair.mvds_record(PAIR, BOB, mvds_id("a")) is None
-    assert with_pair.mvds_record(PAIR, ALICE, mvds_id("a")) == here[1].record
-    assert with_pair.mvds_record(PAIR, ALICE, mvds_id("b")) is None
-    assert with_pair.mvds_state(OTHER_PAIR, limit=5).records == records_of(there)
-    with_pair.apply([mvds(here[0], RemoveRecord(peer_id=ALICE, message_id=mvds_id("a")))])
-    assert with_pair.mvds_state(PAIR, limit=5).records == records_of(here[0], here[2])
-
-
-def test_records_come_as_they_are_due_and_of_one_epoch_the_oldest_first(
-    with_pair: ProfileStore,
-) -> None:
-    by_due = (
-        record("z", 1, created_ms=9),
-        record("y", 2, created_ms=1),
-        record("b", 2, created_ms=2, peer_id=ALICE),
-        record("c", 2, created_ms=2, peer_id=ALICE),
-        record("a", 2, created_ms=2, peer_id=BOB),
-        record("x", 2, created_ms=3),
-        record("0", NEVER, created_ms=0),
-    )
-    with_pair.apply([mvds(*by_due[::-1])])
-    assert with_pair.mvds_state(PAIR, limit=7).records == records_of(*by_due)
-
-
-@pytest.mark.parametrize(
-    ("limit", "loaded_before"), [(1, 1), (2, 4), (3, NEVER), (4, NEVER), (5, None), (10**30, None)]
-)
-def test_a_start_says_from_which_epoch_on_it_is_not_complete(
-    with_pair: ProfileStore, limit: int, loaded_before: int | None
-) -> None:
-    by_due = [record(*put) for put in (("a", 1), ("b", 1), ("c", 4), ("d", NEVER), ("e", NEVER))]
-    with_pair.apply([mvds(*by_due)])
-    state = with_pair.mvds_state(PAIR, limit=limit)
-    assert state.records == records_of(*by_due[:limit])
-    assert state.loaded_before == loaded_before
-
-
-@pytest.mark.parametrize(
-    ("from_epoch", "limit", "expected", "loaded_before"),
-    [
-        (0, 1, "ab", 4),  # one epoch comes whole, beyond the limit
-        (0, 2, "ab", 4),
-        (0, 3, "abc", 5),
-        (0, 4, "abc", 5),  # there is room for one more, but not for its whole epoch
-        (0, 6, "abcdef", NEVER),
-        (2, 1, "c", 5),
-        (4, 1, "c", 5),
-        (5, 2, "def", NEVER),
-        (5, 4, "def", NEVER),
-        (5, 5, "defgh", None),
-        (NEVER, 1, "gh", None),
-        (NEVER, 2, "gh", None),
-        (-(2**62), 10**30, "abcdefgh", None),
-        (NEVER + 1, 1, "", None),
-    ],
-)
-def test_more_records_come_in_whole_epochs(
-    with_pair: ProfileStore,
-    from_epoch: int,
-    limit: int,
-    expected: str,
-    loaded_before: int | None,
-) -> None:
-    epochs = {"a": 1, "b": 1, "c": 4, "d": 5, "e": 5, "f": 5, "g": NEVER, "h": NEVER}
-    by_due = {name: record(name, epoch) for name, epoch in epochs.items()}
-    with_pair.apply([mvds(*by_due.values()), PutContact(contact=contact(OTHER_PAIR))])
-    with_pair.apply([mvds(record("foreign", 2), conversation_id=OTHER_PAIR)])
-    records, before = with_pair.mvds_records(PAIR, Epoch(from_epoch), limit=limit)
-    assert records == records_of(*(by_due[name] for name in expected))
-    assert before == loaded_before
-
-
-def test_paging_through_the_epochs_meets_every_record_once(with_pair: ProfileStore) -> None:
-    puts = [record(f"r{n:03}", n * n % 23) for n in range(200)]
-    with_pair.apply([mvds(*puts)])
-    first = with_pair.mvds_state(PAIR, limit=30)
-    assert first.loaded_before is not None
-    seen = [r for r in first.records if r.send_epoch < first.loaded_before]
-    from_epoch: Epoch | None = first.loaded_before
-    while from_epoch is not None:
-        records, from_epoch = with_pair.mvds_records(PAIR, from_epoch, limit=30)
-        assert records
-        seen += records
-    assert seen == list(with_pair.mvds_state(PAIR, limit=200).records)
-    assert len({r.message_id for r in seen}) == 200
-
-
-@pytest.mark.parametrize("limit", [0, -1])
-def test_no_records_are_asked_for_by_mistake_only(with_pair: ProfileStore, limit: int) -> None:
-    for conversation_id in (PAIR, OTHER_PAIR):
-        with pytest.raises(LocalProtocolError):
-            with_pair.mvds_state(conversation_id, limit=limit)
-        with pytest.raises(LocalProtocolError):
-            with_pair.mvds_records(conversation_id, Epoch(0), limit=limit)
-
-
-# --- MVDS: bodies, acknowledgements, what is held -----------------------------------------------
-
-
-def test_a_body_is_kept_until_it_is_dropped_and_nothing_else_goes_with_it(
-    with_pair: ProfileStore,
-) -> None:
-    kept = body(b"\x00\xff" * 50_000)
-    empty = replace(body(b""), timestamp=-(2**63))
-    with_pair.apply(
-        [
-            mvds(
-                KeepMessage(mvds_id("a"), kept),
-                KeepMessage(mvds_id("b"), empty),
-                record("other"),
-                PutPendingAck(BOB, mvds_id("a")),
-                NoteHeld(mvds_id("a")),
-            )
-        ]
-    )
-    before = with_pair.mvds_state(PAIR, limit=5)
-    assert with_pair.mvds_message(PAIR, mvds_id("a")) == kept
-    assert with_pair.mvds_message(PAIR, mvds_id("b")) == empty
-    with_pair.apply([mvds(KeepMessage(mvds_id("b"), empty), DropMessage(mvds_id("a")))])
-    with_pair.apply([mvds(DropMessage(mvds_id("a")))])
-    assert with_pair.mvds_message(PAIR, mvds_id("a")) is None
-    assert with_pair.mvds_message(PAIR, mvds_id("b")) == empty
-    assert with_pair.mvds_state(PAIR, limit=5) == before
-    with_pair.apply([mvds(RemoveRecord(BOB, mvds_id("b")))])
-    assert with_pair.mvds_message(PAIR, mvds_id("b")) == empty, "the node says when it goes"
-
-
-def test_a_body_that_a_record_still_needs_is_not_dropped(with_pair: ProfileStore) -> None:
-    """The node may not have loaded another peer's record of the same message."""
-    id_ = mvds_id("a")
-    with_pair.apply(
-        [
-            PutContact(contact=contact(OTHER_PAIR)),
-            mvds(KeepMessage(id_, body()), record("a"), record("a", NEVER, peer_id=ALICE)),
-            mvds(KeepMessage(id_, body()), conversation_id=OTHER_PAIR),
-        ]
-    )
-    with_pair.apply([mvds(RemoveRecord(BOB, id_), DropMessage(id_))])
-    assert with_pair.mvds_message(PAIR, id_) == body()
-    assert with_pair.mvds_record(PAIR, ALICE, id_) is not None
-    with_pair.apply([mvds(DropMessage(id_), conversation_id=OTHER_PAIR)])
-    assert with_pair.mvds_message(OTHER_PAIR, id_) is None, "a record elsewhere is none here"
-    with_pair.apply([mvds(RemoveRecord(ALICE, id_), RemoveRecord(ALICE, id_), DropMessage(id_))])
-    assert with_pair.mvds_message(PAIR, id_) is None
-
-
-def test_a_request_needs_no_body_of_ours(with_pair: ProfileStore) -> None:
-    """It asks for theirs: of a message with the same id that we have, nothing is kept for it."""
-    id_ = mvds_id("a")
-    request = replace(record("a").record, peer_id=ALICE, type=RecordType.REQUEST)
-    with_pair.apply([mvds(KeepMessage(id_, body()), record("a"), PutRecord(request))])
-    with_pair.apply([mvds(DropMessage(id_))])
-    assert with_pair.mvds_message(PAIR, id_) == body(), "Bob still needs it"
-    with_pair.apply([mvds(RemoveRecord(BOB, id_), DropMessage(id_))])
-    assert with_pair.mvds_message(PAIR, id_) is None
-    assert with_pair.mvds_record(PAIR, ALICE, id_) == request
-
-
-def test_how_long_something_waited_is_kept(with_pair: ProfileStore) -> None:
-    waited = replace(record("a").record, waited_epochs=2_591_999)
-    with_pair.apply([mvds(PutRecord(waited))])
-    assert with_pair.mvds_state(PAIR, limit=5).records == (waited,)
-    assert with_pair.mvds_record(PAIR, BOB, mvds_id("a")) == waited
-
-
-def test_bodies_are_apart_by_conversation(with_pair: ProfileStore) -> None:
-    with_pair.apply(
-        [PutContact(contact=contact(OTHER_PAIR)), mvds(KeepMessage(mvds_id("a"), body()))]
-    )
-    assert with_pair.mvds_message(OTHER_PAIR, mvds_id("a")) is None
-    with_pair.apply([mvds(DropMessage(mvds_id("a")), conversation_id=OTHER_PAIR)])
-    assert with_pair.mvds_message(PAIR, mvds_id("a")) == body()
-
-
-def test_what_is_held_is_held_for_ever(with_pair: ProfileStore) -> None:
-    ids = [mvds_id(f"h{n}") for n in range(5)]
-    with_pair.apply([mvds(*(NoteHeld(id_) for id_ in ids[:3]))])
-    with_pair.apply([mvds(*(NoteHeld(id_) for id_ in ids[2:]), NoteHeld(ids[4]))])
-    with_pair.apply(
-        [
-            mvds(
-                DropMessage(ids[0]),
-                RemoveRecord(BOB, ids[0]),
-                RemovePendingAck(BOB, ids[0]),
-            ),
-            PutContact(contact=replace(contact(), state=ContactState.DECLINED)),
-        ]
-    )
-    held = with_pair.mvds_state(PAIR, limit=1).held
-    assert held == frozenset(ids)
-    assert {type(id_) for id_ in held} == {bytes}
-
-
-def test_pending_acks_keep_their_order_and_are_said_once(with_pair: ProfileStore) -> None:
-    pairs = [(BOB, mvds_id("b")), (ALICE, mvds_id("b")), (BOB, mvds_id("a"))]
-    with_pair.apply([mvds(*(PutPendingAck(peer, id_) for peer, id_ in [*pairs, pairs[0]]))])
-    assert with_pair.mvds_state(PAIR, limit=1).pending_acks == tuple(pairs)
-    with_pair.apply([mvds(RemovePendingAck(*pairs[0]), RemovePendingAck(*pairs[0]))])
-    assert with_pair.mvds_state(PAIR, limit=1).pending_acks == tuple(pairs[1:])
-    with_pair.apply([mvds(PutPendingAck(*pairs[0]))])
-    assert with_pair.mvds_state(PAIR, limit=1).pending_acks == (pairs[1], pairs[2], pairs[0])
-
-
-# --- all or nothing, and the end ----------------------------------------------------------------
 
 
 def everything() -> list[StoreWrite]:

@@ -1,0 +1,245 @@
+"""What ``ProfileStore`` promises about the SDS channel of a group, of both stores alike.
+
+Clock, log, both buffers, what is missing, and who holds what come back exactly as they were put;
+nothing here looks at the timeline that people read.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.core.errors import LocalProtocolError
+from engine.core.ports import ProfileStore, PutGroup
+from engine.core.sds.types import (
+    ChannelState,
+    HistoryEntry,
+    IncomingEntry,
+    MarkAccepted,
+    Message,
+    MissingEntry,
+    MissingState,
+    PutIncoming,
+    PutMissing,
+    RemoveIncoming,
+    RemoveMissing,
+    RemoveOutgoing,
+    SaveClock,
+    SaveRetrievalHint,
+    StoresSaid,
+)
+from engine.core.types import AuthorSequence, ChannelId, HolderSource, MessageId
+from tests.persistence.store_examples import (
+    ALICE,
+    BOB,
+    GROUP,
+    INSTANCE,
+    ME,
+    NOW,
+    channel,
+    group,
+    held,
+    logged,
+    member,
+    outgoing,
+)
+
+HISTORY = (
+    HistoryEntry(message_id=MessageId("plain")),
+    HistoryEntry(message_id=MessageId('"quoted",\n'), retrieval_hint=b"\x00\xff", sender_id=ALICE),
+    HistoryEntry(message_id=MessageId("ünï"), retrieval_hint=b""),
+)
+WAITING = IncomingEntry(
+    message=Message(
+        sender_id=BOB,
+        message_id=MessageId("in-1"),
+        channel_id=ChannelId("0"),
+        lamport_timestamp=2**53 - 1,
+        causal_history=HISTORY,
+        bloom_filter=b"\x00" * 40,
+        repair_request=HISTORY[1:],
+        content=b"\xff\x00",
+    ),
+    raw=b"\x00raw",
+    author=AuthorSequence(instance_id=INSTANCE, sequence=12),
+    retrieval_hint=b"hint",
+    received_ms=NOW,
+)
+BARE = IncomingEntry(
+    message=Message(sender_id=ALICE, message_id=MessageId("in-2"), channel_id=ChannelId("")),
+    raw=b"",
+    author=None,
+    retrieval_hint=None,
+    received_ms=NOW,
+)
+
+
+WANTED = MissingEntry(
+    entry=HISTORY[1],
+    state=MissingState.WANTED,
+    since_ms=NOW,
+    online_ms=10,
+    request_at_ms=NOW,
+    requests=0,
+)
+LOST = replace(
+    WANTED,
+    entry=HISTORY[0],
+    state=MissingState.LOST,
+    requests=9,
+    stores=StoresSaid(at_ms=NOW, lacked=2, silent=("/dns4/one", "/dns4/two"), kept_back=True),
+)
+
+
+def test_a_new_group_starts_with_the_clock_it_is_given(store: ProfileStore) -> None:
+    store.apply([PutGroup(group=group(), initial_state=ChannelState(lamport_timestamp=77))])
+    assert store.channel_state(GROUP) == ChannelState(lamport_timestamp=77)
+    store.apply([PutGroup(group=group(), initial_state=ChannelState(lamport_timestamp=1))])
+    assert store.channel_state(GROUP).lamport_timestamp == 77, "only a new group takes it"
+
+
+def test_a_new_group_cannot_smuggle_in_messages(store: ProfileStore) -> None:
+    state = ChannelState(lamport_timestamp=1, log=(logged(1, "a").entry,))
+    with pytest.raises(LocalProtocolError):
+        store.apply([PutGroup(group=group(), initial_state=state)])
+    assert store.groups() == []
+
+
+def test_a_channel_comes_back_exactly(with_group: ProfileStore) -> None:
+    with_group.apply(
+        [
+            channel(
+                SaveClock(lamport_timestamp=2**53 - 1),
+                *(logged(5, name) for name in ("é", "a", "Z", "_", "-")),
+                logged(4, "zz"),
+                outgoing("o2"),
+                outgoing("o1"),
+                PutIncoming(entry=WAITING),
+                PutIncoming(entry=BARE),
+                PutMissing(entry=WANTED),
+                PutMissing(entry=LOST),
+                held("o1", BOB, HolderSource.BLOOM),
+                held("o1", ALICE, HolderSource.CAUSAL),
+            )
+        ]
+    )
+    state = with_group.channel_state(GROUP)
+    by_byte = ("zz", "-", "Z", "_", "a", "é")
+    assert state == ChannelState(
+        lamport_timestamp=2**53 - 1,
+        log=tuple(logged(4 if name == "zz" else 5, name).entry for name in by_byte),
+        outgoing=(outgoing("o2").entry, outgoing("o1").entry),
+        incoming=(WAITING, BARE),
+        missing=(WANTED, LOST),
+        holders=(
+            held("o1", BOB, HolderSource.BLOOM).entry,
+            held("o1", ALICE, HolderSource.CAUSAL).entry,
+        ),
+    )
+
+
+def test_buffers_replace_in_place_and_forget_what_is_removed(with_group: ProfileStore) -> None:
+    with_group.apply(
+        [
+            channel(
+                *(outgoing(name) for name in ("a", "b", "c")),
+                PutIncoming(entry=WAITING),
+                PutMissing(entry=WANTED),
+                outgoing("a", attempts=3, raw=b"other"),
+                RemoveOutgoing(message_id=MessageId("b")),
+                PutIncoming(entry=replace(WAITING, shown=True)),
+                PutMissing(entry=replace(WANTED, requests=1)),
+            )
+        ]
+    )
+    state = with_group.channel_state(GROUP)
+    assert state.outgoing == (outgoing("a", attempts=3, raw=b"other").entry, outgoing("c").entry)
+
+    assert state.incoming == (replace(WAITING, shown=True),)
+    assert state.missing == (replace(WANTED, requests=1),)
+    gone = MessageId("never there")
+    with_group.apply(
+        [
+            channel(
+                RemoveIncoming(message_id=WAITING.message.message_id),
+                RemoveMissing(message_id=WANTED.entry.message_id),
+                RemoveOutgoing(message_id=gone),
+                RemoveIncoming(message_id=gone),
+                RemoveMissing(message_id=gone),
+            )
+        ]
+    )
+    state = with_group.channel_state(GROUP)
+    assert (state.incoming, state.missing) == ((), ())
+
+
+def test_that_a_copy_was_accepted_changes_nothing_else(with_group: ProfileStore) -> None:
+    put = outgoing("a", attempts=3, raw=b"bytes")
+    with_group.apply([channel(put, outgoing("b"), MarkAccepted(MessageId("a")))])
+    with_group.apply([channel(MarkAccepted(MessageId("of nobody")))])
+    assert with_group.channel_state(GROUP).outgoing == (
+        replace(put.entry, accepted=True),
+        outgoing("b").entry,
+    )
+
+
+def test_raw_bytes_are_those_of_the_log(with_group: ProfileStore) -> None:
+    with_group.apply([channel(logged(1, "a", raw=b"\x00\xff"), outgoing("b"))])
+    assert with_group.raw(GROUP, MessageId("a")) == b"\x00\xff"
+    assert with_group.raw(GROUP, MessageId("b")) is None
+
+
+def test_a_retrieval_hint_reaches_the_log(with_group: ProfileStore) -> None:
+    with_group.apply(
+        [
+            channel(
+                logged(1, "a"),
+                SaveRetrievalHint(message_id=MessageId("a"), retrieval_hint=b"new"),
+                SaveRetrievalHint(message_id=MessageId("unknown"), retrieval_hint=b"new"),
+            )
+        ]
+    )
+    assert [entry.retrieval_hint for entry in with_group.channel_state(GROUP).log] == [b"new"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "kept", "since_ms"),
+    [
+        (("bloom", "causal"), "causal", 9),
+        (("causal", "bloom"), "causal", 7),
+        (("repair", "holdings"), "repair", 7),
+        (("bloom", "bloom"), "bloom", 7),
+    ],
+)
+def test_a_certain_holder_never_becomes_uncertain_and_a_source_keeps_its_own_time(
+    with_group: ProfileStore, sources: tuple[str, str], kept: str, since_ms: int
+) -> None:
+    first, second = (HolderSource(source) for source in sources)
+    with_group.apply([channel(held("a", BOB, first, 7), held("a", BOB, second, 9))])
+    entry = held("a", BOB, HolderSource(kept), since_ms).entry
+    assert with_group.holders(GROUP, MessageId("a")) == [entry]
+    assert with_group.channel_state(GROUP).holders == (entry,)
+    with_group.apply([channel(held("a", BOB, HolderSource.BLOOM, 3))])
+    assert with_group.holders(GROUP, MessageId("a")) == [entry]
+
+
+def test_what_everybody_holds_is_not_loaded_again(with_group: ProfileStore) -> None:
+    with_group.apply(
+        [
+            *(member(participant_id) for participant_id in (ME, ALICE, BOB)),
+            channel(
+                held("all", ALICE, HolderSource.CAUSAL),
+                held("all", BOB, HolderSource.REPAIR),
+                held("one", ALICE, HolderSource.CAUSAL),
+                held("maybe", ALICE, HolderSource.CAUSAL),
+                held("maybe", BOB, HolderSource.BLOOM),
+            ),
+        ]
+    )
+
+    def still_open() -> list[str]:
+        return [entry.message_id for entry in with_group.channel_state(GROUP).holders]
+
+    assert still_open() == ["one", "maybe", "maybe"]
+    with_group.apply([member(BOB, left_ms=NOW)])
+    assert still_open() == [], "who left is not waited for"
+    assert len(with_group.holders(GROUP, MessageId("all"))) == 2, "but remains on record"
