@@ -2,36 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 
 import pytest
 
 from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
-from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer, Stream
 from engine.network.libp2p.yamux import INITIAL_WINDOW
+from tests.network.libp2p.loopback_hosts import TEST, RunningHosts, echo, read_to_end
 
-RunningHosts = Callable[..., AbstractAsyncContextManager[list[TcpHost]]]
-TEST = ProtocolId("/test/1")
 MIB = 1024 * 1024
 
 
 def pattern(size: int) -> bytes:
     return bytes(number % 251 for number in range(size))
-
-
-async def echo(stream: Stream) -> None:
-    while data := await stream.read_some(65_536):
-        await stream.write(data)
-
-
-async def read_to_end(stream: Stream) -> bytes:
-    pieces: list[bytes] = []
-    while data := await stream.read_some(65_536):
-        pieces.append(data)
-    return b"".join(pieces)
 
 
 def test_connecting_tells_each_side_who_the_other_is(running_hosts: RunningHosts) -> None:

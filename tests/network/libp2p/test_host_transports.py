@@ -2,10 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from itertools import product
-from typing import Protocol, Self
 
 import pytest
 
@@ -18,53 +16,26 @@ from engine.network.libp2p.identify_service import PUSH_BURST
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.pipe import PipeSink
-from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
+from engine.network.libp2p.ports import ProtocolId, Stream
 from engine.network.libp2p.upgrade import MPLEX, YAMUX
+from tests.network.libp2p.loopback_hosts import (
+    TEST,
+    RunningHosts,
+    echo,
+    lost_peer,
+    read_to_end,
+    wired_hosts,
+)
 
-RunningHosts = Callable[..., AbstractAsyncContextManager[list[TcpHost]]]
-TEST, ANSWER = ProtocolId("/test/1"), ProtocolId("/test/answer/1")
+ANSWER = ProtocolId("/test/answer/1")
 MIB = 1024 * 1024
 EVERY_WAY = pytest.mark.parametrize(
     ("layer", "muxer"), [each for each in product(("", "/ws"), (YAMUX, MPLEX)) if any(each)]
 )
 
 
-class Wire(Protocol):
-    """The proxy of the conftest."""
-
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(self, *_: object) -> None: ...
-    @property
-    def address(self) -> str: ...
-    def freeze(self) -> None: ...
-    def cut(self) -> None: ...
-    async def more_bytes(self, count: int) -> None: ...
-
-
-ProxyTo = Callable[[str], Wire]
-
-
-async def echo(stream: Stream) -> None:
-    while data := await stream.read_some(65_536):
-        await stream.write(data)
-
-
-async def read_to_end(stream: Stream) -> bytes:
-    pieces: list[bytes] = []
-    while data := await stream.read_some(65_536):
-        pieces.append(data)
-    return b"".join(pieces)
-
-
 async def answer(stream: Stream) -> None:
     await stream.write(str(len(await read_to_end(stream))).encode())
-
-
-async def lost_peer(host: TcpHost) -> asyncio.Future[PeerId]:
-    lost: asyncio.Future[PeerId] = asyncio.get_running_loop().create_future()
-    host.on_peer_disconnected(lambda peer: None if lost.done() else lost.set_result(peer))
-    await asyncio.sleep(0)
-    return lost
 
 
 # --- every transport with every muxer -------------------------------------------------------------
@@ -135,15 +106,11 @@ def test_reset_and_failing_handlers_cost_their_stream_only(
 
 
 @EVERY_WAY
-def test_a_frozen_peer_is_found_and_a_quiet_one_kept(
-    running_hosts: RunningHosts, proxy_to: ProxyTo, layer: str, muxer: ProtocolId
-) -> None:
+def test_a_frozen_peer_is_found_and_a_quiet_one_kept(layer: str, muxer: ProtocolId) -> None:
     async def scenario() -> None:
         limits = HostLimits(ping_interval_ms=20, ping_timeout_ms=1_500)
-        async with (
-            running_hosts(2, limits=limits, layer=layer, muxers=(muxer,)) as (alice, bob),
-            proxy_to(bob.addresses()[0]) as wire,
-        ):
+        wired = wired_hosts(limits=limits, layer=layer, muxers=(muxer,))
+        async with wired as (alice, bob, wire):
             await alice.connect(wire.address)
             losses = await lost_peer(alice), await lost_peer(bob)
             await wire.more_bytes(2_000)  # nobody speaks: these keep the connection alive
@@ -283,16 +250,11 @@ def test_stopping_in_the_middle_of_everything_leaves_nothing(
 
 
 @EVERY_WAY
-def test_connections_that_come_and_go_leave_nothing(
-    running_hosts: RunningHosts, proxy_to: ProxyTo, layer: str, muxer: ProtocolId
-) -> None:
+def test_connections_that_come_and_go_leave_nothing(layer: str, muxer: ProtocolId) -> None:
     """Orderly, cut, and given up in the handshake; objects are counted, not only sockets."""
 
     async def scenario() -> None:
-        async with (
-            running_hosts(2, layer=layer, muxers=(muxer,)) as (alice, bob),
-            proxy_to(bob.addresses()[0]) as wire,
-        ):
+        async with wired_hosts(layer=layer, muxers=(muxer,)) as (alice, bob, wire):
             bob.set_stream_handler(TEST, echo)
             address = parse_multiaddr(bob.addresses()[0])
             settled: list[int] = []

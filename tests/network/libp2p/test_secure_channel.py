@@ -30,8 +30,9 @@ from engine.network.libp2p.messages import IdentifyMessage, NoisePayload
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.noise import XXHandshake
 from engine.network.libp2p.peer_id import peer_id_of_key
-from engine.network.libp2p.pipe import MAX_EARLY_BYTES, PipeSink
+from engine.network.libp2p.pipe import MAX_EARLY_BYTES
 from engine.network.libp2p.ports import PeerId
+from tests.network.libp2p.written_pipe import Wire
 
 ALICE, BOB = IdentityKey(b"a" * 32), IdentityKey(b"b" * 32)
 ALICE_ID = peer_id_of_key(encode_public_key(ALICE.public_key))
@@ -155,43 +156,6 @@ def test_noise_payload_decoder_lets_only_refusals_out(data: bytes) -> None:
     assert len(payload.identity_key) + len(payload.identity_signature) <= len(data)
 
 
-class Wire:
-    """A pipe of a test: keeps what is written, hands on what it is told to."""
-
-    remote_address = parse_multiaddr("/ip4/127.0.0.1/tcp/1")
-    queued_bytes = 0
-
-    def __init__(self) -> None:
-        self.written = b""
-        self.aborted = False
-        self.reading = True
-        self.sink: PipeSink | None = None
-
-    async def read_exactly(self, count: int) -> bytes:
-        raise TransportError(f"{count} bytes never come")
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-
-    def attach(self, sink: PipeSink) -> None:
-        self.sink = sink
-
-    def pause_reading(self) -> None:
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        self.reading = True
-
-    def close(self) -> None:
-        self.aborted = True
-
-    def abort(self) -> None:
-        self.aborted = True
-
-    async def wait_closed(self) -> None:
-        return
-
-
 def channel() -> tuple[SecuredPipe, Wire, SecuredPipe, Wire]:
     alice, bob = initiator(), responder()
     shake(alice, bob)
@@ -227,9 +191,9 @@ def test_garbage_on_the_channel_breaks_it_and_nothing_else(data: bytes) -> None:
         _, _, receiver, wire = channel()
         receiver.bytes_received(data)
         receiver.bytes_received(bytes(2))  # a message without a tag
-        if not wire.aborted:  # the garbage promised a longer message
+        if not wire.closed:  # the garbage promised a longer message
             receiver.bytes_received(bytes(65_535))
-        assert wire.aborted
+        assert wire.closed
         with pytest.raises(RemoteProtocolError):
             await receiver.read_exactly(1)
 
@@ -241,11 +205,11 @@ def test_what_arrives_before_anybody_reads_is_bounded() -> None:
         sender, wire, receiver, receiver_wire = channel()
         sender.write(bytes(MAX_EARLY_BYTES))
         receiver.bytes_received(wire.written)
-        assert not receiver_wire.aborted
+        assert not receiver_wire.closed
         wire.written = b""
         sender.write(b"1")
         receiver.bytes_received(wire.written)
-        assert receiver_wire.aborted
+        assert receiver_wire.closed
 
     asyncio.run(scenario())
 

@@ -6,7 +6,7 @@ import os
 import random
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,6 @@ from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Layer, parse_multiaddr
 from engine.network.libp2p.multistream import HEADER, encode_message
-from engine.network.libp2p.pipe import PipeSink
 from engine.network.libp2p.websocket import (
     EVENTS_PER_TURN,
     MAX_FRAME_BYTES,
@@ -32,52 +31,15 @@ from engine.network.libp2p.websocket import (
     SENT_FRAME_BYTES,
     WebSocketPipe,
 )
+from tests.network.libp2p.loopback_hosts import RunningHosts, send_raw
 from tests.network.libp2p.tls_proxy import LOCALHOST, certificate, tls_proxy, trusting
+from tests.network.libp2p.written_pipe import Wire
 
-RunningHosts = Callable[..., AbstractAsyncContextManager[list[TcpHost]]]
 KEY = base64.b64encode(bytes(16)).decode()
 UPGRADE = (
     "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     f"Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
 ).encode()
-
-
-class Wire:
-    """A pipe of a test: keeps what is written."""
-
-    remote_address = parse_multiaddr("/ip4/127.0.0.1/tcp/1")
-
-    def __init__(self) -> None:
-        self.written = b""
-        self.closed = False
-        self.reading = True
-        self.queued_bytes = 0
-        self.sink: PipeSink | None = None
-
-    async def read_exactly(self, count: int) -> bytes:
-        raise TransportError(f"{count} bytes never come")
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-
-    def attach(self, sink: PipeSink) -> None:
-        self.sink = sink
-
-    def pause_reading(self) -> None:
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        self.reading = True
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        if not self.closed or self.sink is not None:
-            self.closed = True
-
-    async def wait_closed(self) -> None:
-        return
 
 
 def server() -> tuple[WebSocketPipe, Wire]:
@@ -353,20 +315,6 @@ def test_garbage_on_the_socket_of_a_host_is_dropped_and_counted(
 
     asyncio.run(scenario())
     assert not caplog.records
-
-
-async def send_raw(host: TcpHost, data: bytes) -> bytes:
-    address = parse_multiaddr(host.addresses()[0])
-    reader, writer = await asyncio.open_connection(address.host, address.port)
-    writer.write(data)
-    writer.write_eof()
-    try:
-        answer = await reader.read()
-    except ConnectionError:
-        answer = b""
-    writer.close()
-    await asyncio.gather(writer.wait_closed(), return_exceptions=True)
-    return answer
 
 
 def test_a_browser_is_told_that_it_is_wrong_here(running_hosts: RunningHosts) -> None:
