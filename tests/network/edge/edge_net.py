@@ -128,6 +128,12 @@ class EdgeNet:
         self.stack.push_async_callback(edge.stop)
         return edge, listening
 
+    async def good_edge(self, service_nodes: Sequence[str]) -> tuple[EdgeNode, Listening]:
+        """One that is connected through two of them."""
+        edge, listening = await self.edge(service_nodes)
+        await listening.until_level(TransportLevel.GOOD)
+        return edge, listening
+
     async def relaying(self, peers: Sequence[str]) -> tuple[EmbeddedNode, Listening]:
         node = EmbeddedNode(NodeSettings(network_key=self.new_key()))
         listening = Listening(node)

@@ -30,10 +30,8 @@ def test_two_edge_nodes_talk_through_two_service_nodes() -> None:
     async def scenario() -> None:
         async with EdgeNet() as net:
             first, second = await net.service_nodes(2)
-            alice, heard_by_alice = await net.edge(addresses(first, second))
-            bob, heard_by_bob = await net.edge(addresses(second, first))
-            await heard_by_alice.until_level(TransportLevel.GOOD)
-            await heard_by_bob.until_level(TransportLevel.GOOD)
+            alice, heard_by_alice = await net.good_edge(addresses(first, second))
+            bob, heard_by_bob = await net.good_edge(addresses(second, first))
             assert (await alice.publish(message(1))).peers == 2
             assert (await bob.publish(message(2))).peers == 2
             await heard_by_bob.until_heard(1)
@@ -52,9 +50,8 @@ def test_a_relaying_node_and_an_edge_node_hear_each_other() -> None:
     async def scenario() -> None:
         async with EdgeNet() as net:
             first, second = await net.service_nodes(2)
-            edge, heard_by_edge = await net.edge(addresses(first, second))
+            edge, heard_by_edge = await net.good_edge(addresses(first, second))
             relay, heard_by_relay = await net.relaying(addresses(first, second))
-            await heard_by_edge.until_level(TransportLevel.GOOD)
             await heard_by_relay.until_peers(2)
             await edge.publish(message(1))
             await relay.publish(message(2))
@@ -71,10 +68,8 @@ def test_no_message_is_lost_while_one_of_two_service_nodes_dies_in_a_burst() -> 
     async def scenario() -> None:
         async with EdgeNet() as net:
             first, second = await net.service_nodes(2)
-            alice, heard_by_alice = await net.edge(addresses(first, second))
-            _, heard_by_bob = await net.edge(addresses(second, first))
-            await heard_by_alice.until_level(TransportLevel.GOOD)
-            await heard_by_bob.until_level(TransportLevel.GOOD)
+            alice, heard_by_alice = await net.good_edge(addresses(first, second))
+            _, heard_by_bob = await net.good_edge(addresses(second, first))
 
             async def burst() -> None:
                 for number in range(count):
@@ -97,8 +92,7 @@ def test_a_third_node_takes_over_from_one_that_disconnects() -> None:
     async def scenario() -> None:
         async with EdgeNet() as net:
             first, second, third = await net.service_nodes(3)
-            alice, heard_by_alice = await net.edge(addresses(first, second))
-            await heard_by_alice.until_level(TransportLevel.GOOD)
+            alice, heard_by_alice = await net.good_edge(addresses(first, second))
             alice.add_service_nodes(addresses(third))
             await heard_by_alice.until(lambda: len(alice.reach([FILTER_SUBSCRIBE_PROTOCOL])) == 3)
             assert third.gauges()["filter_subscribers"] == 0
@@ -180,9 +174,8 @@ def test_a_subscription_lost_without_a_word_is_noticed_by_what_others_push() -> 
         async with EdgeNet() as net:
             silent = await net.scripted_node()
             (good,) = await net.service_nodes(1)
-            alice, heard_by_alice = await net.edge([*addresses(silent.host), *addresses(good)])
+            alice, heard_by_alice = await net.good_edge([*addresses(silent.host), *addresses(good)])
             bob, heard_by_bob = await net.edge(addresses(good))
-            await heard_by_alice.until_level(TransportLevel.GOOD)
             await heard_by_bob.until_peers(1)
             asked_before = silent.asked.count(FilterSubscribeType.SUBSCRIBE)
             await bob.publish(message(1))
@@ -236,8 +229,7 @@ def test_a_node_that_was_busy_for_a_moment_counts_again_by_itself() -> None:
             busy = await net.scripted_node()
             good = await net.scripted_node()
             busy.push_status = PushStatus.TOO_MANY_REQUESTS
-            alice, heard_by_alice = await net.edge(addresses(busy.host, good.host))
-            await heard_by_alice.until_level(TransportLevel.GOOD)
+            alice, heard_by_alice = await net.good_edge(addresses(busy.host, good.host))
             seen = len(heard_by_alice.told)
             assert (await alice.publish(message(1))).peers == 1
             await heard_by_alice.until_level(TransportLevel.GOOD)
@@ -416,9 +408,8 @@ def test_stopped_and_started_again_it_is_subscribed_again() -> None:
     async def scenario() -> None:
         async with EdgeNet() as net:
             first, second = await net.service_nodes(2)
-            alice, heard_by_alice = await net.edge(addresses(first, second))
+            alice, heard_by_alice = await net.good_edge(addresses(first, second))
             bob, _ = await net.edge(addresses(first, second))
-            await heard_by_alice.until_level(TransportLevel.GOOD)
             await alice.stop()
             assert (alice.status().level, alice.status().reason) == (
                 TransportLevel.OFFLINE,
