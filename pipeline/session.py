@@ -44,11 +44,11 @@ _PROCESS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.python.worker.faulthandler.enabled": "true",
 }
-_BY_PATH: Final[Mapping[str, str]] = {"spark.python.unix.domain.socket.enabled": "true"}
+_BY_PATH: Final = "spark.python.unix.domain.socket"
 """Java and its Python workers: over TCP each task waits 40 ms for an acknowledgement that is held
 back."""
 _LONGEST_PATH: Final = 60
-"""Of the directory for such sockets; a whole path has some 100 characters at most."""
+"""Of the directory for such sockets: a whole path may have about 100 characters."""
 _LOCAL_ONLY: Final[Mapping[str, str]] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -88,8 +88,11 @@ class SessionSettings:
     more: Mapping[str, str] = field(default_factory=dict)
 
 
-def open_session(settings: SessionSettings) -> SparkSession:
-    """Raises JavaMissing where Spark would run here and cannot."""
+def open_session(settings: SessionSettings, sockets: Path | None = None) -> SparkSession:
+    """Raises JavaMissing where Spark would run here and cannot.
+
+    ``sockets``: a directory that nobody else may enter, for those of workers on this machine.
+    """
     builder = SparkSession.Builder().appName(settings.app)
     options = {**SEMANTICS, **_PLANNING, **settings.more}
     if settings.shuffle_partitions is not None:
@@ -101,8 +104,6 @@ def open_session(settings: SessionSettings) -> SparkSession:
         _prepare_process()
         is_small = settings.is_small and master.startswith("local")
         options = {**_PROCESS, **_java_options(is_small=is_small), **options}
-        if hasattr(socket, "AF_UNIX") and len(tempfile.gettempdir()) <= _LONGEST_PATH:
-            options = {**_BY_PATH, **options}
         if is_small:
             options = {**_SMALL_INPUT, **options}
         if "PYSPARK_GATEWAY_PORT" not in os.environ or settings.master is not None:
@@ -110,6 +111,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
         if master.startswith("local"):
             few = str(_SHUFFLES_PER_PROCESSOR * (os.cpu_count() or 1))
             options = {"spark.sql.shuffle.partitions": few, **options, **_LOCAL_ONLY}
+            options = {**_by_path(sockets), **options}
         if settings.driver_memory is not None:
             options["spark.driver.memory"] = settings.driver_memory
     for name, value in options.items():
@@ -119,11 +121,19 @@ def open_session(settings: SessionSettings) -> SparkSession:
 
 @contextmanager
 def session(settings: SessionSettings) -> Iterator[SparkSession]:
-    spark = open_session(settings)
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    with tempfile.TemporaryDirectory(prefix="causerie-", ignore_cleanup_errors=True) as sockets:
+        spark = open_session(settings, Path(sockets))
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def _by_path(sockets: Path | None) -> dict[str, str]:
+    """Not everywhere are there such sockets, nor have their names room for every directory."""
+    if sockets is None or not hasattr(socket, "AF_UNIX") or len(str(sockets)) > _LONGEST_PATH:
+        return {}
+    return {f"{_BY_PATH}.enabled": "true", f"{_BY_PATH}.dir": str(sockets)}
 
 
 def _java_options(*, is_small: bool) -> dict[str, str]:

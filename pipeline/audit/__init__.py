@@ -45,11 +45,16 @@ def audit(  # noqa: PLR0913 -- where it runs, of what, and four settings
     """``key``: of the second digest, new for each audit.
 
     ``grace_ms``: how far the clocks of who joins or leaves and of who writes may differ.
-    ``few_rows``: so many are looked at in this process, by the same stages.
+    ``few_rows``: so many, at most, are looked at in this process, by the same stages.  Two audits
+    in one session at the same time would change its settings for one another.
     """
     layout = Layout(members(places), grace_ms)
     found = slices_of(places)
-    if sum(one.rows for one in found) <= few_rows:
+    each = dict.fromkeys((False, True), 0)
+    for one in found:
+        each[one.is_message] += one.rows
+    # A log that holds nothing lacks every message.
+    if each[False] + each[True] * layout.most_logs <= few_rows:
         here = Here(spark)
         return _audit(here, Plan(here, layout, found), key, bucket_messages)
     with plainly(spark):

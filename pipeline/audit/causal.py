@@ -49,7 +49,6 @@ VIOLATION: Final = pa.schema(
         ("parent_message_id", pa.string()),
     ]
 )
-NOWHERE: Final = -1
 _NONE: Final = HIGHEST
 
 
@@ -194,14 +193,16 @@ def _of_channel(
         shift = np.full(width, _NONE, np.int64)
         shift[int64s(own["bucket"]) + 1] = int64s(own["value"])
         shift = shift[known.bucket + 1]
-        position = np.where(shift == _NONE, NOWHERE, known.position + shift)
+        is_held = shift != _NONE
+        position = np.where(is_held, known.position + shift, 0)
         looked = seen_there.slice(*_range(logs_seen, log))
         at, is_known = _found(int64s(looked["mid"]), known.mid)
         is_known &= int64s(looked["lamport"]) == known.lamport[at]
         position[at[is_known]] = int64s(looked["value"])[is_known]
+        is_held[at[is_known]] = True
         is_wrong = (
-            (position[child] != NOWHERE)
-            & (position[parent] != NOWHERE)
+            is_held[child]
+            & is_held[parent]
             & (known.place[parent] < known.place[child])
             & (position[parent] > position[child])
         )

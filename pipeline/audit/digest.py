@@ -2,13 +2,14 @@
 
 A channel's messages are cut into buckets of Lamport time, about 256 canonical messages each.  Per
 (channel, participant, bucket), a cell, a few additive numbers are kept: how many, the xor of the
-ids, and modulo a prime p the sum S of the ids and the sum D of id times position.  Where a message
-is missing, everything after it stands one place further up; as D is linear, ``D - shift * S`` takes
-that back, so only the bucket that lacks it differs (``pipeline.audit.grid``).
+ids, the xor of their keyed hashes, and of either half of these, modulo a prime, the sum S and the
+sum D of half times position.  Where a message is missing, everything after it stands one place
+further up; as D is linear, ``D - shift * S`` takes that back, so only the bucket that lacks it
+differs (``pipeline.audit.grid``).
 
-A second digest of the same form is made of keyed hashes of (id, Lamport timestamp), with a key that
-nobody knew when the logs were written: a log crafted to collide in the first does not in the other.
-What is equal in both is equal but for a chance of about 2^-120 for each bucket.
+The hashes are of (id, Lamport timestamp) under a key that nobody knew when the logs were written:
+else somebody could craft a log that collides.  Of other messages two cells are equal with a chance
+of about 2^-120, of the same in another order, which D alone tells, 2^-62.
 
 Rows of a cell mostly stand together and in order, so they are added up run by run; whatever order
 they have, the sums are the same.
@@ -23,9 +24,10 @@ from pipeline.audit.layout import HIGHEST, Ints, run_starts
 
 BUCKET_MESSAGES: Final = 256
 P: Final = 2**31 - 1
-KEYED_P: Final = 2**31 - 19
-SUMS: Final = (("s", "d", P), ("keyed_s", "keyed_d", KEYED_P))
-NUMBERS: Final = ("n", "start", "x", "keyed_x", "s", "d", "keyed_s", "keyed_d")
+Q: Final = 2**31 - 19
+SUMS: Final = (("s", "d", P), ("t", "e", Q))
+"""Of the upper and of the lower half of the keyed hashes."""
+NUMBERS: Final = ("n", "start", "x", "keyed_x", "s", "d", "t", "e")
 NOWHERE: Final = HIGHEST
 """Where nothing begins."""
 _SMALL_STEP: Final = 2**20
@@ -53,12 +55,9 @@ def digests(cell: Ints, position: Ints, lamport: Ints, mid: Ints, key: int) -> d
         "keyed_x": np.bitwise_xor.reduceat(keyed, starts),
     }
     is_tame = (
-        position.min() >= 0
-        and position.max() < HIGHEST // 2
-        and np.abs(step).max() < _SMALL_STEP
-        and lengths.max() < _SHORT_RUN
+        position.min() >= 0 and np.abs(step).max() < _SMALL_STEP and lengths.max() < _SHORT_RUN
     )
-    for values, (s, d, prime) in zip((mid % P, keyed & P), SUMS, strict=True):
+    for values, (s, d, prime) in zip((keyed >> 31 & P, keyed & P), SUMS, strict=True):
         found[s] = np.add.reduceat(values, starts) % prime
         if is_tame:
             moved = np.add.reduceat(values * step, starts) % prime

@@ -10,7 +10,7 @@ bucket of a channel, where all logs' entries meet the messages that they are com
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.audit import read
-from pipeline.audit.layout import HIGHEST, Bools, Ints, Layout, int64s, run_starts
+from pipeline.audit.grid import NO_SLICE
+from pipeline.audit.layout import HIGHEST, Bools, Ints, Layout, int64s, run_starts, runs
 from pipeline.audit.slices import Slice
 
 MISSING: Final = "missing"
@@ -29,7 +30,6 @@ ROUTE: Final = pa.schema(
 )
 """Where to read a flagged cell's rows; or, with a ``slice`` below 0, that it is to be looked at.
 ``hand``: who reads it."""
-_NO_SLICE: Final = -1
 FLAG, ENTRY, OF_MESSAGE = range(3)
 SPOT: Final = pa.schema(
     [
@@ -67,6 +67,8 @@ LOOKED: Final = pa.schema(
 what nobody knows, ``message_id`` of what is as it should be."""
 _NONE: Final = HIGHEST
 """Stands for null, which comes last."""
+_ROWS_TOGETHER: Final = 2**19
+"""A log may hold nothing where it should hold all: rows at a spot are not as many as on disk."""
 Columns: TypeAlias = Mapping[str, Ints]
 Hands: TypeAlias = npt.NDArray[np.int32]
 
@@ -83,7 +85,7 @@ def routes(
         lists: pa.ListArray = flagged["slices"]
         lengths, number = int64s(pc.list_value_length(lists)), int64s(lists.flatten())
         is_log = ~np.isin(layout.log_of(cell), layout.canonical)
-        nowhere = np.full(int(is_log.sum()), _NO_SLICE, np.int64)
+        nowhere = np.full(int(is_log.sum()), NO_SLICE, np.int64)
         yield pa.RecordBatch.from_arrays(
             [
                 pa.array(
@@ -160,9 +162,33 @@ def looked_at(parts: Iterator[pa.RecordBatch], layout: Layout) -> Iterator[pa.Re
     flags = table.filter(pa.array(what == FLAG)).sort_by("cell")
     if not flags.num_rows:
         return
+    entries = table.filter(pa.array(what == ENTRY)).sort_by("cell")
     messages = table.filter(pa.array(what == OF_MESSAGE)).sort_by("spot")
-    both, ids = _laid_together(flags, table.filter(pa.array(what == ENTRY)), messages, layout)
-    yield _placed(_recognised(both), int64s(flags["begin"]), int64s(flags["cell"]), ids, layout)
+    own = _ranges(int64s(entries["cell"]), int64s(flags["cell"]))
+    both = own.lengths + _ranges(int64s(messages["spot"]), int64s(flags["spot"])).lengths
+    group = (np.cumsum(both) - both) // _ROWS_TOGETHER
+    for start, end in runs(run_starts(group), len(group)):
+        first, last = int(own.low[start]), int(own.low[end - 1] + own.lengths[end - 1])
+        here = entries.slice(first, last - first)
+        yield _looked_at(flags.slice(start, end - start), here, messages, layout)
+
+
+def _looked_at(
+    flags: pa.Table, entries: pa.Table, messages: pa.Table, layout: Layout
+) -> pa.RecordBatch:
+    rows, ids = _laid_together(flags, entries, messages, layout)
+    return _placed(_recognised(rows), int64s(flags["begin"]), int64s(flags["cell"]), ids, layout)
+
+
+class _Ranges(NamedTuple):
+    low: Ints
+    lengths: Ints
+
+
+def _ranges(ordered: Ints, wanted: Ints) -> _Ranges:
+    """Where each stands among these, and how often."""
+    low = np.searchsorted(ordered, wanted, side="left")
+    return _Ranges(low, np.searchsorted(ordered, wanted, side="right") - low)
 
 
 def _laid_together(
@@ -173,9 +199,7 @@ def _laid_together(
     ``flag``: which flagged cell; ``id``: where in the ids, or _NONE.
     """
     cells, spots = int64s(flags["cell"]), int64s(flags["spot"])
-    of_messages = int64s(messages["spot"])
-    low = np.searchsorted(of_messages, spots, side="left")
-    lengths = np.searchsorted(of_messages, spots, side="right") - low
+    low, lengths = _ranges(int64s(messages["spot"]), spots)
     begins = np.cumsum(lengths) - lengths
     at = np.repeat(low - begins, lengths) + np.arange(int(lengths.sum()))
     count = entries.num_rows

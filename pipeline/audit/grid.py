@@ -19,6 +19,7 @@ DIGEST: Final = pa.schema(
 )
 """A part of a cell's digest: of the rows of one slice."""
 NO_SLICE: Final = -1
+"""Not read anywhere."""
 CELL: Final = pa.schema(
     [
         ("channel", pa.int64()),
@@ -113,7 +114,7 @@ def _of_channel(
 def _is_equal(logs: digest.Digests, canonical: digest.Digests, begin: Ints, shift: Ints) -> Bools:
     """Never where the canonical log has nothing."""
     same: Bools = (canonical["n"] > 0) & (logs["start"] == begin)
-    for name in ("n", "x", "s", "keyed_x", "keyed_s"):
+    for name in ("n", "x", "keyed_x", "s", "t"):
         same &= logs[name] == canonical[name]
     for s, d, prime in digest.SUMS:
         same &= logs[d] == (shift % prime * canonical[s] + canonical[d]) % prime

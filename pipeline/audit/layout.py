@@ -82,6 +82,11 @@ class Layout:
         self._set_bounds([np.unique(one) for one in np.split(lamport, ends)])
 
     @property
+    def most_logs(self) -> int:
+        """Of a channel, the canonical one with them."""
+        return int(np.diff(self.first_log).max(initial=1))
+
+    @property
     def cells(self) -> int:
         return int(self.first_cell[-1])
 

@@ -71,6 +71,8 @@ def members(places: Places) -> pa.Table:
     for path in files(places.member):
         with _named(path):
             tables.append(pq.read_table(path))
+    if not tables:
+        raise LakeError(f"{places.member} holds no table; remove the directory silver")
     return pa.concat_tables(tables)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Rows = TypeVar("Rows")
 Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _PACKED: Final = pa.schema([("task", pa.int32()), ("batch", pa.binary())])
+_NUMBERS: Final = pa.schema([("id", pa.int64())])
 _ROWS_TOGETHER: Final = 2**16
 """So that no row is more than some megabytes to Java."""
 _SPREADING: Final = 0x9E3779B97F4A7C15
@@ -69,7 +70,7 @@ class Stages(Protocol, Generic[Rows]):
 
 @contextmanager
 def plainly(spark: "SparkSession") -> Iterator[None]:
-    """Queries are run as they are."""
+    """Queries are run as they are.  Of one thread at a time: these are settings of the session."""
     before = {name: spark.conf.get(name, None) for name in _PLAIN}
     try:
         for name, value in _PLAIN.items():
@@ -93,7 +94,7 @@ class _Part:
     frame: DataFrame
     is_packed: bool
     works: tuple[Work, ...] = ()
-    schema: pa.Schema = None
+    schema: pa.Schema
 
 
 Parts: TypeAlias = tuple[_Part, ...]
@@ -106,7 +107,8 @@ class OnSpark:
         self._spark = spark
 
     def numbers(self, tasks: int) -> Parts:
-        return (_Part(frame=self._spark.range(0, tasks, 1, tasks), is_packed=False),)
+        frame = self._spark.range(0, tasks, 1, tasks)
+        return (_Part(frame=frame, is_packed=False, schema=_NUMBERS),)
 
     def work(self, rows: Parts, work: Work, schema: pa.Schema) -> Parts:
         return tuple(replace(one, works=(*one.works, work), schema=schema) for one in rows)
@@ -218,7 +220,7 @@ class Here:
         self._spark = spark
 
     def numbers(self, tasks: int) -> pa.Table:
-        return pa.table({"id": pa.array(range(tasks), pa.int64())})
+        return pa.table([pa.array(range(tasks))], _NUMBERS)
 
     def work(self, rows: pa.Table, work: Work, schema: pa.Schema) -> pa.Table:
         return pa.Table.from_batches(work(iter(rows.to_batches())), schema)

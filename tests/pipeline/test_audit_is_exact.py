@@ -26,7 +26,6 @@ from pipeline.audit import FEW_ROWS, Audit, Places, audit
 
 BUCKET = 4
 KEY = 7
-COLUMNS = ("channel", "participant", "kind", "mid", "lamport", "position", "parent_mid")
 ENTRY = "channel string, participant string, position bigint, lamport bigint, mid bigint"
 MESSAGE = (
     "channel string, mid bigint, lamport bigint, message_id string, parent_mids array<bigint>,"
@@ -118,8 +117,10 @@ def spoil(draw: st.DrawFn, log: list[tuple[int, int]], fault: str, count: int) -
         log[at] = (log[at][0], draw(st.integers(-3, 3)))
 
 
+SOME = {"plan._MOST_IDS": 3, "drill._ROWS_TOGETHER": 30}
 FEW = {
     "plan._MOST_IDS": 0,
+    "drill._ROWS_TOGETHER": 1,
     "read._MOST_WAITING": 2,
     "layout._MOST_IN_A_TABLE": 1,
     "slices.ROWS_OF_BATCH": 7,
@@ -170,10 +171,37 @@ def in_duckdb(tables: Tables) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def rows_of(found: Audit) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Witnesses and verdicts."""
-    witnesses = found.witnesses.select(*COLUMNS).collect()
-    return in_order(witnesses), in_order(found.verdicts.select(*VERDICT).collect())
+WHOLE = """
+SELECT w.channel, w.participant, w.kind, w.place, w.position,
+  CASE WHEN w.kind <> 'causal' THEN h.expected_position END, w.lamport, w.mid, w.message_id,
+  w.parent_mid, p.message_id
+FROM witness w
+LEFT JOIN held h ON w.kind <> 'missing' AND h.channel = w.channel
+  AND h.participant = w.participant AND h.mid = w.mid AND h.lamport = w.lamport
+  AND h.position = w.position
+LEFT JOIN (SELECT channel, mid, message_id FROM message WHERE position IS NOT NULL) p
+  ON p.channel = w.channel AND p.mid = w.parent_mid
+"""
+
+
+def is_what_every_row_tells(
+    judged: Audit, connection: duckdb.DuckDBPyConnection, grace_ms: int = 0
+) -> None:
+    """Witnesses in all their columns, and verdicts with what came first."""
+    oracle.witnesses(connection, grace_ms)
+    expected = connection.execute(WHOLE).fetchall()
+    names = [name for name in judged.witnesses.columns if name != "bucket"]
+    assert in_order(judged.witnesses.select(*names).collect()) == in_order(expected)
+    verdicts = judged.verdicts.collect()
+    found = [tuple(row[name] for name in VERDICT) for row in verdicts]
+    assert in_order(found) == in_order(oracle.verdicts(connection))
+    first: dict[tuple[str, str], tuple[int, str, str]] = {}
+    for row in sorted((row for row in expected if row[3] is not None), key=lambda r: (r[3], r[2])):
+        first.setdefault(row[:2], (row[3], row[2], row[8]))
+    for row in verdicts:
+        told = (row["first_place"], row["first_kind"], row["first_message_id"])
+        assert told == first.get((row["channel"], row["participant"]), (None, None, None))
+        assert row["expected"] == row["held"] + row["missing"] - row["extra"]
 
 
 def in_order(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -188,9 +216,9 @@ def all_of(cases: Sequence[Conversation]) -> Tables:
     return whole
 
 
-@pytest.mark.parametrize("limits", [{}, FEW], ids=["as it is", "more of everything than is few"])
+@pytest.mark.parametrize("limits", [{}, FEW, SOME], ids=["as it is", "more than few", "about few"])
 @settings(
-    max_examples=25,
+    max_examples=20,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
@@ -199,7 +227,7 @@ def all_of(cases: Sequence[Conversation]) -> Tables:
     cases=st.lists(conversations(), min_size=1, max_size=60),
     seed=st.integers(0, 3),
     rows_of_group=st.sampled_from([3, 40, 1_000]),
-    files=st.integers(1, 3),
+    grace_ms=st.sampled_from([0, 0, 1, 7]),
 )
 def test_in_this_process_by_digests_and_by_duckdb_it_is_the_same(  # noqa: PLR0913, PLR0917 -- what is drawn
     spark: SparkSession,
@@ -207,40 +235,46 @@ def test_in_this_process_by_digests_and_by_duckdb_it_is_the_same(  # noqa: PLR09
     cases: list[Conversation],
     seed: int,
     rows_of_group: int,
-    files: int,
+    grace_ms: int,
 ) -> None:
     tables = all_of(cases)
-    expected = oracle.witnesses(connection := in_duckdb(tables))
-    with tempfile.TemporaryDirectory() as made:
-        places = written(Path(made), tables, seed=seed, rows_of_group=rows_of_group, files=files)
-        with pytest.MonkeyPatch.context() as patch:
-            for name, limit in limits.items():
-                patch.setattr(f"pipeline.audit.{name}", limit)
-            judged = audit(spark, places, key=KEY, bucket_messages=BUCKET, few_rows=FEW_ROWS)
-        found = rows_of(judged)
-    assert found == (in_order(expected), in_order(oracle.verdicts(connection)))
+    with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:
+        places = written(
+            Path(made), tables, seed=seed, rows_of_group=rows_of_group, files=1 + seed % 3
+        )
+        for name, limit in limits.items():
+            patch.setattr(f"pipeline.audit.{name}", limit)
+        judged = audit(
+            spark, places, key=KEY, bucket_messages=BUCKET, few_rows=FEW_ROWS, grace_ms=grace_ms
+        )
+    is_what_every_row_tells(judged, in_duckdb(tables), grace_ms)
 
 
+@pytest.mark.parametrize("most_ids", [3, 50_000])
 @settings(
-    max_examples=2,
+    max_examples=2,  # The first is as small as can be.
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 @given(
     cases=st.lists(conversations(), min_size=40, max_size=80),
-    seed=st.integers(0, 3),
-    rows_of_group=st.sampled_from([200, 1_000]),
+    seed=st.integers(1, 3),
+    grace_ms=st.sampled_from([0, 3]),
 )
 def test_on_spark_by_digests_by_rows_and_by_duckdb_it_is_the_same(
-    spark: SparkSession, cases: list[Conversation], seed: int, rows_of_group: int
+    spark: SparkSession, most_ids: int, cases: list[Conversation], seed: int, grace_ms: int
 ) -> None:
     tables = all_of(cases)
-    expected = oracle.witnesses(connection := in_duckdb(tables))
-    with tempfile.TemporaryDirectory() as made:
-        places = written(Path(made), tables, seed=seed, rows_of_group=rows_of_group)
-        found = rows_of(audit(spark, places, key=KEY, bucket_messages=BUCKET, few_rows=0))
+    limits = {"_MOST_IDS": most_ids, "_CELLS_OF_TASK": 50, "_LOGS_OF_TASK": 20, "_HANDS_OF_TASK": 1}
+    with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:
+        places = written(Path(made), tables, seed=seed, rows_of_group=200)
+        for name, limit in limits.items():
+            patch.setattr(f"pipeline.audit.plan.{name}", limit)
+        judged = audit(
+            spark, places, key=KEY, bucket_messages=BUCKET, few_rows=0, grace_ms=grace_ms
+        )
+        is_what_every_row_tells(judged, connection := in_duckdb(tables), grace_ms)
         read = (spark.read.parquet(str(place)) for place in astuple(places))
-        plain = naive.witnesses(*read).collect()
-    assert found == (in_order(expected), in_order(oracle.verdicts(connection)))
-    assert in_order(plain) == in_order(expected)
+        plain = naive.witnesses(*read, grace_ms=grace_ms).collect()
+    assert in_order(plain) == in_order(oracle.witnesses(connection, grace_ms))

@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from pipeline import cli
-from pipeline.audit import audit
-from pipeline.audit.digest import KEYED_P, NUMBERS, P, combined, digests, of_nothing
+from pipeline.audit import audit, stages
+from pipeline.audit.digest import NUMBERS, P, Q, combined, digests, of_nothing
 from pipeline.audit.layout import UNKNOWN, Ints, Layout
 from pipeline.audit.slices import Slice, dealt, slices_of
 from pipeline.audit.stages import plainly
@@ -47,16 +47,17 @@ def by_integers(rows: list[Row], key: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     for cell in sorted({row[0] for row in rows}):
         mine = [row[1:] for row in rows if row[0] == cell]
-        keyed = [signed(mixed(mixed(m % WORD ^ key) ^ lamport % WORD)) for _, lamport, m in mine]
-        positions, rests = [row[0] for row in mine], [row[2] % P for row in mine]
-        keyed_rests = [one & P for one in keyed]
-        found.append((
-            cell, len(mine), min(positions), reduce(xor, (row[2] for row in mine)),
-            reduce(xor, keyed), sum(rests) % P,
-            sum(r * p for r, p in zip(rests, positions, strict=True)) % P,
-            sum(keyed_rests) % KEYED_P,
-            sum(r * p for r, p in zip(keyed_rests, positions, strict=True)) % KEYED_P,
-        ))  # fmt: skip
+        keyed = [mixed(mixed(m % WORD ^ key) ^ lamport % WORD) for _, lamport, m in mine]
+        positions = [row[0] for row in mine]
+        sums: list[int] = []
+        for halves, prime in (
+            ([one >> 31 & P for one in keyed], P),
+            ([one & P for one in keyed], Q),
+        ):
+            moved = (half * position for half, position in zip(halves, positions, strict=True))
+            sums += [sum(halves) % prime, sum(moved) % prime]
+        ids = reduce(xor, (row[2] for row in mine))
+        found.append((cell, len(mine), min(positions), ids, signed(reduce(xor, keyed)), *sums))
     return found
 
 
@@ -80,11 +81,13 @@ def test_digests_are_what_plain_sums_are_in_whatever_order_and_parts(
     )
 
 
-def test_a_long_run_and_one_of_large_steps_overflow_nothing() -> None:
-    """More rows in a cell than a sum of products has room for, of the largest rests."""
-    rows = [(0, at * 2**19, at, P - 1) for at in range(5_000)]
-    found = digested(rows, 3)
-    assert [tuple(int(found[name][0]) for name in ("cell", *NUMBERS))] == by_integers(rows, 3)
+def test_a_long_run_and_large_steps_overflow_nothing() -> None:
+    """More rows of a cell than a sum of products has room for, and each as far on as it may be."""
+    steps = [(0, 0 if at == 0 else 2**20 - 1, at, at) for at in range(8_192)]
+    far = [(1, at * 2**40, at, at) for at in range(50)]
+    found = digested([*steps, *far], 3)
+    rows = [tuple(int(found[name][at]) for name in ("cell", *NUMBERS)) for at in range(2)]
+    assert rows == by_integers([*steps, *far], 3)
 
 
 MEMBER = pa.schema(
@@ -148,6 +151,23 @@ def test_slices_are_dealt_each_once_and_evenly(rows: list[int]) -> None:
     assert sorted(one.number for hand in hands for one in hand) == list(range(len(rows)))
     loads = [sum(one.rows for one in hand) for hand in hands]
     assert max(loads) - min(loads) <= max(rows, default=0)
+
+
+def test_what_is_packed_is_what_comes_out_row_by_row_to_the_task_that_it_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stages, "_ROWS_TOGETHER", 3)
+    values = [7, 1, 7, 2, 7, 1, 7, 7, 7, 2]
+    batch = pa.RecordBatch.from_pydict({"task": values, "at": list(range(10))})
+    packed = list(stages._pack_by_task(iter([batch]), lambda rows: rows["task"].to_numpy()))
+    assert [row["task"][0].as_py() for row in packed] == [1, 2, 7, 7]
+    for row in packed:
+        (out,) = stages._unpack(iter([row]))
+        assert out.num_rows <= 3
+        assert set(out["task"].to_pylist()) == {row["task"][0].as_py()}
+    rows = [row for out in stages._unpack(iter(packed)) for row in out["at"].to_pylist()]
+    assert rows == sorted(range(10), key=lambda at: (values[at], at))
+    assert [out.num_rows for out in stages._unpack(stages._pack(iter([batch])))] == [3, 3, 3, 1]
 
 
 # --- what is broken -------------------------------------------------------------------------------
@@ -226,6 +246,36 @@ def test_a_channel_without_any_message_or_entry_has_no_verdict(
         found = audit(spark, places, key=1, few_rows=few_rows)
         assert [tuple(row)[:3] for row in found.verdicts.collect()] == [("c", "p0", "identical")]
         assert found.witnesses.collect() == []
+
+
+def test_the_last_moment_there_is_belongs_to_who_never_left(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    latest = Conversation(
+        [(at, True, []) for at in (1, 2, 2**63 - 1)], [[(0, 0), (1, 0)]], [(0, None)]
+    )
+    for bucket_messages in (1, 4):
+        place = tmp_path / str(bucket_messages)
+        places = written(place, latest.tables("c"))
+        found = audit(spark, places, key=1, bucket_messages=bucket_messages)
+        assert [row["lamport"] for row in found.witnesses.collect()] == [2**63 - 1]
+
+
+def test_a_key_that_is_drawn_anew_decides_what_collides(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys: set[int] = set()
+
+    def seen(cell: Ints, position: Ints, lamport: Ints, mid: Ints, key: int) -> dict[str, Ints]:
+        keys.add(key)
+        return digests(cell, position, lamport, mid, key)
+
+    monkeypatch.setattr("pipeline.audit.digest.digests", seen)
+    places = written(tmp_path, conversation().tables("c"))
+    for key in (5, 2**64 - 1):
+        keys.clear()
+        audit(spark, places, key=key)
+        assert keys == {key}
 
 
 def test_of_nothing_at_all_there_is_no_verdict(spark: SparkSession, tmp_path: Path) -> None:
