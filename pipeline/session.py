@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from pipeline.java import java_home
@@ -100,14 +101,14 @@ def open_session(settings: SessionSettings, sockets: Path | None = None) -> Spar
     if settings.remote is not None:
         builder = builder.remote(settings.remote)
     else:
-        master = settings.master or os.environ.get("MASTER") or LOCAL
         _prepare_process()
+        master = settings.master or _master_told()
         is_small = settings.is_small and master.startswith("local")
         options = {**_PROCESS, **_java_options(is_small=is_small), **options}
         if is_small:
             options = {**_SMALL_INPUT, **options}
-        if "PYSPARK_GATEWAY_PORT" not in os.environ or settings.master is not None:
-            builder = builder.master(master)  # else spark-submit has said
+        if not _is_submitted() or settings.master is not None:
+            builder = builder.master(master)
         if master.startswith("local"):
             few = str(_SHUFFLES_PER_PROCESSOR * (os.cpu_count() or 1))
             options = {"spark.sql.shuffle.partitions": few, **options, **_LOCAL_ONLY}
@@ -129,6 +130,18 @@ def session(settings: SessionSettings) -> Iterator[SparkSession]:
             spark.stop()
 
 
+def _is_submitted() -> bool:
+    """Whether ``spark-submit`` started this, and Java with it."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _master_told() -> str:
+    if not _is_submitted():
+        return os.environ.get("MASTER") or LOCAL
+    SparkContext._ensure_initialized()  # noqa: SLF001 - else nobody asks Java, who was told
+    return SparkConf().get("spark.master") or LOCAL
+
+
 def _by_path(sockets: Path | None) -> dict[str, str]:
     """Not everywhere are there such sockets, nor have their names room for every directory."""
     if sockets is None or not hasattr(socket, "AF_UNIX") or len(str(sockets)) > _LONGEST_PATH:
@@ -144,7 +157,7 @@ def _java_options(*, is_small: bool) -> dict[str, str]:
 
 def _prepare_process() -> None:
     """Before Java starts: which Java, and which Python with which modules its workers start."""
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not _is_submitted():
         os.environ["JAVA_HOME"] = str(java_home(os.environ))
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

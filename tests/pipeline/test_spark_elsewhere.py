@@ -45,6 +45,17 @@ if __name__ == "__main__":
         json.dump(found, file)
 """
 
+SUBMITTED = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from pipeline.session import SessionSettings, session
+with session(SessionSettings()) as spark:
+    context = spark.sparkContext
+    told = [context.master, context.getConf().get("spark.driver.host"), spark.range(10).count()]
+with open(sys.argv[2], "w") as file:
+    json.dump(told, file)
+"""
+
 
 def answer(spark: SparkSession, logs: str) -> list[list[str]]:
     """A sweep by Python workers, logs by our own reader, a shuffle of both, and an audit."""
@@ -161,6 +172,28 @@ def _ask(
     return found
 
 
+def _is_asked_by_spark_submit(master: str, place: Path) -> None:
+    """What the launcher was told counts: who believed to be alone would hide from executors."""
+    program, out = place / "submitted.py", place / "submitted.json"
+    program.write_text(SUBMITTED)
+    where = {"spark.driver.host": "127.0.0.1", "spark.cores.max": "1"}
+    where |= {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
+    conf = [word for name, value in where.items() for word in ("--conf", f"{name}={value}")]
+    submit = str(SPARK_HOME / "bin" / "spark-submit")
+    command = [submit, "--master", master, "--driver-memory", "512m", *conf, str(program)]
+    done = subprocess.run(
+        [*command, str(PROJECT), str(out)],
+        env=_environment(),
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4_000:]
+    assert json.loads(out.read_text()) == [master, "127.0.0.1", 10]
+
+
 def test_a_cluster_of_two_workers(here: list[list[str]], logs: Path, tmp_path: Path) -> None:
     port = _free_port()
     run = str(SPARK_HOME / "bin" / "spark-class")
@@ -191,6 +224,7 @@ def test_a_cluster_of_two_workers(here: list[list[str]], logs: Path, tmp_path: P
                 "master": master, "driver_memory": "512m", "shuffle_partitions": 3, "more": more,
             }  # fmt: skip
             assert _ask(settings, logs, tmp_path) == here
+            _is_asked_by_spark_submit(master, tmp_path)
     assert told[0].read_text(errors="replace").count("Launching executor") >= 2
 
 
