@@ -5,13 +5,16 @@ workers start is the one that started the driver, because any other lacks our mo
 Spark Connect (``remote``) only what a client may set is set, and no Java is needed here.
 """
 
+import atexit
 import os
+import shutil
 import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -64,8 +67,8 @@ _SMALL_INPUT: Final[Mapping[str, str]] = {
 _SMALL_INPUT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LARGE_INPUT_JAVA: Final = (
     "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
-    " -XX:Tier4InvocationThreshold=200000 -XX:Tier4MinInvocationThreshold=50000"
-    " -XX:Tier4CompileThreshold=400000 -XX:Tier4BackEdgeThreshold=4000000"
+    " -XX:Tier4InvocationThreshold=60000 -XX:Tier4MinInvocationThreshold=15000"
+    " -XX:Tier4CompileThreshold=120000 -XX:Tier4BackEdgeThreshold=1200000"
 )
 """Many times Java's own thresholds: loops over many rows get there anyway, and most of what plans
 queries is not worth the second compiler."""
@@ -89,11 +92,8 @@ class SessionSettings:
     more: Mapping[str, str] = field(default_factory=dict)
 
 
-def open_session(settings: SessionSettings, sockets: Path | None = None) -> SparkSession:
-    """Raises JavaMissing where Spark would run here and cannot.
-
-    ``sockets``: a directory that nobody else may enter, for those of workers on this machine.
-    """
+def open_session(settings: SessionSettings) -> SparkSession:
+    """Raises JavaMissing where Spark would run here and cannot."""
     builder = SparkSession.Builder().appName(settings.app)
     options = {**SEMANTICS, **_PLANNING, **settings.more}
     if settings.shuffle_partitions is not None:
@@ -112,7 +112,7 @@ def open_session(settings: SessionSettings, sockets: Path | None = None) -> Spar
         if master.startswith("local"):
             few = str(_SHUFFLES_PER_PROCESSOR * (os.cpu_count() or 1))
             options = {"spark.sql.shuffle.partitions": few, **options, **_LOCAL_ONLY}
-            options = {**_by_path(sockets), **options}
+            options = {**_by_path(_sockets()), **options}
         if settings.driver_memory is not None:
             options["spark.driver.memory"] = settings.driver_memory
     for name, value in options.items():
@@ -122,12 +122,11 @@ def open_session(settings: SessionSettings, sockets: Path | None = None) -> Spar
 
 @contextmanager
 def session(settings: SessionSettings) -> Iterator[SparkSession]:
-    with tempfile.TemporaryDirectory(prefix="causerie-", ignore_cleanup_errors=True) as sockets:
-        spark = open_session(settings, Path(sockets))
-        try:
-            yield spark
-        finally:
-            spark.stop()
+    spark = open_session(settings)
+    try:
+        yield spark
+    finally:
+        spark.stop()
 
 
 def _is_submitted() -> bool:
@@ -142,11 +141,23 @@ def _master_told() -> str:
     return SparkConf().get("spark.master") or LOCAL
 
 
-def _by_path(sockets: Path | None) -> dict[str, str]:
+@cache
+def _sockets() -> Path:
+    """A directory that nobody else may enter, as long as this process and so Java lives."""
+    place = tempfile.mkdtemp(prefix="causerie-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return Path(place)
+
+
+def _by_path(sockets: Path) -> dict[str, str]:
     """Not everywhere are there such sockets, nor have their names room for every directory."""
-    if sockets is None or not hasattr(socket, "AF_UNIX") or len(str(sockets)) > _LONGEST_PATH:
+    if not hasattr(socket, "AF_UNIX") or len(str(sockets)) > _LONGEST_PATH:
         return {}
-    return {f"{_BY_PATH}.enabled": "true", f"{_BY_PATH}.dir": str(sockets)}
+    return {
+        f"{_BY_PATH}.enabled": "true",
+        f"{_BY_PATH}.dir": str(sockets),
+        "spark.python.daemon.module": "pipeline.worker_daemon",
+    }
 
 
 def _java_options(*, is_small: bool) -> dict[str, str]:

@@ -216,7 +216,9 @@ def _task_named(batch: pa.RecordBatch, task: str) -> Ints:
 
 
 class Here:
-    def __init__(self, spark: "SparkSession") -> None:
+    """``spark``: to show results to; it does none of the work."""
+
+    def __init__(self, spark: "SparkSession | None" = None) -> None:
         self._spark = spark
 
     def numbers(self, tasks: int) -> pa.Table:
@@ -241,6 +243,8 @@ class Here:
         return rows
 
     def frame(self, rows: pa.Table) -> DataFrame:
+        if self._spark is None:
+            raise ValueError("there is no session to show rows to")
         return self._spark.createDataFrame(rows)
 
     def schema(self, rows: pa.Table) -> pa.Schema:

@@ -19,8 +19,9 @@ from pipeline import cli
 from pipeline.audit import audit, stages
 from pipeline.audit.digest import NUMBERS, P, Q, combined, digests, of_nothing
 from pipeline.audit.layout import UNKNOWN, Ints, Layout
-from pipeline.audit.slices import Slice, dealt, slices_of
-from pipeline.audit.stages import plainly
+from pipeline.audit.plan import Plan
+from pipeline.audit.slices import Slice, dealt, members, slices_of
+from pipeline.audit.stages import Here, plainly
 from pipeline.manifest import LakeError
 from tests.pipeline.test_audit_is_exact import Conversation, written
 
@@ -168,6 +169,21 @@ def test_what_is_packed_is_what_comes_out_row_by_row_to_the_task_that_it_names(
     rows = [row for out in stages._unpack(iter(packed)) for row in out["at"].to_pylist()]
     assert rows == sorted(range(10), key=lambda at: (values[at], at))
     assert [out.num_rows for out in stages._unpack(stages._pack(iter([batch])))] == [3, 3, 3, 1]
+
+
+def test_one_missing_message_flags_one_bucket_and_none_that_follow(tmp_path: Path) -> None:
+    messages: list[tuple[int, bool, list[int]]] = [(at, True, []) for at in range(40)]
+    logs = [[(at, 0) for at in range(40) if at != lacks] for lacks in (9, None, 22)]
+    places = written(tmp_path, Conversation(messages, logs, [(0, None)] * 3).tables("c"))
+    layout = Layout(members(places), 0)
+    plan = Plan(Here(), layout, slices_of(places))
+    plan.find_bounds(4)
+    cells = plan.cells(key=1).to_pylist()
+    flagged = [row["cell"] for row in cells if row["is_flagged"] and row["c_n"]]
+    whose = layout.log_of(np.array(flagged)), layout.bucket_of(np.array(flagged))
+    found = [(layout.participants[log], bucket) for log, bucket in zip(*whose, strict=True)]
+    assert found == [("p0", 9 // 4), ("p2", 22 // 4)]
+    assert {row["shift"] for row in cells if row["is_equal"]} == {0, -1}
 
 
 # --- what is broken -------------------------------------------------------------------------------
