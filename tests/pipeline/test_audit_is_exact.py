@@ -250,6 +250,21 @@ def test_in_this_process_by_digests_and_by_duckdb_it_is_the_same(  # noqa: PLR09
     is_what_every_row_tells(judged, in_duckdb(tables), grace_ms)
 
 
+@pytest.mark.parametrize("most_ids", [0, 2, 6, 50_000])
+def test_few_were_moved_that_many_depend_on(
+    spark: SparkSession, tmp_path: Path, most_ids: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two ids and six edges: few of the one may be many of the other."""
+    messages = [(at, True, [10] if 10 < at <= 16 else []) for at in range(20)]
+    order = [*range(10), 11, 10, *range(12, 20)]
+    case = Conversation(messages, [[(at, 0) for at in order]], [(0, None)])
+    monkeypatch.setattr("pipeline.audit.plan._MOST_IDS", most_ids)
+    judged = audit(spark, written(tmp_path, case.tables("c")), key=KEY, bucket_messages=BUCKET)
+    is_what_every_row_tells(judged, in_duckdb(case.tables("c")))
+    kinds = [row["kind"] for row in judged.witnesses.collect()]
+    assert sorted(kinds) == ["causal", "reordered", "reordered"]
+
+
 @pytest.mark.parametrize("most_ids", [3, 50_000])
 @settings(
     max_examples=2,  # The first is as small as can be.
