@@ -13,10 +13,14 @@ from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
 
 @value(frozen=True, slots=True)
 class SendContent:
-    """The user said something.  ``author`` is already inside ``content``, the next number."""
+    """The user said something.  ``author`` is already inside ``content``, the next number.
+
+    ``replaces``, inside it too: the message from the future of which this is a copy.
+    """
 
     content: bytes
     author: AuthorSequence | None = None
+    replaces: MessageId | None = None
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -31,9 +35,10 @@ class MessageReceived:
     ``raw`` is what a repair response resends (sealed: the signed part as received; open: the SDS
     bytes).  ``author`` is what the content says, None for sync, ephemeral and foreign content.
     ``repaired_by`` is set when somebody else sent it again under an outer signature of their own.
-    ``verified``: the sender is proved by signature, so holders may be certain.  ``sent_ms``: what
-    the clock of whoever sent this copy said, if it came live and not from a Store.  ``stored``: it
-    came from a Store, so that what its sender lacks by it is of some time ago.
+    ``verified``: the sender is proved by signature, so holders may be certain.  ``stored``: it
+    came from a Store, so that what its sender lacks by it is of some time ago.  ``previous_id``
+    and ``replaces`` are what the content says: the author's message before this one, and the one
+    from the future of which this is a copy.
     """
 
     message: Message
@@ -43,8 +48,10 @@ class MessageReceived:
     verified: bool = True
     repaired_by: ParticipantId | None = None
     retrieval_hint: bytes | None = None
-    sent_ms: UnixMs | None = None
     stored: bool = False
+    held_aside: tuple[MessageId, ...] = ()
+    previous_id: MessageId | None = None
+    replaces: MessageId | None = None
 
 
 @value(frozen=True, slots=True)
@@ -64,6 +71,16 @@ class ConnectivityChanged:
     """Whether any peer can be reached.  Offline attempts and offline time do not count."""
 
     online: bool
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class ClockSet:
+    """Our clock is ``offset_ms`` ahead of the time that inputs are given: it was set.
+
+    Timers go by the time of inputs, which nobody can set; what others see goes by our clock.
+    """
+
+    offset_ms: int
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -143,6 +160,7 @@ Input: TypeAlias = (
     | MessageReceived
     | CopyAccepted
     | ConnectivityChanged
+    | ClockSet
     | MembersChanged
     | ResendRequested
     | RetrieveRequested

@@ -75,10 +75,22 @@ class SequenceRange:
 
     first: int
     last: int
+    head: bytes = b""
+    """First 8 bytes of the id of the last one, b"" if not told: two who hold the same numbers of
+    an author who told them different things see it by this."""
 
 
 Holdings: TypeAlias = dict[InstanceId, tuple[SequenceRange, ...]]
 """Per author instance what is held, ranges ascending and disjoint."""
+
+
+@value(frozen=True, slots=True)
+class Claim:
+    """What a member says of itself beside a message, under its signature."""
+
+    holdings: Holdings | None = None
+    held_aside: tuple[MessageId, ...] = ()
+    """Messages that are here but too far ahead of the member's clock to be delivered."""
 
 
 # --- saved state --------------------------------------------------------------------------------
@@ -101,6 +113,8 @@ class LogEntry:
     sender_id: ParticipantId
     retrieval_hint: bytes | None = None
     author: AuthorSequence | None = None
+    previous_id: MessageId | None = None
+    """The author's message before this one, as long as that is not known to be here."""
 
 
 @value(frozen=True, slots=True)
@@ -127,6 +141,8 @@ class IncomingEntry:
     received_ms: UnixMs
     shown: bool = False
     """The soft time-out is over: the window shows it below a gap."""
+    previous_id: MessageId | None = None
+    replaces: MessageId | None = None
 
 
 class MissingState(StrEnum):
@@ -189,6 +205,35 @@ class HolderEntry:
 
 
 @value(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """A message that its sender said again, because its Lamport timestamp was from the future.
+
+    It counts only for a message of the same sender that is further ahead than what replaces it.
+    """
+
+    message_id: MessageId
+    """Of the message that is dropped by everybody."""
+    sender_id: ParticipantId
+    lamport_timestamp: int
+    """Of the message that takes its place."""
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """Proof that an author told different people different things: two messages that it signed.
+
+    Both have the same sequence number, or the second names another message before it than the
+    first, which has that number.
+    """
+
+    sender_id: ParticipantId
+    instance_id: InstanceId
+    sequence: int
+    first_id: MessageId
+    second_id: MessageId
+
+
+@value(frozen=True, slots=True, kw_only=True)
 class ChannelState:
     """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
 
@@ -204,6 +249,8 @@ class ChannelState:
     """Only of our own messages that are not yet held by everybody."""
     store_queried_ms: UnixMs | None = None
     """Up to when Stores were last asked for everything with success."""
+    replaced: tuple[Replacement, ...] = ()
+    forks: tuple[Fork, ...] = ()
 
 
 # --- writes -------------------------------------------------------------------------------------
@@ -229,6 +276,27 @@ class AppendToLog:
 
     entry: LogEntry
     raw: bytes
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class RemoveFromLog:
+    """Its sender said it again at another place.  Its raw bytes and holders go with it."""
+
+    message_id: MessageId
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class PutReplacement:
+    """Insert or replace."""
+
+    replacement: Replacement
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class PutFork:
+    """Insert; one proof for each instance of an author is kept."""
+
+    fork: Fork
 
 
 @value(frozen=True, slots=True)
@@ -291,6 +359,9 @@ Write: TypeAlias = (
     SaveClock
     | SaveStoreQueried
     | AppendToLog
+    | RemoveFromLog
+    | PutReplacement
+    | PutFork
     | SaveRetrievalHint
     | PutOutgoing
     | MarkAccepted
@@ -390,9 +461,9 @@ class HeldMessage:
 
     message: Message
     ahead_ms: int
-    """Of our corrected clock when it came: how far its sender's clock is wrong, or ours."""
+    """Of our clock when it came: how far its sender's clock is wrong, or ours."""
     due_ms: UnixMs
-    """When it is looked at again, by our own clock as corrected now."""
+    """When it is looked at again, by our clock."""
 
     @property
     def message_id(self) -> MessageId:
@@ -405,14 +476,30 @@ class HeldMessage:
 
 @value(frozen=True, slots=True, kw_only=True)
 class HeldAsideChanged:
-    """What is held aside now, and how far our own clock is behind.  None held = all is well.
-
-    ``held`` names those due soonest, at most 64 of ``held_total``.
-    """
+    """What is held aside now.  ``held`` names those due soonest, at most 64 of ``held_total``."""
 
     held: tuple[HeldMessage, ...]
     held_total: int
-    clock_offset_ms: int
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class MessageReplaced:
+    """A message that was delivered is not in the log any more: ``by`` says the same."""
+
+    message_id: MessageId
+    by: MessageId
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class OwnFromFuture:
+    """Our clock was ahead when we said these, and is right now: say them again, in this order."""
+
+    message_ids: tuple[MessageId, ...]
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class ForkFound:
+    fork: Fork
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -449,6 +536,9 @@ Event: TypeAlias = (
     | EphemeralReceived
     | GapChanged
     | HeldAsideChanged
+    | MessageReplaced
+    | OwnFromFuture
+    | ForkFound
     | DependencyLost
     | HeldByChanged
     | OutgoingChanged
@@ -467,11 +557,15 @@ class Transition:
 
 # --- what is injected ---------------------------------------------------------------------------
 
-MessageIdOf: TypeAlias = Callable[[ParticipantId, ChannelId, int, bytes], MessageId]
-"""(sender, channel, lamport, content) → id of a content message."""
+MessageIdOf: TypeAlias = Callable[
+    [ParticipantId, ChannelId, int, Sequence[MessageId], bytes], MessageId
+]
+"""(sender, channel, lamport, ids of the causal history, content) → id of a content message."""
 
-Sign: TypeAlias = Callable[[Message, Holdings | None, UnixMs], bytes]
-"""Turn a message into the raw bytes that are kept and broadcast (sealed channel: a signed part)."""
+Sign: TypeAlias = Callable[[Message, Claim | None, UnixMs], bytes]
+"""Turn a message into the raw bytes that are kept and broadcast (sealed channel: a signed part).
+
+The time is our clock's."""
 
 RandomUnit: TypeAlias = Callable[[], float]
 """Uniform in [0, 1)."""
