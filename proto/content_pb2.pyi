@@ -32,6 +32,52 @@ class Content(_message.Message):
     NONCE_FIELD_NUMBER: _builtins.int
     SENT_MS_FIELD_NUMBER: _builtins.int
     LAMPORT_TIMESTAMP_FIELD_NUMBER: _builtins.int
+    REPLACES_FIELD_NUMBER: _builtins.int
+    BODY_FIELD_NUMBER: _builtins.int
+    instance_id: _builtins.bytes
+    """16 random bytes per profile start from a backup"""
+    sequence: _builtins.int
+    """1, 2, 3 … per instance"""
+    previous_id: _builtins.str
+    """message id of this instance's previous content, "" for the first only"""
+    nonce: _builtins.bytes
+    """16 random bytes"""
+    sent_ms: _builtins.int
+    """the author's clock, Unix milliseconds"""
+    lamport_timestamp: _builtins.int
+    """one to one only; in a group SDS carries it"""
+    replaces: _builtins.str
+    """in a group: id of the author's own message from the future, said again"""
+    body: _builtins.bytes
+    """a Body"""
+    def __init__(
+        self,
+        *,
+        instance_id: _builtins.bytes = ...,
+        sequence: _builtins.int = ...,
+        previous_id: _builtins.str = ...,
+        nonce: _builtins.bytes = ...,
+        sent_ms: _builtins.int = ...,
+        lamport_timestamp: _builtins.int = ...,
+        replaces: _builtins.str = ...,
+        body: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "instance_id", b"instance_id", "lamport_timestamp", b"lamport_timestamp", "nonce", b"nonce", "previous_id", b"previous_id", "replaces", b"replaces", "sent_ms", b"sent_ms", "sequence", b"sequence"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Content: _TypeAlias = Content  # noqa: Y015
+
+@_typing.final
+class Body(_message.Message):
+    """One kind of thing.  Only here is there room for what newer versions say: a kind that is not known
+    is kept and passed on, and shown as something that needs a newer version.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
     TEXT_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     JOIN_FIELD_NUMBER: _builtins.int
@@ -43,18 +89,6 @@ class Content(_message.Message):
     CONTACT_REQUEST_FIELD_NUMBER: _builtins.int
     CONTACT_ANSWER_FIELD_NUMBER: _builtins.int
     PROFILE_UPDATE_FIELD_NUMBER: _builtins.int
-    instance_id: _builtins.bytes
-    """16 random bytes per profile start from a backup"""
-    sequence: _builtins.int
-    """1, 2, 3 … per instance"""
-    previous_id: _builtins.str
-    """message id of this instance's previous content, "" for the first"""
-    nonce: _builtins.bytes
-    """16 random bytes"""
-    sent_ms: _builtins.int
-    """the author's clock, Unix milliseconds"""
-    lamport_timestamp: _builtins.int
-    """one to one only; in a group SDS carries it"""
     @_builtins.property
     def text(self) -> Global___Text: ...
     @_builtins.property
@@ -82,12 +116,6 @@ class Content(_message.Message):
     def __init__(
         self,
         *,
-        instance_id: _builtins.bytes = ...,
-        sequence: _builtins.int = ...,
-        previous_id: _builtins.str = ...,
-        nonce: _builtins.bytes = ...,
-        sent_ms: _builtins.int = ...,
-        lamport_timestamp: _builtins.int = ...,
         text: Global___Text | None = ...,
         created: Global___Created | None = ...,
         join: Global___Join | None = ...,
@@ -100,15 +128,15 @@ class Content(_message.Message):
         contact_answer: Global___ContactAnswer | None = ...,
         profile_update: Global___ProfileUpdate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "instance_id", b"instance_id", "join", b"join", "lamport_timestamp", b"lamport_timestamp", "leave", b"leave", "nonce", b"nonce", "previous_id", b"previous_id", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "sent_ms", b"sent_ms", "sequence", b"sequence", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update"]  # noqa: Y015
-    _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update"]  # noqa: Y015
+    _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
-Global___Content: _TypeAlias = Content  # noqa: Y015
+Global___Body: _TypeAlias = Body  # noqa: Y015
 
 @_typing.final
 class Text(_message.Message):

@@ -156,26 +156,36 @@ class SignedPart(_message.Message):
 Global___SignedPart: _TypeAlias = SignedPart  # noqa: Y015
 
 @_typing.final
-class Holdings(_message.Message):
-    """What the sender holds without gap, per author instance."""
+class Claims(_message.Message):
+    """What the sender says of itself beside its message.  What a newer version claims in other fields is
+    skipped: an unknown claim claims nothing.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     AUTHORS_FIELD_NUMBER: _builtins.int
+    HELD_ASIDE_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def authors(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuthorHoldings]: ...
+    def authors(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuthorHoldings]:
+        """what it holds without gap, per author instance"""
+
+    @_builtins.property
+    def held_aside(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """ids, 16 bytes each: too far ahead of its clock"""
+
     def __init__(
         self,
         *,
         authors: _abc.Iterable[Global___AuthorHoldings] | None = ...,
+        held_aside: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authors", b"authors"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authors", b"authors", "held_aside", b"held_aside"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Holdings: _TypeAlias = Holdings  # noqa: Y015
+Global___Claims: _TypeAlias = Claims  # noqa: Y015
 
 @_typing.final
 class AuthorHoldings(_message.Message):
@@ -183,7 +193,10 @@ class AuthorHoldings(_message.Message):
 
     INSTANCE_ID_FIELD_NUMBER: _builtins.int
     RANGES_FIELD_NUMBER: _builtins.int
+    HEADS_FIELD_NUMBER: _builtins.int
     instance_id: _builtins.bytes
+    heads: _builtins.bytes
+    """of each range the first 8 bytes of its last message's id"""
     @_builtins.property
     def ranges(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Pairs, each as the distance from the previous bound: first, last−first, first'−last, …"""
@@ -193,10 +206,11 @@ class AuthorHoldings(_message.Message):
         *,
         instance_id: _builtins.bytes = ...,
         ranges: _abc.Iterable[_builtins.int] | None = ...,
+        heads: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["instance_id", b"instance_id", "ranges", b"ranges"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heads", b"heads", "instance_id", b"instance_id", "ranges", b"ranges"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,7 +1,8 @@
 """``proto/content.proto`` ↔ ``engine.core.content``: what people said, bounded both ways.
 
-Decoding raises ``RemoteProtocolError`` with the reason for anything out of bounds.  A kind of body
-that this version does not know decodes to ``Unsupported``, so that it is shown and never dropped.
+Decoding raises ``RemoteProtocolError`` with the reason for anything out of bounds, and for bytes
+that are not the one encoding of what they say.  Only inside the body may there be what this version
+does not know: a kind of it decodes to ``Unsupported``, so that it is shown and never dropped.
 Groups and pairs share the form, not the kinds: what belongs to the other of the two is not even
 looked into and ``Unsupported``, too, so that all members, whatever their version, judge the same
 bytes alike.  It refuses to know channels, members and signatures; a decoded ``Join`` has not been
@@ -12,6 +13,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from engine.codec.join import decode_join
 from engine.core.content import (
@@ -63,8 +65,9 @@ def encode_content(content: Content) -> bytes:
             nonce=content.nonce,
             sent_ms=content.sent_ms,
             lamport_timestamp=content.lamport_timestamp,
+            replaces=content.replaces or "",
+            body=_encode_body(content.body),
         )
-        _encode_body(wire, content.body)
         encoded = wire.SerializeToString(deterministic=True)
         is_of_pair = content.lamport_timestamp or isinstance(
             content.body, ContactRequest | ContactAnswer | ProfileUpdate
@@ -85,7 +88,9 @@ def decode_content(content: bytes) -> Content:
 @lru_cache(maxsize=JUST_DECODED)
 def _decode_group_content(content: bytes) -> Content:
     wire = _parse(content)
-    return _content(wire, _decode_group_body(wire), lamport_timestamp=0)
+    if wire.lamport_timestamp:
+        raise RemoteProtocolError("content_bad_lamport_timestamp")
+    return _content(wire, _decode_group_body(_parse_body(wire)))
 
 
 def decode_pair_content(content: bytes) -> Content:
@@ -93,7 +98,9 @@ def decode_pair_content(content: bytes) -> Content:
     wire = _parse(content)
     if wire.lamport_timestamp > MAX_SAFE_INTEGER:
         raise RemoteProtocolError("content_bad_lamport_timestamp")
-    return _content(wire, _decode_pair_body(wire), lamport_timestamp=wire.lamport_timestamp)
+    if wire.replaces:
+        raise RemoteProtocolError("content_bad_replacement")
+    return _content(wire, _decode_pair_body(_parse_body(wire)))
 
 
 def encode_ephemeral(content: EphemeralContent) -> bytes:
@@ -135,7 +142,8 @@ def decode_pair_ephemeral(content: bytes) -> EphemeralContent:
             raise RemoteProtocolError("ephemeral_unsupported")
 
 
-def _encode_body(wire: content_pb2.Content, body: Body) -> None:
+def _encode_body(body: Body) -> bytes:
+    wire = content_pb2.Body()
     match body:
         case Text():
             wire.text.text = body.text
@@ -162,6 +170,7 @@ def _encode_body(wire: content_pb2.Content, body: Body) -> None:
             raise LocalProtocolError("what we do not understand we cannot say")
         case _:
             assert_never(body)
+    return wire.SerializeToString(deterministic=True)
 
 
 def _encode_answer(wire: content_pb2.ContactAnswer, answer: ContactAnswer) -> None:
@@ -185,18 +194,29 @@ def _parse(content: bytes) -> content_pb2.Content:
         wire = content_pb2.Content.FromString(content)
     except DecodeError as error:
         raise RemoteProtocolError("content_malformed") from error
+    if wire.SerializeToString(deterministic=True) != content or UnknownFieldSet(wire):
+        raise RemoteProtocolError("content_not_canonical")
     if len(wire.instance_id) != INSTANCE_ID_BYTES:
         raise RemoteProtocolError("content_bad_instance_id")
     if len(wire.nonce) != NONCE_BYTES:
         raise RemoteProtocolError("content_bad_nonce")
     if not 1 <= wire.sequence <= MAX_SAFE_INTEGER:
         raise RemoteProtocolError("content_bad_sequence")
+    if bool(wire.previous_id) == (wire.sequence == 1):
+        raise RemoteProtocolError("content_bad_previous_id")
     if wire.sent_ms > MAX_SAFE_INTEGER:
         raise RemoteProtocolError("content_bad_time")
     return wire
 
 
-def _content(wire: content_pb2.Content, body: Body, *, lamport_timestamp: int) -> Content:
+def _parse_body(wire: content_pb2.Content) -> content_pb2.Body:
+    try:
+        return content_pb2.Body.FromString(wire.body)
+    except DecodeError as error:
+        raise RemoteProtocolError("content_malformed", "body") from error
+
+
+def _content(wire: content_pb2.Content, body: Body) -> Content:
     return Content(
         author=AuthorSequence(
             instance_id=InstanceId(wire.instance_id),
@@ -206,12 +226,13 @@ def _content(wire: content_pb2.Content, body: Body, *, lamport_timestamp: int) -
         nonce=wire.nonce,
         sent_ms=UnixMs(wire.sent_ms),
         body=body,
-        lamport_timestamp=lamport_timestamp,
+        lamport_timestamp=wire.lamport_timestamp,
+        replaces=_message_id(wire.replaces),
     )
 
 
-def _decode_group_body(wire: content_pb2.Content) -> Body:
-    match wire.WhichOneof("body"):
+def _decode_group_body(wire: content_pb2.Body) -> Body:
+    match wire.WhichOneof("kind"):
         case "text":
             return _decode_text(wire.text)
         case "created":
@@ -226,8 +247,8 @@ def _decode_group_body(wire: content_pb2.Content) -> Body:
             return _unsupported(other)
 
 
-def _decode_pair_body(wire: content_pb2.Content) -> Body:
-    match wire.WhichOneof("body"):
+def _decode_pair_body(wire: content_pb2.Body) -> Body:
+    match wire.WhichOneof("kind"):
         case "text":
             return _decode_text(wire.text)
         case "contact_request":

@@ -1,56 +1,64 @@
-"""Holdings on the wire: what a member has without gap, in a few bytes per author instance.
+"""What a member claims beside a message: what it holds without gap, and what it holds aside.
 
-Each range is two numbers, each the distance from the bound before it: the first from zero, the last
-from the first, the next first from that last.  Authors and ranges ascend strictly and ranges never
-touch, so there is one encoding for one set.  Whether a claim is true is not known here.
+Each range of sequence numbers is two numbers, each the distance from the bound before it: the first
+from zero, the last from the first, the next first from that last; and the first 8 bytes of the id
+of its last message.  Authors and ranges ascend strictly and ranges never touch, so there is one
+encoding for one set.  Fields that this version does not know claim nothing.  Whether a claim is
+true is not known here.
 """
 
 from google.protobuf.message import DecodeError
 
+from engine.codec.message_id import ID_BYTES, id_bytes, id_text
 from engine.core.content import INSTANCE_ID_BYTES, MAX_SAFE_INTEGER
 from engine.core.errors import RemoteProtocolError
-from engine.core.sds.types import Holdings, SequenceRange
+from engine.core.sds.claims import HEAD_BYTES
+from engine.core.sds.types import Claim, Holdings, SequenceRange
 from engine.core.types import InstanceId
 from proto import envelope_pb2
 
 MAX_AUTHORS = 1024
 MAX_RANGES_PER_AUTHOR = 64
-MAX_HOLDINGS_BYTES = 16 * 1024
+MAX_HELD_ASIDE = 256
+MAX_CLAIM_BYTES = 16 * 1024
 _LEAST_DISTANCE = 2
 
 
-def encode_holdings(holdings: Holdings | None) -> bytes:
-    """Empty bytes for nothing held.
+def encode_claim(claim: Claim | None) -> bytes:
+    """Empty bytes for nothing claimed.
 
     What is beyond the bounds is left out, which only claims less: the first MAX_AUTHORS in the
-    mapping's order, the newest MAX_RANGES_PER_AUTHOR each, while MAX_HOLDINGS_BYTES lasts.
+    mapping's order, the newest MAX_RANGES_PER_AUTHOR each, while MAX_CLAIM_BYTES lasts.
     """
+    if claim is None:
+        return b""
+    aside = [id_bytes(message_id) for message_id in claim.held_aside[-MAX_HELD_ASIDE:]]
     kept: list[envelope_pb2.AuthorHoldings] = []
-    size = 0
-    for instance_id, ranges in (holdings or {}).items():
+    size = len(aside) * (ID_BYTES + 2)
+    for instance_id, ranges in (claim.holdings or {}).items():
         if not ranges:
             continue
         author = _encode_author(instance_id, ranges[-MAX_RANGES_PER_AUTHOR:])
         size += author.ByteSize() + 3
-        if len(kept) == MAX_AUTHORS or size > MAX_HOLDINGS_BYTES:
+        if len(kept) == MAX_AUTHORS or size > MAX_CLAIM_BYTES:
             break
         kept.append(author)
     kept.sort(key=lambda author: author.instance_id)
-    return envelope_pb2.Holdings(authors=kept).SerializeToString(deterministic=True)
+    return envelope_pb2.Claims(authors=kept, held_aside=aside).SerializeToString(deterministic=True)
 
 
-def decode_holdings(encoded: bytes) -> Holdings | None:
-    """None if nothing is held.  Raises RemoteProtocolError ``bad_holdings``."""
+def decode_claim(encoded: bytes) -> Claim | None:
+    """None if nothing is claimed.  Raises RemoteProtocolError ``bad_holdings``."""
     if not encoded:
         return None
-    if len(encoded) > MAX_HOLDINGS_BYTES:
+    if len(encoded) > MAX_CLAIM_BYTES:
         raise RemoteProtocolError("bad_holdings", "oversized")
     try:
-        wire = envelope_pb2.Holdings.FromString(encoded)
+        wire = envelope_pb2.Claims.FromString(encoded)
     except DecodeError as error:
         raise RemoteProtocolError("bad_holdings", "malformed") from error
-    if len(wire.authors) > MAX_AUTHORS:
-        raise RemoteProtocolError("bad_holdings", "too many authors")
+    if len(wire.authors) > MAX_AUTHORS or len(wire.held_aside) > MAX_HELD_ASIDE:
+        raise RemoteProtocolError("bad_holdings", "too many")
     holdings: Holdings = {}
     previous = b""
     for author in wire.authors:
@@ -58,13 +66,17 @@ def decode_holdings(encoded: bytes) -> Holdings | None:
             raise RemoteProtocolError("bad_holdings", "authors do not ascend")
         previous = author.instance_id
         holdings[InstanceId(author.instance_id)] = _decode_ranges(author)
-    return holdings or None
+    if any(len(each) != ID_BYTES for each in wire.held_aside):
+        raise RemoteProtocolError("bad_holdings", "an id of another length")
+    return Claim(holdings, tuple(map(id_text, wire.held_aside)))
 
 
 def _encode_author(
     instance_id: InstanceId, ranges: tuple[SequenceRange, ...]
 ) -> envelope_pb2.AuthorHoldings:
-    author = envelope_pb2.AuthorHoldings(instance_id=instance_id)
+    author = envelope_pb2.AuthorHoldings(
+        instance_id=instance_id, heads=b"".join(held.head for held in ranges)
+    )
     bound = 0
     for held in ranges:
         author.ranges.extend((held.first - bound, held.last - held.first))
@@ -73,9 +85,11 @@ def _encode_author(
 
 
 def _decode_ranges(author: envelope_pb2.AuthorHoldings) -> tuple[SequenceRange, ...]:
-    distances = list(author.ranges)
+    distances, heads = list(author.ranges), author.heads
     if not distances or len(distances) % 2 or len(distances) > 2 * MAX_RANGES_PER_AUTHOR:
         raise RemoteProtocolError("bad_holdings", "ranges")
+    if len(heads) != HEAD_BYTES * len(distances) // 2:
+        raise RemoteProtocolError("bad_holdings", "heads")
     ranges: list[SequenceRange] = []
     bound = 0
     for distance, length in zip(distances[::2], distances[1::2], strict=True):
@@ -84,5 +98,6 @@ def _decode_ranges(author: envelope_pb2.AuthorHoldings) -> tuple[SequenceRange, 
         first, bound = bound + distance, bound + distance + length
         if bound > MAX_SAFE_INTEGER:
             raise RemoteProtocolError("bad_holdings", "sequence too large")
-        ranges.append(SequenceRange(first=first, last=bound))
+        at = HEAD_BYTES * len(ranges)
+        ranges.append(SequenceRange(first=first, last=bound, head=heads[at : at + HEAD_BYTES]))
     return tuple(ranges)

@@ -2,12 +2,15 @@
 
 js-waku's id is sha256 of the payload alone, so two people who both say "ok" share one and the
 second is swallowed.  Ours is 128 bits of sha256 over (domain, group, channel, sender, instance id,
-sequence, lamport, nonce, content), 22 characters of base64url.  The group is part of it because the
-wire's channel is "0" in every group: the same words in two groups must not share an id.  What is
-signed or sealed is not part of it, so a retransmission keeps its id.
+sequence, previous id, nonce, lamport, ids of the causal history, content), 22 characters of
+base64url.  The group is part of it because the wire's channel is "0" in every group.  The history
+is part of it because otherwise one signed id could wait for other messages at everybody; the
+retrieval hints are not.  What is signed or sealed is not part of it either, so a retransmission
+keeps its id.
 """
 
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 
 from engine.codec.content import decode_content
@@ -16,9 +19,19 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.sds.types import MessageIdOf
 from engine.core.types import ChannelId, MessageId, ParticipantId
 
-_DOMAIN = "causerie/1/message-id"
-_ID_BYTES = 16
+ID_BYTES = 16
+_DOMAIN = "causerie/2/message-id"
 _MAX_LAMPORT = 2**64 - 1
+
+
+def id_text(id_: bytes) -> MessageId:
+    """16 bytes as an id."""
+    return MessageId(urlsafe_b64encode(id_).decode().rstrip("="))
+
+
+def id_bytes(message_id: MessageId) -> bytes:
+    """The 16 bytes of an id of ours."""
+    return urlsafe_b64decode(message_id + "==")
 
 
 def message_id_in(group_id: bytes) -> MessageIdOf:
@@ -28,15 +41,24 @@ def message_id_in(group_id: bytes) -> MessageIdOf:
     """
 
     def message_id(
-        sender: ParticipantId, channel: ChannelId, lamport: int, content: bytes
+        sender: ParticipantId,
+        channel: ChannelId,
+        lamport: int,
+        history: Sequence[MessageId],
+        content: bytes,
     ) -> MessageId:
-        return message_id_of(group_id, sender, channel, lamport, content)
+        return message_id_of(group_id, sender, channel, lamport, history, content)
 
     return message_id
 
 
-def message_id_of(
-    group_id: bytes, sender: ParticipantId, channel: ChannelId, lamport: int, content: bytes
+def message_id_of(  # noqa: PLR0913, PLR0917 - one argument per part of the hashed tuple
+    group_id: bytes,
+    sender: ParticipantId,
+    channel: ChannelId,
+    lamport: int,
+    history: Sequence[MessageId],
+    content: bytes,
 ) -> MessageId:
     """Raises RemoteProtocolError if the content cannot be decoded or the lamport is absurd."""
     decoded = decode_content(content)
@@ -49,9 +71,11 @@ def message_id_of(
         sender,
         decoded.author.instance_id,
         decoded.author.sequence,
-        lamport,
+        decoded.previous_id or "",
         decoded.nonce,
+        lamport,
+        len(history),
+        *history,
         content,
     )
-    digest = sha256(hashed).digest()
-    return MessageId(urlsafe_b64encode(digest[:_ID_BYTES]).decode().rstrip("="))
+    return id_text(sha256(hashed).digest()[:ID_BYTES])

@@ -160,6 +160,8 @@ class Content:
     body: Body
     lamport_timestamp: int = 0
     """Of one-to-one content; 0 in a group, where SDS carries it."""
+    replaces: MessageId | None = None
+    """In a group: the author's own message, from when its clock was ahead, that this says again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """A bare SDS channel as a participant of the simulated network: codec, a store model, no crypto.
 
 Each payload frames a *signed part* (SDS bytes and holdings, as in a sealed channel) and who sent
-it again, if anybody did.  Content starts with the author's instance and sequence number.  Senders
-are believed: what signatures prove elsewhere, the simulation grants.
+it again, if anybody did.  Content starts with the author's instance, sequence number, previous
+message and the message that it replaces.  Senders are believed: what signatures prove elsewhere,
+the simulation grants.
 """
 
 import hashlib
@@ -19,6 +20,7 @@ from engine.core.ports import LoggedMessage
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import (
+    ClockSet,
     ConnectivityChanged,
     CopyAccepted,
     DeadlineReached,
@@ -32,12 +34,15 @@ from engine.core.sds.types import (
     AskStore,
     Broadcast,
     BroadcastRepair,
+    Claim,
     DependencyLost,
     Event,
     HeldByChanged,
     Holdings,
     Message,
     MessageDelivered,
+    MessageReplaced,
+    OwnFromFuture,
     SendPurpose,
     SequenceRange,
 )
@@ -57,9 +62,10 @@ from engine.sim.network import Outgoing
 from engine.sim.recording import SimRecording
 
 CHANNEL = ChannelId("0")
-_AUTHOR = struct.Struct(">16sQ")
-_RANGE = struct.Struct(">16sQQ")
-_LENGTHS = struct.Struct(">IIB")
+ID_CHARACTERS = 22
+_AUTHOR = struct.Struct(f">16sQ{ID_CHARACTERS}s{ID_CHARACTERS}s")
+_RANGE = struct.Struct(">16sQQ8s")
+_LENGTHS = struct.Struct(">IIIB")
 
 
 @lru_cache(maxsize=65_536)
@@ -69,11 +75,31 @@ def hash64(text: str) -> int:
 
 
 def message_id_of(
-    sender_id: ParticipantId, channel_id: ChannelId, lamport: int, content: bytes
+    sender_id: ParticipantId,
+    channel_id: ChannelId,
+    lamport: int,
+    history: Sequence[MessageId],
+    content: bytes,
 ) -> MessageId:
     """Short and unique: content holds the author's sequence number."""
-    text = f"{sender_id}/{channel_id}/{lamport}/".encode()
-    return MessageId(hashlib.sha256(text + content).hexdigest()[:22])
+    text = f"{sender_id}/{channel_id}/{lamport}/{'/'.join(history)}/".encode()
+    return MessageId(hashlib.sha256(text + content).hexdigest()[:ID_CHARACTERS])
+
+
+def content_of(
+    author: AuthorSequence,
+    text: bytes,
+    *,
+    previous_id: MessageId | None = None,
+    replaces: MessageId | None = None,
+) -> bytes:
+    ids = ((each or "").encode() for each in (previous_id, replaces))
+    return _AUTHOR.pack(author.instance_id, author.sequence, *ids) + text
+
+
+def text_of(content: bytes) -> bytes:
+    """What was said in it."""
+    return content[_AUTHOR.size :]
 
 
 def instance_of(participant_id: ParticipantId) -> InstanceId:
@@ -83,7 +109,7 @@ def instance_of(participant_id: ParticipantId) -> InstanceId:
 class ChannelParticipant:
     """One member with its disk, its machine, and what an onlooker saw of it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only: what a member is and how it stands
         self,
         participant_id: ParticipantId,
         *,
@@ -91,8 +117,11 @@ class ChannelParticipant:
         config: SdsConfig,
         seed: int,
         now_ms: UnixMs,
+        clock_offset_ms: int = 0,
     ) -> None:
+        """``clock_offset_ms``: how far this member's clock is ahead of the network's time."""
         self.participant_id = participant_id
+        self.clock_offset_ms = clock_offset_ms
         self.store = ChannelStore()
         self.counters = Counters()
         self.seen = Observation(participant_id=participant_id)
@@ -107,7 +136,7 @@ class ChannelParticipant:
         self._members = members
         self._config = config
         self._random = SeededRandom(seed, participant_id)
-        self._sequence = 0
+        self._own_chain = OwnChain(instance_of(participant_id))
         self._copies = 0
         self.online = True
         self.channel = self._build(now_ms)
@@ -117,12 +146,17 @@ class ChannelParticipant:
     channel_id = CHANNEL
 
     def message_id_of(
-        self, sender_id: ParticipantId, channel_id: ChannelId, lamport: int, content: bytes
+        self,
+        sender_id: ParticipantId,
+        channel_id: ChannelId,
+        lamport: int,
+        history: Sequence[MessageId],
+        content: bytes,
     ) -> MessageId:
-        return message_id_of(sender_id, channel_id, lamport, content)
+        return message_id_of(sender_id, channel_id, lamport, history, content)
 
-    def sign(self, message: Message, holdings: Holdings | None, now_ms: UnixMs) -> bytes:
-        return sign(message, holdings, now_ms)
+    def sign(self, message: Message, claim: Claim | None, now_ms: UnixMs) -> bytes:
+        return sign(message, claim, now_ms)
 
     def frame(self, raw: bytes, *, again: bool) -> bytes:
         """A payload; ``again``: somebody else's message, sent again by us."""
@@ -149,18 +183,23 @@ class ChannelParticipant:
             members=self._members,
             online=self.online,
             now_ms=now_ms,
+            clock_offset_ms=self.clock_offset_ms,
             counters=self.counters,
         )
 
     # --- what a user and the surroundings do ---
 
     def send(self, text: str, *, now_ms: UnixMs) -> list[Outgoing]:
-        self._sequence += 1
-        author = AuthorSequence(
-            instance_id=instance_of(self.participant_id), sequence=self._sequence
-        )
-        content = _AUTHOR.pack(author.instance_id, author.sequence) + text.encode()
-        return self.handle(SendContent(content=content, author=author), now_ms=now_ms)
+        return self._say(text.encode(), None, now_ms=now_ms)
+
+    def _say(
+        self, text: bytes, replaces: MessageId | None, *, now_ms: UnixMs
+    ) -> list[Outgoing]:
+        author, previous_id = self._own_chain.next()
+        content = content_of(author, text, previous_id=previous_id, replaces=replaces)
+        sent = self.handle(SendContent(content, author, replaces), now_ms=now_ms)
+        self._own_chain.said(self.seen.sent[-1])
+        return sent
 
     def send_ephemeral(self, text: str, *, now_ms: UnixMs) -> list[Outgoing]:
         return self.handle(SendEphemeral(content=text.encode()), now_ms=now_ms)
@@ -176,6 +215,10 @@ class ChannelParticipant:
             self.recording.online(now_ms, online=online)
         self.online = online
         return self.handle(ConnectivityChanged(online=online), now_ms=now_ms)
+
+    def set_clock(self, offset_ms: int, *, now_ms: UnixMs) -> list[Outgoing]:
+        self.clock_offset_ms = offset_ms
+        return self.handle(ClockSet(offset_ms=offset_ms), now_ms=now_ms)
 
     def set_members(self, members: frozenset[ParticipantId], *, now_ms: UnixMs) -> list[Outgoing]:
         self._members = members
@@ -221,6 +264,18 @@ class ChannelParticipant:
                 self.asked_stores.append(send)
             else:
                 outgoing.append(self._outgoing(send, now_ms))
+        for event in transition.events:
+            if isinstance(event, OwnFromFuture):
+                outgoing += self._say_again(event.message_ids, now_ms)
+        return outgoing
+
+    def _say_again(self, message_ids: Sequence[MessageId], now_ms: UnixMs) -> list[Outgoing]:
+        """What our wrong clock dated, as another instance: the numbers of the old one are used."""
+        self._own_chain = OwnChain(instance_of(ParticipantId(f"after {message_ids[-1]}")))
+        outgoing: list[Outgoing] = []
+        for message_id in message_ids:
+            said = open_payload(frame(self.store.raw[message_id], None)).message.content or b""
+            outgoing += self._say(text_of(said), message_id, now_ms=now_ms)
         return outgoing
 
     def _watch(self, event: Event) -> None:
@@ -230,6 +285,10 @@ class ChannelParticipant:
                 self.seen.deliveries.append((message.message_id, history))
                 if is_own:
                     self.seen.sent.append(message.message_id)
+            case MessageReplaced(message_id=message_id):
+                if message_id in self.seen.sent:
+                    self.seen.sent.remove(message_id)
+                self.seen.certain_holders.pop(message_id, None)
             case DependencyLost(entry=entry):
                 self.seen.lost.add(entry.message_id)
             case HeldByChanged(message_id=message_id, certain=certain):
@@ -301,15 +360,34 @@ class ChannelParticipant:
 # --- framing ------------------------------------------------------------------------------------
 
 
-def sign(message: Message, holdings: Holdings | None, _now_ms: UnixMs) -> bytes:
-    """The signed part: SDS bytes and holdings."""
+class OwnChain:
+    """A member's numbers: the instance in use, and what was said last."""
+
+    def __init__(self, instance_id: InstanceId) -> None:
+        self._author = AuthorSequence(instance_id, 0)
+        self._previous_id: MessageId | None = None
+
+    def next(self) -> tuple[AuthorSequence, MessageId | None]:
+        """Of the next message: its number, and the message before it."""
+        self._author = AuthorSequence(self._author.instance_id, self._author.sequence + 1)
+        return self._author, self._previous_id
+
+    def said(self, message_id: MessageId) -> None:
+        self._previous_id = message_id
+
+
+def sign(message: Message, claim: Claim | None, _now_ms: UnixMs) -> bytes:
+    """The signed part: SDS bytes and claim."""
     sds = encode_message(message)
+    holdings = None if claim is None else claim.holdings
     ranges = b"".join(
-        _RANGE.pack(instance_id, item.first, item.last)
+        _RANGE.pack(instance_id, item.first, item.last, item.head)
         for instance_id, items in (holdings or {}).items()
         for item in items
     )
-    return _LENGTHS.pack(len(sds), len(ranges), holdings is not None) + sds + ranges
+    aside = b"" if claim is None else "".join(claim.held_aside).encode()
+    lengths = _LENGTHS.pack(len(sds), len(ranges), len(aside), holdings is not None)
+    return lengths + sds + ranges + aside
 
 
 def frame(raw: bytes, repaired_by: ParticipantId | None) -> bytes:
@@ -327,19 +405,20 @@ def open_payload(payload: bytes) -> MessageReceived:
     try:
         start = 1 + payload[0]
         repaired_by = payload[1:start].decode()
-        sds_length, ranges_length, has_holdings = _LENGTHS.unpack_from(payload, start)
-        sds = payload[start + _LENGTHS.size :][:sds_length]
-        ranges = payload[start + _LENGTHS.size + sds_length :]
-        if len(ranges) != ranges_length:
-            raise RemoteProtocolError("frame")
+        *lengths, has_holdings = _LENGTHS.unpack_from(payload, start)
+        sds, ranges, aside = _parts(payload[start + _LENGTHS.size :], lengths)
         holdings = _holdings(ranges) if has_holdings else None
+        held_aside = aside.decode()
     except (IndexError, UnicodeDecodeError, struct.error) as error:
         raise RemoteProtocolError("frame") from error
     message = decode_message(sds)
-    author = None
+    author = previous_id = replaces = None
     if not message.is_ephemeral and len(message.content or b"") >= _AUTHOR.size:
-        instance_id, sequence = _AUTHOR.unpack_from(message.content or b"")
+        instance_id, sequence, *ids = _AUTHOR.unpack_from(message.content or b"")
         author = AuthorSequence(instance_id=InstanceId(instance_id), sequence=sequence)
+        previous_id, replaces = (
+            MessageId(each.decode(errors="replace")) if each.strip(b"\0") else None for each in ids
+        )
     return MessageReceived(
         message=message,
         raw=payload[start:],
@@ -347,12 +426,28 @@ def open_payload(payload: bytes) -> MessageReceived:
         holdings=holdings,
         repaired_by=ParticipantId(repaired_by) if repaired_by else None,
         retrieval_hint=hashlib.sha256(payload).digest(),
+        held_aside=tuple(
+            MessageId(held_aside[start : start + ID_CHARACTERS])
+            for start in range(0, len(held_aside), ID_CHARACTERS)
+        ),
+        previous_id=previous_id,
+        replaces=replaces,
     )
+
+
+def _parts(data: bytes, lengths: Sequence[int]) -> list[bytes]:
+    parts, start = [], 0
+    for length in lengths:
+        parts.append(data[start : start + length])
+        start += length
+    if start != len(data):
+        raise RemoteProtocolError("frame")
+    return parts
 
 
 def _holdings(data: bytes) -> Holdings:
     holdings: dict[InstanceId, list[SequenceRange]] = {}
-    for instance_id, first, last in _RANGE.iter_unpack(data):
-        item = SequenceRange(first=first, last=last)
+    for instance_id, first, last, head in _RANGE.iter_unpack(data):
+        item = SequenceRange(first=first, last=last, head=head)
         holdings.setdefault(InstanceId(instance_id), []).append(item)
     return {instance_id: tuple(items) for instance_id, items in holdings.items()}

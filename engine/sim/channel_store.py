@@ -11,25 +11,30 @@ from typing import assert_never
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
+    Fork,
     HolderEntry,
     IncomingEntry,
     LogEntry,
     MarkAccepted,
     MissingEntry,
     OutgoingEntry,
+    PutFork,
     PutHolder,
     PutIncoming,
     PutMissing,
     PutOutgoing,
+    PutReplacement,
+    RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
     Write,
 )
-from engine.core.types import MessageId, ParticipantId, UnixMs
+from engine.core.types import InstanceId, MessageId, ParticipantId, UnixMs
 
 
 class ChannelStore:
@@ -44,6 +49,8 @@ class ChannelStore:
         self._incoming: dict[MessageId, IncomingEntry] = {}
         self._missing: dict[MessageId, MissingEntry] = {}
         self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
+        self._replaced: dict[MessageId, Replacement] = {}
+        self._forks: dict[InstanceId, Fork] = {}
 
     def apply(self, writes: Iterable[Write]) -> None:
         """All of one transition, in order."""
@@ -73,6 +80,8 @@ class ChannelStore:
             missing=tuple(self._missing.values()),
             holders=tuple(self._holders.values()),
             store_queried_ms=self._store_queried_ms,
+            replaced=tuple(self._replaced.values()),
+            forks=tuple(self._forks.values()),
         )
 
     def _apply_one(self, write: Write) -> None:  # noqa: C901, PLR0912 - one case per kind of write
@@ -87,6 +96,15 @@ class ChannelStore:
                 newest = position.lamport_timestamp
                 self._lamport_timestamp = max(self._lamport_timestamp, newest)
                 self.raw[position.message_id] = raw
+            case RemoveFromLog(message_id=message_id):
+                if self._log.pop(message_id, None) is not None:
+                    self._outgoing.pop(message_id, None)
+                    for key in [key for key in self._holders if key[0] == message_id]:
+                        del self._holders[key]
+            case PutReplacement(replacement=replacement):
+                self._replaced[replacement.message_id] = replacement
+            case PutFork(fork=fork):
+                self._forks.setdefault(fork.instance_id, fork)
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
                 known = self._log[message_id]
                 self._log[message_id] = LogEntry(
@@ -94,6 +112,7 @@ class ChannelStore:
                     sender_id=known.sender_id,
                     retrieval_hint=hint,
                     author=known.author,
+                    previous_id=known.previous_id,
                 )
             case PutOutgoing(entry=outgoing):
                 self._outgoing[outgoing.message_id] = outgoing

@@ -6,10 +6,11 @@ the hash of its bytes.
 """
 
 import hashlib
+from collections.abc import Sequence
 
 from engine.codec.sds import decode_message, encode_message
 from engine.core.sds.inputs import MessageReceived, SendContent
-from engine.core.sds.types import Holdings, Message
+from engine.core.sds.types import Claim, Message
 from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.network import Outgoing
@@ -29,13 +30,18 @@ class OpenParticipant(ChannelParticipant):
         return self.handle(SendContent(content=text.encode()), now_ms=now_ms)
 
     def message_id_of(
-        self, sender_id: ParticipantId, channel_id: ChannelId, lamport: int, content: bytes
+        self,
+        sender_id: ParticipantId,
+        channel_id: ChannelId,
+        lamport: int,
+        history: Sequence[MessageId],
+        content: bytes,
     ) -> MessageId:
-        del sender_id, channel_id, lamport
+        del sender_id, channel_id, lamport, history
         return message_id_of_content(content)
 
-    def sign(self, message: Message, holdings: Holdings | None, now_ms: UnixMs) -> bytes:
-        del holdings, now_ms
+    def sign(self, message: Message, claim: Claim | None, now_ms: UnixMs) -> bytes:
+        del claim, now_ms
         return encode_message(message)
 
     def frame(self, raw: bytes, *, again: bool) -> bytes:

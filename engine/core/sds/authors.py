@@ -30,7 +30,7 @@ class Author:
         self._apart: dict[int, int] = {}
 
     def note(self, sequence: int, row: int) -> None:
-        """The message with this number is in that row; the first one counts."""
+        """The message with this number is in that row.  Of two, the one noted first stays."""
         rows, lasts = self._rows, self.held.lasts
         beyond = sequence - len(rows)
         if beyond == 0 and not self._apart:
@@ -48,6 +48,19 @@ class Author:
         else:
             self._apart[sequence] = row
         self.held.add(sequence)
+
+    def replace(self, sequence: int, row: int) -> None:
+        """Another message with this number counts."""
+        if sequence in self._apart:
+            self._apart[sequence] = row
+        else:
+            self._rows[sequence] = row
+
+    def forget(self, sequence: int) -> None:
+        """The message with this number is not here any more."""
+        if self._apart.pop(sequence, None) is None:
+            self._rows[sequence] = _NOWHERE
+        self.held.remove(sequence)
 
     def row_of(self, sequence: int) -> int | None:
         """Where the message with this number lies."""

@@ -12,6 +12,7 @@ from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import (
+    ClockSet,
     ConnectivityChanged,
     CopyAccepted,
     DeadlineReached,
@@ -36,10 +37,11 @@ from engine.core.sds.types import (
     Broadcast,
     BroadcastRepair,
     ChannelState,
+    Claim,
+    Fork,
     Gap,
     Hash64,
     HistoryEntry,
-    Holdings,
     LogEntry,
     Message,
     MessageDelivered,
@@ -71,9 +73,13 @@ class SdsChannel:
         members: frozenset[ParticipantId],
         online: bool,
         now_ms: UnixMs,
+        clock_offset_ms: int = 0,
         counters: Counters | None = None,
     ) -> None:
-        """``members`` includes ourselves; empty = unknown, as in an open channel."""
+        """``members`` includes ourselves; empty = unknown, as in an open channel.
+
+        ``clock_offset_ms``: how far our clock is ahead of ``now_ms``, which only ever goes on.
+        """
         self._parts = build_parts(
             channel_id,
             participant_id,
@@ -84,6 +90,7 @@ class SdsChannel:
             members=members,
             online=online,
             now_ms=now_ms,
+            clock_offset_ms=clock_offset_ms,
             counters=counters if counters is not None else Counters(),
         )
         self._receiver = Receiver(self._parts, message_id_of)
@@ -109,6 +116,7 @@ class SdsChannel:
             self._now_ms = now_ms
             if parts.clock.tick(now_ms):
                 parts.bring_forward(now_ms)
+                parts.put_clock_right(now_ms)
         match input_:  # The frequent ones first.
             case MessageReceived():
                 self._receiver.receive(input_, step)
@@ -120,6 +128,10 @@ class SdsChannel:
                 self._send_ephemeral(content, step)
             case ConnectivityChanged(online=online):
                 self._connectivity_changed(online, step)
+            case ClockSet(offset_ms=offset_ms):
+                parts.clock_offset_ms = offset_ms
+                parts.put_clock_right(now_ms)
+                self._receiver.release_due(step)
             case MembersChanged(members=members):
                 self._members_changed(members, now_ms)
             case ResendRequested(message_id=message_id):
@@ -143,6 +155,8 @@ class SdsChannel:
                 assert_never(input_)
         if step.holders_changed:
             step.events += parts.holders.take_events(step.holders_changed)
+        if parts.own_from_future:
+            parts.tell_of_own_from_future(step)
         if step.gap_changed or step.held_changed or parts.news_of_start:
             parts.tell_of_gap(step)
         return step
@@ -150,7 +164,7 @@ class SdsChannel:
     def next_deadline(self) -> UnixMs | None:
         """When ``DeadlineReached`` is due next; None = not before another input."""
         parts = self._parts
-        deadlines = [self._receiver.next_release(self._now_ms), parts.incoming.next_deadline()]
+        deadlines = [self._receiver.next_release(), parts.incoming.next_deadline()]
         if parts.clock.online:
             deadlines += [
                 parts.outgoing.next_deadline(),
@@ -205,9 +219,9 @@ class SdsChannel:
         """Up to when Stores were asked for everything."""
         return self._parts.store.queried_ms
 
-    def clock_offset_ms(self, now_ms: UnixMs) -> int:
-        """How far our own clock is behind the other members'; 0 while too few were heard."""
-        return self._parts.corrected.offset_ms(now_ms)
+    def forks(self) -> tuple[Fork, ...]:
+        """Authors who told different people different things, with the proof."""
+        return tuple(self._parts.forks.values())
 
     def snapshot(self) -> ChannelState:
         """All that is durable, as it would be loaded: for audits and tests, costs O(log)."""
@@ -220,6 +234,8 @@ class SdsChannel:
             missing=tuple(parts.missing.entries()),
             holders=tuple(parts.holders.entries()),
             store_queried_ms=parts.store.queried_ms,
+            replaced=tuple(parts.replaced.values()),
+            forks=tuple(parts.forks.values()),
         )
 
     # --- sending ---
@@ -234,17 +250,19 @@ class SdsChannel:
         if len(parts.outgoing.waiting) >= parts.config.max_outgoing:
             raise LocalProtocolError("too many unacknowledged messages")
         lamport = self._next_lamport(step.now_ms)
-        message_id = self._message_id_of(me, parts.channel_id, lamport, content)
+        history = self._causal_history(step.now_ms)
+        ids = [entry.message_id for entry in history]
+        message_id = self._message_id_of(me, parts.channel_id, lamport, ids, content)
         if parts.knows(message_id):
             # In open channels the same words have the same id, whoever says them.
             raise LocalProtocolError("there is a message with this id already")
-        message = self._message(lamport, message_id, content, step)
+        message = self._message(lamport, message_id, history, content, step)
         self._since_holdings += 1
-        holdings = None
+        claim = None
         if self._since_holdings >= parts.config.holdings_every:
             self._since_holdings = 0
-            holdings = parts.claims.own()
-        raw = self._sign(message, holdings, step.now_ms)
+            claim = parts.claim()
+        raw = self._sign(message, claim, parts.clock_ms(step.now_ms))
         parts.lamport_timestamp = lamport  # The log tells it at the next start.
         position = Position(lamport, message_id)
         logged = LogEntry(position, me, None, author)
@@ -252,14 +270,16 @@ class SdsChannel:
         step.writes.append(AppendToLog(logged, raw))
         parts.unfiltered.append(message_id)  # The message itself has emptied it.
         if parts.holders.under_review:
-            parts.holders.expire(step.now_ms - parts.config.review_holders_ms)
+            parts.holders.expire(parts.clock_ms(step.now_ms) - parts.config.review_holders_ms)
         parts.holders.track(message_id, lamport, author)
         parts.outgoing.add(message_id, raw, online=online, step=step)
         is_own, late = True, False
         step.events.append(MessageDelivered(message, position, author, is_own, late))
+        if input_.replaces is not None:
+            self._receiver.replace(input_.replaces, position, me, step)
         timer = parts.timer
         if timer.unsaid:
-            timer.content_sent(message.causal_history, holdings=holdings is not None)
+            timer.content_sent(history, holdings=claim is not None)
         if online and timer.at_ms is None:
             timer.arm(parts.config.sync_multiplier_content_sent, step.now_ms)
 
@@ -280,19 +300,30 @@ class SdsChannel:
     def _send_sync(self, step: Step, *, for_silent_member: bool) -> None:
         parts = self._parts
         lamport = self._next_lamport(step.now_ms)
-        message = self._message(lamport, MessageId(f"sync-{lamport}"), None, step)
+        history = self._causal_history(step.now_ms)
+        message = self._message(lamport, MessageId(f"sync-{lamport}"), history, None, step)
         parts.advance_lamport(lamport, step)
-        self._broadcast(message, parts.claims.own(), SendPurpose.SYNC, step)
+        self._broadcast(message, parts.claim(), SendPurpose.SYNC, step)
         parts.timer.stated(step.now_ms, for_silent_member=for_silent_member)
 
     def _broadcast(
-        self, message: Message, holdings: Holdings | None, purpose: SendPurpose, step: Step
+        self, message: Message, claim: Claim | None, purpose: SendPurpose, step: Step
     ) -> None:
-        raw = self._sign(message, holdings, step.now_ms)
+        raw = self._sign(message, claim, self._parts.clock_ms(step.now_ms))
         step.sends.append(Broadcast(message_id=message.message_id, raw=raw, purpose=purpose))
 
+    def _causal_history(self, now_ms: UnixMs) -> tuple[HistoryEntry, ...]:
+        """Without what is from the future: others hold it aside, and would wait for it."""
+        parts = self._parts
+        return parts.log.causal_history(parts.config.causal_history_size, parts.latest(now_ms))
+
     def _message(
-        self, lamport: int, message_id: MessageId, content: bytes | None, step: Step
+        self,
+        lamport: int,
+        message_id: MessageId,
+        history: tuple[HistoryEntry, ...],
+        content: bytes | None,
+        step: Step,
     ) -> Message:
         parts = self._parts
         return Message(
@@ -300,7 +331,7 @@ class SdsChannel:
             message_id,
             parts.channel_id,
             lamport,
-            parts.log.causal_history(parts.config.causal_history_size),
+            history,
             parts.filter_bytes(),
             self._due_requests(step),
             content,
@@ -308,12 +339,7 @@ class SdsChannel:
 
     def _next_lamport(self, now_ms: UnixMs) -> int:
         parts = self._parts
-        lamport = max(now_ms, parts.lamport_timestamp + 1)
-        if not parts.corrected.is_ours:
-            corrected_ms = parts.corrected.now(now_ms)
-            if now_ms > corrected_ms + parts.config.max_ahead_ms:
-                # So far ahead of the others' that they would hold us aside.
-                lamport = max(corrected_ms, parts.lamport_timestamp + 1)
+        lamport = max(parts.clock_ms(now_ms), parts.lamport_timestamp + 1)
         if lamport >= MAX_LAMPORT:
             raise LocalProtocolError("the Lamport timestamp is exhausted")
         return lamport
@@ -360,7 +386,6 @@ class SdsChannel:
         parts.set_members(members)
         parts.holders.members_changed(members)
         parts.claims.retain(members)
-        parts.corrected.retain(members)
         if parts.clock.online:
             self._introduce(now_ms)
 

@@ -1,41 +1,63 @@
 """What every other member last claimed to hold, and who is level with us.
 
 Holdings are ours, beside the specification: ranges of sequence numbers per author instance, signed
-by the claimant.  Newer claims replace older ones.  A claim about a limited number of instances or
-ranges is partial: silence beyond the limit means nothing.  What follows from a claim (holders,
-repairs, sync messages) is decided elsewhere.
+by the claimant, each with the first bytes of its last message's id.  Where these are another
+message's than ours, the author has told different people different things, and the claim is
+believed only up to the number before.  Newer claims replace older ones.  A claim about a limited
+number of instances or ranges is partial: silence beyond the limit means nothing.  What follows from
+a claim (holders, repairs, sync messages) is decided elsewhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.log import LogIndex
+from engine.core.sds.log import LogIndex, head_of
 from engine.core.sds.sequences import SequenceSet
-from engine.core.sds.types import Holdings, SequenceRange
+from engine.core.sds.types import Claim, Holdings, SequenceRange
 from engine.core.types import InstanceId, MessageId, ParticipantId
 
 MAX_INSTANCES = 1_024
 MAX_RANGES = 4_096
 MAX_SEQUENCE = 2**53
+HEAD_BYTES = 8
 
 
-class _Claim:
-    __slots__ = ("bloom_filter", "lamport_timestamp", "received", "sets")
+class _Heard:
+    """The newest claim of one member."""
+
+    __slots__ = (
+        "bloom_filter",
+        "disputed",
+        "held_aside",
+        "holdings",
+        "lamport_timestamp",
+        "received",
+        "sets",
+    )
 
     def __init__(
         self,
         lamport_timestamp: int,
-        sets: dict[InstanceId, SequenceSet],
+        claim: Claim,
+        disputed: dict[InstanceId, list[int]],
         bloom_filter: bytes | None,
-        received: ReceivedBloom | None,
     ) -> None:
         self.lamport_timestamp = lamport_timestamp
-        self.sets = sets
+        self.holdings = claim.holdings or {}
+        self.held_aside = frozenset(claim.held_aside)
+        self.disputed = disputed
+        """Numbers where the member holds another message than we do."""
+        self.sets = {
+            instance_id: SequenceSet(ranges) for instance_id, ranges in self.holdings.items()
+        }
+        for instance_id, numbers in disputed.items():
+            for number in numbers:
+                self.sets[instance_id].remove(number)
         self.bloom_filter = bloom_filter
-        self.received = received
+        self.received: ReceivedBloom | None = None
         """The filter that came with it, unless it is not to be believed."""
 
 
@@ -59,6 +81,8 @@ def check_holdings(holdings: Holdings) -> None:
         for item in ranges:
             if not after < item.first <= item.last < MAX_SEQUENCE:
                 raise RemoteProtocolError("bad_holdings", "ranges out of order")
+            if len(item.head) not in {0, HEAD_BYTES}:
+                raise RemoteProtocolError("bad_holdings", "a head of another length")
             after = item.last
 
 
@@ -68,7 +92,7 @@ class Claims:
     def __init__(self, log: LogIndex, config: SdsConfig) -> None:
         self._log = log
         self._config = config
-        self._claims: dict[ParticipantId, _Claim] = {}
+        self._claims: dict[ParticipantId, _Heard] = {}
         self._mistaken: dict[ParticipantId, set[MessageId]] = {}
         """What a member's filter has though it asked for it: by chance, and likely for long."""
         self.repeated = False
@@ -79,35 +103,45 @@ class Claims:
         self,
         participant_id: ParticipantId,
         lamport_timestamp: int,
-        holdings: Holdings,
+        claim: Claim,
         bloom_filter: bytes | None = None,
     ) -> Iterator[tuple[InstanceId, SequenceRange]]:
-        """Take a claim; yields what it adds to the previous one."""
+        """Take a claim; yields what it adds to the previous one, nothing that is disputed."""
         previous = self._claims.get(participant_id)
-        old = previous.sets if previous else {}
-        new = {instance_id: SequenceSet(ranges) for instance_id, ranges in holdings.items()}
-        self.repeated = previous is None or self._says_nothing_new(participant_id, old, new)
+        disputed = self._disputed(claim.holdings or {})
+        new = _Heard(lamport_timestamp, claim, disputed, bloom_filter)
+        self.repeated = previous is None or self._says_nothing_new(participant_id, previous, new)
         if previous is None or previous.lamport_timestamp <= lamport_timestamp:
             # A filter may err; so whoever is still stuck with the same one is not judged by it.
             stuck = previous is not None and self.repeated and previous.bloom_filter == bloom_filter
-            received = None if stuck else _received(bloom_filter)
-            self._claims[participant_id] = _Claim(lamport_timestamp, new, bloom_filter, received)
+            new.received = None if stuck else _received(bloom_filter)
+            self._claims[participant_id] = new
         return (
             (instance_id, item)
-            for instance_id, numbers in new.items()
-            if numbers != (before := old.get(instance_id, _NOTHING))
+            for instance_id, numbers in new.sets.items()
+            if instance_id not in disputed
+            and numbers != (before := _believed(previous, instance_id))
             for item in before.holes(numbers)
         )
 
+    def _disputed(self, holdings: Holdings) -> dict[InstanceId, list[int]]:
+        disputed: dict[InstanceId, list[int]] = {}
+        for instance_id, ranges in holdings.items():
+            for item in ranges:
+                ours = self._log.id_of(instance_id, item.last) if item.head else None
+                if ours is not None and head_of(ours) != item.head:
+                    disputed.setdefault(instance_id, []).append(item.last)
+        return disputed
+
     def _says_nothing_new(
-        self,
-        participant_id: ParticipantId,
-        old: Mapping[InstanceId, SequenceSet],
-        new: Mapping[InstanceId, SequenceSet],
+        self, participant_id: ParticipantId, old: _Heard, new: _Heard
     ) -> bool:
+        if old.held_aside != new.held_aside:
+            return False
         return all(
-            numbers == old.get(instance_id) or self._author_of(instance_id) == participant_id
-            for instance_id, numbers in new.items()
+            ranges == old.holdings.get(instance_id)
+            or self._author_of(instance_id) == participant_id
+            for instance_id, ranges in new.holdings.items()
         )
 
     def _author_of(self, instance_id: InstanceId) -> ParticipantId | None:
@@ -120,6 +154,11 @@ class Claims:
         """Whether the member's newest claim covers this message."""
         claim = self._claims.get(participant_id)
         return claim is not None and sequence in claim.sets.get(instance_id, _NOTHING)
+
+    def holds_aside(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
+        """Whether the member has it, but cannot deliver it before its time."""
+        claim = self._claims.get(participant_id)
+        return claim is not None and message_id in claim.held_aside
 
     def perhaps_received(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
         """Whether the filter beside the member's newest claim has it, as what waits there is."""
@@ -164,23 +203,20 @@ class Claims:
         claim = self._claims.get(participant_id)
         if claim is None:
             return False
-        if not mine.keys() >= {key for key, numbers in claim.sets.items() if numbers}:
+        if not mine.keys() >= {key for key, ranges in claim.holdings.items() if ranges}:
             return False
         return all(
-            theirs.ranges() == ranges or self._said_since(participant_id, claim, key, theirs)
+            claim.holdings.get(key, ()) == ranges or self._said_since(participant_id, claim, key)
             for key, ranges in mine.items()
-            for theirs in (claim.sets.get(key, _NOTHING),)
         )
 
     def _said_since(
-        self,
-        participant_id: ParticipantId,
-        claim: _Claim,
-        instance_id: InstanceId,
-        theirs: SequenceSet,
+        self, participant_id: ParticipantId, claim: _Heard, instance_id: InstanceId
     ) -> bool:
         """Whether all that the claim lacks of an author was written by the claimant after it."""
-        held = self._log.held(instance_id)
+        if instance_id in claim.disputed:
+            return False
+        held, theirs = self._log.held(instance_id), claim.sets.get(instance_id, _NOTHING)
         holes = theirs.holes(held) if held else []
         if (
             not held
@@ -198,10 +234,15 @@ class Claims:
         )
 
     def lacking(self, participant_id: ParticipantId) -> Iterator[Iterator[tuple[InstanceId, int]]]:
-        """What we hold and the member's newest claim lacks: per author, oldest first."""
+        """What we hold and the member's newest claim lacks: per author, oldest first.
+
+        What it disputes comes before all else: nothing of it is known to be missing there.
+        """
         claim = self._claims.get(participant_id)
         if claim is None:
             return
+        for instance_id, numbers in claim.disputed.items():
+            yield ((instance_id, number) for number in numbers)
         complete = len(claim.sets) < self._config.holdings_max_instances
         # However many instances somebody made up, a claim is compared with so many.
         known = islice(self._log.instances(), MAX_INSTANCES)
@@ -222,6 +263,12 @@ class Claims:
                 if partial and sequence > theirs.lasts[-1]:
                     return
                 yield instance_id, sequence
+
+
+def _believed(claim: _Heard | None, instance_id: InstanceId) -> SequenceSet:
+    if claim is None or instance_id in claim.disputed:
+        return _NOTHING
+    return claim.sets.get(instance_id, _NOTHING)
 
 
 _NOTHING = SequenceSet()

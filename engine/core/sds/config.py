@@ -39,11 +39,8 @@ class SdsConfig:
     """So that one wrong clock does not take everybody's room."""
     max_held_ahead: int = 256
     held_event_entries: int = 64
-    clock_senders_min: int = 3
-    """So many members' clocks must be heard before ours is corrected by their median."""
-    clock_senders_max: int = 64
-    clock_memory_ms: int = HOUR_MS
-    """How long what a member's clock said counts."""
+    held_claim_entries: int = 64
+    """Of those held aside, so many are named in what we claim: their senders learn why."""
 
     # --- outgoing sweep ---
     resend_unacknowledged_ms: tuple[int, int] = (10 * SECOND_MS, 10 * MINUTE_MS)

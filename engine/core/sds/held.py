@@ -1,9 +1,9 @@
 """Content messages from the future, held aside until their time has come.
 
-A Lamport timestamp far ahead of the corrected clock is never adopted: one wrong clock would push
-everybody's ahead for good.  The message is kept like one that waits for a dependency (and saved in
-the same place: that it is held follows from its timestamp), and received when it is no longer
-ahead, because time passed or the clock was corrected.
+A Lamport timestamp far ahead of our clock is never adopted: one wrong clock would push everybody's
+ahead for good.  The message is kept like one that waits for a dependency (and saved in the same
+place: that it is held follows from its timestamp), and received when it is no longer ahead, because
+time passed or our clock was set.
 
 The room is bounded per sender and per channel, so that one wrong clock leaves the others theirs.
 When a sender's share is full, its message furthest ahead gives way to one that is less far.
@@ -12,6 +12,7 @@ When a sender's share is full, its message furthest ahead gives way to one that 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
+from itertools import islice
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry
@@ -26,7 +27,7 @@ class HeldAside:
         self.waiting: dict[MessageId, IncomingEntry] = {}
         """By id; others may ask it whether something is held, and no more."""
         self._due: list[tuple[int, MessageId]] = []
-        """By the corrected clock."""
+        """By our clock."""
         self._shares: dict[ParticipantId, list[tuple[int, MessageId]]] = {}
         """Each sender's, ascending by when they are due."""
 
@@ -39,8 +40,12 @@ class HeldAside:
     def entries(self) -> Iterator[IncomingEntry]:
         return iter(self.waiting.values())
 
+    def newest_ids(self, count: int) -> tuple[MessageId, ...]:
+        """Those that came last, in the order in which they came."""
+        return tuple(islice(self.waiting, max(len(self.waiting) - count, 0), None))
+
     def due_ms(self, entry: IncomingEntry) -> UnixMs:
-        """When a message is no longer ahead, by the corrected clock."""
+        """When a message is no longer ahead, by our clock."""
         return UnixMs((entry.message.lamport_timestamp or 0) - self._config.max_ahead_ms)
 
     def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
@@ -78,32 +83,33 @@ class HeldAside:
         if not share:
             del self._shares[entry.message.sender_id]
 
-    def next_deadline(self, offset_ms: int) -> UnixMs | None:
-        """By our own clock, which is ``offset_ms`` behind."""
-        return UnixMs(self._due[0][0] - offset_ms) if self._due else None
+    def next_deadline(self) -> UnixMs | None:
+        """By our clock."""
+        return UnixMs(self._due[0][0]) if self._due else None
 
-    def take_due(self, corrected_ms: UnixMs) -> list[IncomingEntry]:
+    def take_due(self, clock_ms: UnixMs) -> list[IncomingEntry]:
         """What is no longer ahead, oldest first."""
         due: list[IncomingEntry] = []
-        while self._due and self._due[0][0] <= corrected_ms:
+        while self._due and self._due[0][0] <= clock_ms:
             entry = self.waiting[heappop(self._due)[1]]
             self._leave(entry)
             due.append(entry)
         return due
 
-    def event(self, offset_ms: int) -> HeldAsideChanged:
-        """All that is held now, the soonest due first."""
+    def event(self, clock_offset_ms: int) -> HeldAsideChanged:
+        """All that is held now, the soonest due first; our clock is that far ahead of inputs'."""
         soonest = sorted(self._due)[: self._config.held_event_entries]
         entries = [self.waiting[message_id] for _, message_id in soonest]
         return HeldAsideChanged(
             held=tuple(
                 HeldMessage(
                     message=entry.message,
-                    ahead_ms=(entry.message.lamport_timestamp or 0) - entry.received_ms - offset_ms,
-                    due_ms=UnixMs(self.due_ms(entry) - offset_ms),
+                    ahead_ms=(entry.message.lamport_timestamp or 0)
+                    - entry.received_ms
+                    - clock_offset_ms,
+                    due_ms=self.due_ms(entry),
                 )
                 for entry in entries
             ),
             held_total=len(self.waiting),
-            clock_offset_ms=offset_ms,
         )

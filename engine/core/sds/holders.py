@@ -216,6 +216,12 @@ class HoldersTable:
     def instances(self) -> Iterable[InstanceId]:
         return self._sequences.keys()
 
+    def untrack(self, message_id: MessageId) -> None:
+        """It is not in the log any more."""
+        own = self.under_review.get(message_id)
+        if own is not None:
+            self._close(message_id, own)
+
     def members_changed(self, members: frozenset[ParticipantId]) -> None:
         """Who must hold a message before it is complete."""
         self._others = members - {self._me}

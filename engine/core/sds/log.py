@@ -5,12 +5,19 @@ message id).  Only what the protocol asks for is in memory, as columns: ids, pos
 hints and authors' sequence numbers; content stays on disk.  A look-up is a dict access; an
 insertion is an append, or a binary search when a message comes late.  The newest entries are kept
 as dependencies, ready for the next message.
+
+An author may have used one sequence number twice, telling different people different things.  Then
+the message that comes first in the log's order counts under its number, and each other one as the
+only message of an instance of its own, named by its id: so holdings tell of all of them, and
+whoever holds the same claims the same.
 """
 
 from array import array
-from bisect import bisect_left
+from base64 import urlsafe_b64decode
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
 from operator import ge
@@ -18,14 +25,14 @@ from operator import ge
 from engine.core.sds.authors import Author
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
-from engine.core.sds.types import HistoryEntry, Holdings, LogEntry, history_entry
+from engine.core.sds.types import HistoryEntry, Holdings, LogEntry, SequenceRange, history_entry
 from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId
 
 
 class LogIndex:
     """Delivered messages by id, by position and by author."""
 
-    __slots__ = ("_authors", "_order", "_recent", "_table", "_tail", "rows")
+    __slots__ = ("_authors", "_order", "_recent", "_table", "_tail", "_twins", "expected", "rows")
 
     def __init__(self, entries: Iterable[LogEntry] = ()) -> None:
         self._table = LogTable.of(entries)
@@ -38,6 +45,11 @@ class LogIndex:
         """Of many authors those who spoke last; empty = to be chosen again."""
         self._tail: deque[HistoryEntry] | None = None
         """The newest entries, as many as were asked for last; None = to be gathered again."""
+        self._twins: dict[AuthorSequence, list[int]] = {}
+        """Rows of the messages that share one number, where several do."""
+        self.expected: dict[AuthorSequence, tuple[MessageId, MessageId]] = {}
+        """What an author's later message says came before it, and that message's id; only where
+        this is not known to be here."""
         self._note_authors()
 
     def __contains__(self, message_id: MessageId) -> bool:
@@ -72,11 +84,20 @@ class LogIndex:
         row = self.rows[message_id] = table.append(entry)
         if author is not None:
             noted = self._authors.get(author.instance_id)
-            if noted is None or late or self._recent or noted.owner != sender_id:
+            if (
+                noted is None
+                or late
+                or self._recent
+                or noted.owner != sender_id
+                or author.sequence <= noted.held.lasts[-1]
+            ):
                 self._note_author(author, sender_id, row, late=late)
             else:
                 noted.note(author.sequence, row)
                 noted.newest = row
+            if entry.previous_id is not None:
+                before = AuthorSequence(author.instance_id, author.sequence - 1)
+                self.expected.setdefault(before, (entry.previous_id, message_id))
         if late:
             order.insert(bisect_left(order, (lamport, message_id), key=self._place), row)
             self._tail = None
@@ -86,6 +107,30 @@ class LogIndex:
                 fields = message_id, entry.retrieval_hint, sender_id
                 tail.append(tuple.__new__(HistoryEntry, fields))
         return late
+
+    def remove(self, message_id: MessageId) -> None:
+        """Take a message out.  Its row stays, and nothing leads there."""
+        row = self.rows.pop(message_id)
+        del self._order[bisect_left(self._order, self._place(row), key=self._place)]
+        self._tail = None
+        self._recent = {}
+        author = self._table[row].author
+        noted = None if author is None else self._authors.get(author.instance_id)
+        if author is None or noted is None or noted.owner != self._table.senders[row]:
+            return
+        twins = self._twins.get(author)
+        if twins is not None:
+            twins.remove(row)
+            self._count_twins(author, noted, twins, gone=message_id)
+        else:
+            noted.forget(author.sequence)
+        if noted.newest == row:
+            last = noted.held.lasts[-1] if noted.held.lasts else None
+            newest = None if last is None else noted.row_of(last)
+            if newest is None:
+                del self._authors[author.instance_id]
+            else:
+                noted.newest = newest
 
     def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> bool:
         """Note how a message can be retrieved; True = that is news."""
@@ -103,9 +148,20 @@ class LogIndex:
             index -= 1
         return True
 
-    def newest_lamport(self) -> int:
-        """Of the last message, 0 if there is none."""
-        return self._table.lamports[self._order[-1]] if self._order else 0
+    def newest_lamport(self, latest: int | None = None) -> int:
+        """Of the last message, or of the last that is not later than this; 0 if there is none."""
+        order, lamports = self._order, self._table.lamports
+        end = len(order) if latest is None else self._end(latest)
+        return lamports[order[end - 1]] if end else 0
+
+    def ids_after(self, lamport: int) -> list[MessageId]:
+        """Messages with a greater Lamport timestamp, ascending."""
+        ids = self._table.ids
+        return [ids[row] for row in self._order[self._end(lamport) :]]
+
+    def _end(self, latest: int) -> int:
+        """How many messages have at most this Lamport timestamp."""
+        return bisect_right(self._order, latest, key=self._table.lamports.__getitem__)
 
     def oldest_lamport(self) -> int | None:
         return self._table.lamports[self._order[0]] if self._order else None
@@ -115,8 +171,12 @@ class LogIndex:
         ids = self._table.ids
         return [ids[row] for row in reversed(self._order[max(len(self._order) - count, 0) :])]
 
-    def causal_history(self, count: int) -> tuple[HistoryEntry, ...]:
-        """The newest entries as dependencies, oldest first."""
+    def causal_history(self, count: int, latest: int) -> tuple[HistoryEntry, ...]:
+        """The newest entries that are not later than ``latest`` as dependencies, oldest first."""
+        if self.newest_lamport() > latest:  # Our clock was ahead once, or is behind now.
+            end = self._end(latest)
+            rows = self._order[max(end - count, 0) : end]
+            return tuple(_dependency(self._table, row) for row in rows)
         tail = self._tail
         if tail is None or tail.maxlen != count:
             newest = self._order[max(len(self._order) - count, 0) :]
@@ -148,11 +208,42 @@ class LogIndex:
             noted.newest = row
         if noted.owner != sender_id:
             return
-        noted.note(author.sequence, row)
+        first = noted.row_of(author.sequence)
+        if first is None:
+            noted.note(author.sequence, row)
+        else:
+            twins = self._twins.setdefault(author, [first])
+            twins.append(row)
+            self._count_twins(author, noted, twins)
         if not late or self._place(noted.newest) < self._place(row):
             noted.newest = row
         if self._recent:
             self._note_recent(author.instance_id)
+
+    def _count_twins(
+        self,
+        author: AuthorSequence,
+        noted: Author,
+        twins: list[int],
+        *,
+        gone: MessageId | None = None,
+    ) -> None:
+        """Of messages with one number the first counts under it, each other one by itself."""
+        if gone is not None:
+            self._authors.pop(instance_of_twin(gone), None)
+        twins.sort(key=self._place)
+        counted, *others = twins
+        self._authors.pop(instance_of_twin(self._table.ids[counted]), None)
+        noted.replace(author.sequence, counted)
+        for row in others:
+            instance_id = instance_of_twin(self._table.ids[row])
+            if instance_id not in self._authors:
+                alone = self._authors[instance_id] = Author(noted.owner)
+                alone.note(1, row)
+                alone.newest = row
+                self._recent = {}
+        if not others:
+            del self._twins[author]
 
     def _note_authors(self) -> None:
         """All that was loaded."""
@@ -165,8 +256,18 @@ class LogIndex:
             if author is None:
                 author = authors[instance_id] = Author(table.senders[row])
             if author.owner == table.senders[row]:
-                author.note(table.sequences[row], row)
-                author.newest = row
+                sequence = table.sequences[row]
+                if sequence in author.held:
+                    number = AuthorSequence(instance_id, sequence)
+                    self._note_author(number, author.owner, row, late=False)
+                else:
+                    author.note(sequence, row)
+                    author.newest = row
+        for row, previous_id in table.previous.items():
+            instance_id = table.instances[row]
+            if instance_id is not None:
+                before = AuthorSequence(instance_id, table.sequences[row] - 1)
+                self.expected.setdefault(before, (previous_id, table.ids[row]))
 
     def held(self, instance_id: InstanceId) -> SequenceSet | None:
         author = self._authors.get(instance_id)
@@ -180,16 +281,28 @@ class LogIndex:
         row = author.row_of(sequence) if author else None
         return None if row is None else self._table.ids[row]
 
+    def counted_as(self, message_id: MessageId, author: AuthorSequence) -> AuthorSequence:
+        """Under which instance and number holdings tell of a message that is here."""
+        if author in self._twins and self.id_of(author.instance_id, author.sequence) != message_id:
+            return AuthorSequence(instance_of_twin(message_id), 1)
+        return author
+
     def holdings(self, *, max_instances: int, max_ranges: int) -> Holdings:
         """What we state that we hold: recently active authors, their oldest ranges.
 
         The oldest, because the first hole is the one that delivery waits for.
         """
-        authors = self._authors
         return {
-            instance_id: authors[instance_id].held.ranges(max_ranges)
+            instance_id: self._ranges(self._authors[instance_id], max_ranges)
             for instance_id in self.recent_instances(max_instances)
         }
+
+    def _ranges(self, author: Author, limit: int) -> tuple[SequenceRange, ...]:
+        held, ids = author.held, self._table.ids
+        return tuple(
+            SequenceRange(first=first, last=last, head=head_of(ids[author.row_of(last) or 0]))
+            for first, last in zip(held.firsts[:limit], held.lasts[:limit], strict=True)
+        )
 
     def recent_instances(self, count: int) -> Iterable[InstanceId]:
         """Whose messages came last, all of them unless there are more than that."""
@@ -214,6 +327,17 @@ class LogIndex:
         """By the log's order, not by arrival: whoever holds the same claims the same."""
         authors = self._authors
         return nlargest(count, authors, key=lambda key: self._place(authors[key].newest))
+
+
+@lru_cache(maxsize=4_096)
+def head_of(message_id: MessageId) -> bytes:
+    """The first 8 of the 16 bytes of which the id is the base64url."""
+    return urlsafe_b64decode(message_id[:11] + "=")
+
+
+def instance_of_twin(message_id: MessageId) -> InstanceId:
+    """A message that shares its number with another is the only one of this instance."""
+    return InstanceId(urlsafe_b64decode(message_id + "=="))
 
 
 def _dependency(table: LogTable, row: int) -> HistoryEntry:

@@ -14,9 +14,16 @@ from engine.core.sds.types import LogEntry
 from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
 
 Row: TypeAlias = tuple[
-    int, MessageId, ParticipantId, bytes | None, InstanceId | None, int | None
-]  # fmt: skip
-"""Lamport timestamp, id, sender, retrieval hint, and the author's instance and sequence if any."""
+    int,
+    MessageId,
+    ParticipantId,
+    bytes | None,
+    InstanceId | None,
+    int | None,
+    MessageId | None,
+]
+"""Lamport timestamp, id, sender, retrieval hint, and the author's instance, sequence and previous
+message if any."""
 
 _T = TypeVar("_T")
 _CHUNK = 4_096
@@ -33,6 +40,7 @@ class LogTable(Sequence[LogEntry]):
         "known_instances",
         "known_senders",
         "lamports",
+        "previous",
         "senders",
         "sequences",
     )
@@ -44,6 +52,8 @@ class LogTable(Sequence[LogEntry]):
         self.hints: list[bytes | None] = []
         self.instances: list[InstanceId | None] = []
         self.sequences = array("q")
+        self.previous: dict[int, MessageId] = {}
+        """By number, of the few whose author's previous message is not known to be here."""
         self.known_senders: dict[ParticipantId, ParticipantId] = {}
         self.known_instances: dict[InstanceId | None, InstanceId | None] = {}
 
@@ -52,7 +62,11 @@ class LogTable(Sequence[LogEntry]):
         """Columns from rows, a chunk at a time."""
         table, rows = cls(), iter(rows)
         while chunk := list(islice(rows, _CHUNK)):
-            lamports, ids, senders, hints, instances, sequences = zip(*chunk, strict=True)
+            lamports, ids, senders, hints, instances, sequences, previous = zip(*chunk, strict=True)
+            start = len(table.ids)
+            table.previous.update(
+                (number, item) for number, item in enumerate(previous, start) if item is not None
+            )
             table.lamports.extend(lamports)
             table.ids.extend(ids)
             table.senders.extend(_shared(senders, table.known_senders))
@@ -72,6 +86,7 @@ class LogTable(Sequence[LogEntry]):
             table.hints = entries.hints[:]
             table.instances = entries.instances[:]
             table.sequences = entries.sequences[:]
+            table.previous = dict(entries.previous)
             table.known_senders = dict(entries.known_senders)
             table.known_instances = dict(entries.known_instances)
         else:
@@ -87,6 +102,8 @@ class LogTable(Sequence[LogEntry]):
         ids.append(position.message_id)
         self.senders.append(self.known_senders.setdefault(sender_id, sender_id))
         self.hints.append(entry.retrieval_hint)
+        if entry.previous_id is not None:
+            self.previous[number] = entry.previous_id
         if author is None:
             self.instances.append(None)
             self.sequences.append(_NO_SEQUENCE)
@@ -118,6 +135,7 @@ class LogTable(Sequence[LogEntry]):
                 if instance_id is None
                 else AuthorSequence(instance_id=instance_id, sequence=self.sequences[number])
             ),
+            previous_id=self.previous.get(number),
         )
 
     def __iter__(self) -> Iterator[LogEntry]:

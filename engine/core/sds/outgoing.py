@@ -98,6 +98,12 @@ class OutgoingBuffer:
         step.writes.append(RemoveOutgoing(message_id))
         step.events.append(OutgoingChanged(message_id, _ACKNOWLEDGED, entry.accepted))
 
+    def remove(self, message_id: MessageId, step: Step) -> None:
+        """It is said again as another message."""
+        if self.waiting.pop(message_id, None) is not None:
+            self.unhinted.pop(message_id, None)
+            step.writes.append(RemoveOutgoing(message_id))
+
     def possibly_acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Uncertain evidence: rebroadcast goes on, more slowly."""
         entry = self.waiting.get(message_id)

@@ -17,7 +17,6 @@ from engine.core.counters import Counters
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.claims import Claims
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.corrected_clock import CorrectedClock
 from engine.core.sds.held import HeldAside
 from engine.core.sds.holders import HoldersTable
 from engine.core.sds.incoming import IncomingBuffer
@@ -31,13 +30,25 @@ from engine.core.sds.sync import SyncTimer
 from engine.core.sds.types import (
     BroadcastRepair,
     ChannelState,
+    Claim,
+    Fork,
     GapChanged,
     Hash64,
+    HistoryEntry,
+    OwnFromFuture,
     PutHolder,
     RandomUnit,
+    Replacement,
     SaveClock,
 )
-from engine.core.types import ChannelId, HolderSource, MessageId, ParticipantId, UnixMs
+from engine.core.types import (
+    ChannelId,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
 
 MAX_LAMPORT = 2**53
 
@@ -54,6 +65,8 @@ class Parts:
     """Empty = unknown (an open channel); else ourselves included.  Set by ``set_members``."""
     alone: bool = field(init=False)
     small_group: bool = field(init=False)
+    clock_offset_ms: int
+    """How far our clock is ahead of the time that inputs are given; timers go by the latter."""
     lamport_timestamp: int
     clock: OnlineClock
     log: LogIndex
@@ -62,8 +75,12 @@ class Parts:
     """What the filter has not taken in yet."""
     outgoing: OutgoingBuffer
     incoming: IncomingBuffer
-    corrected: CorrectedClock
     held: HeldAside
+    replaced: dict[MessageId, Replacement]
+    """What its sender said again, whether it has come or not."""
+    forks: dict[InstanceId, Fork]
+    own_from_future: list[MessageId] = field(default_factory=list)
+    """Still to be told."""
     news_of_start: bool
     """Something is held aside since before the start: to be told with the first step."""
     times: RepairTimes
@@ -94,6 +111,33 @@ class Parts:
         self.answers.bring_forward(now_ms)
         self.timer.bring_forward(now_ms)
 
+    def clock_ms(self, now_ms: UnixMs) -> UnixMs:
+        """Our clock: the system's and what a person added to it."""
+        return UnixMs(now_ms + self.clock_offset_ms)
+
+    def latest(self, now_ms: UnixMs) -> int:
+        """The greatest Lamport timestamp that is not too far ahead of our clock."""
+        return now_ms + self.clock_offset_ms + self.config.max_ahead_ms
+
+    def put_clock_right(self, now_ms: UnixMs) -> None:
+        """If our clock was ahead: go on from the last message that is not from the future.
+
+        Our own from the future nobody else has delivered, unless their clocks were as wrong.
+        """
+        latest, log = self.latest(now_ms), self.log
+        if self.lamport_timestamp > latest:
+            self.lamport_timestamp = log.newest_lamport(latest)
+        if log.newest_lamport() > latest:
+            self.own_from_future = [
+                message_id
+                for message_id in log.ids_after(latest)
+                if log.sender_of(message_id) == self.participant_id
+            ]
+
+    def claim(self) -> Claim:
+        """What we state of ourselves beside a message."""
+        return Claim(self.claims.own(), self.held.newest_ids(self.config.held_claim_entries))
+
     def knows(self, message_id: MessageId) -> bool:
         """Whether a message is here: in the local log, waiting, or held aside."""
         return (
@@ -102,9 +146,19 @@ class Parts:
             or message_id in self.held.waiting
         )
 
-    def is_met(self, message_id: MessageId) -> bool:
-        """In the local log, or lost for good."""
-        return message_id in self.log.rows or self.missing.is_lost(message_id)
+    def is_met(self, entry: HistoryEntry) -> bool:
+        """In the local log, lost for good, or said again by its sender."""
+        message_id = entry.message_id
+        return (
+            message_id in self.log.rows
+            or self.missing.is_lost(message_id)
+            or self.is_replaced(entry)
+        )
+
+    def is_replaced(self, entry: HistoryEntry) -> bool:
+        """Whether whoever sent it said it again.  Nobody can say so of somebody else's."""
+        replacement = self.replaced.get(entry.message_id)
+        return replacement is not None and replacement.sender_id == entry.sender_id
 
     def remember_id(self, message_id: MessageId) -> None:
         """Include a received or sent content message in the filter when it is next sent."""
@@ -180,16 +234,17 @@ class Parts:
         entry = self.log.get(message_id)
         if entry is None or self.claims.perhaps_received(participant_id, message_id):
             return False
-        author = entry.author
-        if author is None:
+        if entry.author is None:
             return True  # Holdings do not tell.
+        if self.claims.holds_aside(participant_id, message_id):
+            return False
+        author = self.log.counted_as(message_id, entry.author)
         return not self.claims.holds(participant_id, author.instance_id, author.sequence)
 
     def tell_of_gap(self, step: Step) -> None:
         """Tell once what lacks, waits and is held aside after this step."""
         if step.held_changed or self.news_of_start:
-            offset_ms = self.corrected.offset_ms(step.now_ms)
-            step.events.append(self.held.event(offset_ms))
+            step.events.append(self.held.event(self.clock_offset_ms))
         if step.gap_changed:
             self.store.gap_changed(step.now_ms)
         if step.gap_changed or self.news_of_start:
@@ -203,6 +258,11 @@ class Parts:
             )
         self.news_of_start = False
 
+    def tell_of_own_from_future(self, step: Step) -> None:
+        """Once after our clock was put right."""
+        step.events.append(OwnFromFuture(message_ids=tuple(self.own_from_future)))
+        self.own_from_future = []
+
 
 def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
     channel_id: ChannelId,
@@ -215,6 +275,7 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
     members: frozenset[ParticipantId],
     online: bool,
     now_ms: UnixMs,
+    clock_offset_ms: int,
     counters: Counters,
 ) -> Parts:
     """Build the parts from what was saved; nothing that must survive is anywhere else."""
@@ -228,14 +289,16 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         config=config,
         counters=counters,
         members=members,
+        clock_offset_ms=clock_offset_ms,
         lamport_timestamp=max(state.lamport_timestamp, log.newest_lamport()),
         clock=clock,
         log=log,
         bloom=BloomFilter(capacity=config.bloom_capacity, fixed=config.open_bloom),
         outgoing=OutgoingBuffer(state.outgoing, config=config, random_unit=random_unit),
         incoming=IncomingBuffer(config),
-        corrected=CorrectedClock(config),
         held=HeldAside(config),
+        replaced={entry.message_id: entry for entry in state.replaced},
+        forks={fork.instance_id: fork for fork in state.forks},
         news_of_start=False,
         times=times,
         missing=missing,
@@ -251,15 +314,16 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
     _restore_holders(parts, now_ms)
     parts.restore_bloom()
     parts.bring_forward(now_ms)
+    parts.put_clock_right(now_ms)
     return parts
 
 
 def _restore_incoming(parts: Parts, state: ChannelState, now_ms: UnixMs) -> None:
     for entry in state.incoming:
         history = entry.message.causal_history
-        unmet = [e.message_id for e in history if not parts.is_met(e.message_id)]
-        # What waits for nothing was ahead of a corrected clock: it is due at once.
-        if not unmet or parts.held.due_ms(entry) > now_ms:
+        unmet = [e.message_id for e in history if not parts.is_met(e)]
+        # What waits for nothing was ahead of our clock as it was then: it is due at once.
+        if not unmet or parts.held.due_ms(entry) > parts.clock_ms(now_ms):
             parts.held.add(entry)
         else:
             parts.incoming.add(entry, unmet)
@@ -274,4 +338,4 @@ def _restore_holders(parts: Parts, now_ms: UnixMs) -> None:
         if entry.sender_id == parts.participant_id:
             position = entry.position
             parts.holders.track(position.message_id, position.lamport_timestamp, entry.author)
-    parts.holders.expire(now_ms - parts.config.review_holders_ms)
+    parts.holders.expire(parts.clock_ms(now_ms) - parts.config.review_holders_ms)

@@ -1,5 +1,8 @@
 """Receive Message, Deliver Message and the incoming sweep of the specification.
 
+Two things are ours: what is too far ahead of our clock is held aside, and a message that its
+sender said again, because it was from the future, is dropped.
+
 A content message whose dependencies are all in the local log (or lost) is delivered, and at once
 everything that waited for it; otherwise it waits in the incoming buffer and its dependencies are
 looked for.  Sync messages never wait and are never logged, but their dependencies are looked for
@@ -13,6 +16,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.sds.chains import Chains
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
 from engine.core.sds.inputs import MessageReceived, StoreLacks
 from engine.core.sds.parts import MAX_LAMPORT, Parts
@@ -28,18 +32,23 @@ from engine.core.sds.types import (
     Message,
     MessageDelivered,
     MessageIdOf,
+    MessageReplaced,
     MessageShownWaiting,
     PutIncoming,
+    PutReplacement,
+    RemoveFromLog,
     RemoveIncoming,
+    Replacement,
     SaveRetrievalHint,
     StoresSaid,
 )
-from engine.core.types import HolderSource, MessageId, Position, UnixMs
+from engine.core.types import HolderSource, MessageId, ParticipantId, Position, UnixMs
 
 Arrived: TypeAlias = MessageReceived | IncomingEntry
 """Just received, or after it had to wait."""
 
 _id_of: Final = itemgetter(0)
+_FORMS_KEPT: Final = 4_096
 
 
 class Receiver:
@@ -49,13 +58,16 @@ class Receiver:
         self._parts = parts
         self._message_id_of = message_id_of
         self._review = AckReview(parts)
+        self._chains = Chains(parts)
+        self._forms: dict[MessageId, int] = {}
+        """Of the messages that came last, the hash of the bytes in which each came first."""
 
     def receive(self, received: MessageReceived, step: Step) -> None:
         """Take one message.
 
         Raises RemoteProtocolError, before anything is changed: ``wrong_channel``, ``empty_id``,
-        ``lamport_too_large``, ``self_dependent``, ``id_mismatch``, ``no_kind``, ``bad_holdings``,
-        ``bad_sequence``.
+        ``lamport_too_large``, ``self_dependent``, ``id_mismatch``, ``another_form``, ``no_kind``,
+        ``bad_holdings``, ``bad_sequence``.
         """
         message = received.message
         ids = [*map(_id_of, message.causal_history)]
@@ -69,18 +81,11 @@ class Receiver:
         if own and (is_sync or not received.verified):
             return
         if not own:
-            if received.sent_ms is not None and received.verified:
-                self._hear_clock(received, received.sent_ms, step.now_ms)
             self._review.review(received, ids, step)
         if is_sync:
             self._receive_sync(received, step)
         else:
             self._receive_content(received, ids, step)
-
-    def _hear_clock(self, received: MessageReceived, sent_ms: UnixMs, now_ms: UnixMs) -> None:
-        speaker = received.repaired_by or received.message.sender_id
-        if speaker != self._parts.participant_id:
-            self._parts.corrected.hear(speaker, sent_ms, now_ms)
 
     # --- checks ---
 
@@ -104,21 +109,46 @@ class Receiver:
         if content:
             if message.message_id in ids:
                 raise RemoteProtocolError("self_dependent")
-            self._check_content(received, lamport, content)
+            self._check_content(received, lamport, ids, content)
 
-    def _check_content(self, received: MessageReceived, lamport: int, content: bytes) -> None:
-        message = received.message
-        if not message.message_id:
+    def _check_content(
+        self, received: MessageReceived, lamport: int, ids: list[MessageId], content: bytes
+    ) -> None:
+        message, message_id = received.message, received.message.message_id
+        if not message_id:
             raise RemoteProtocolError("empty_id")
-        if received.verified:
-            expected = self._message_id_of(message.sender_id, message.channel_id, lamport, content)
-            if message.message_id != expected:
-                raise RemoteProtocolError("id_mismatch")
+        if not received.verified:
+            return
+        expected = self._message_id_of(message.sender_id, message.channel_id, lamport, ids, content)
+        if message_id != expected:
+            raise RemoteProtocolError("id_mismatch")
+        if self._first_form(message_id, received.raw) != hash(received.raw):
+            raise RemoteProtocolError("another_form")
+
+    def _first_form(self, message_id: MessageId, raw: bytes) -> int:
+        """The hash of the bytes that came first under this id, now or before.
+
+        A retransmission is the same to the last byte; whoever signs something else beside the same
+        content is not heard.
+        """
+        forms = self._forms
+        first = forms.get(message_id)
+        if first is not None:
+            return first
+        parts = self._parts
+        if message_id in parts.incoming.waiting:
+            raw = parts.incoming.waiting[message_id].entry.raw
+        elif message_id in parts.held.waiting:
+            raw = parts.held.waiting[message_id].raw
+        if len(forms) >= _FORMS_KEPT:
+            del forms[next(iter(forms))]
+        forms[message_id] = hash(raw)
+        return forms[message_id]
 
     # --- messages from the future ---
 
     def _hold(self, entry: IncomingEntry, step: Step) -> None:
-        """Hold aside what lies too far ahead of the corrected clock."""
+        """Hold aside what lies too far ahead of our clock, and let its sender know."""
         parts, message_id = self._parts, entry.message.message_id
         leaving = parts.held.make_room(entry)
         if leaving is None:
@@ -131,6 +161,8 @@ class Receiver:
         step.writes.append(PutIncoming(entry=entry))
         parts.missing.remove(message_id, step)
         step.held_changed = True
+        if entry.message.sender_id != parts.participant_id:
+            parts.timer.delivered(message_id, step.now_ms, small_group=parts.small_group)
 
     def _leave_held(self, victim: IncomingEntry, step: Step) -> None:
         """Its sender's share is full.  Who names it makes us ask for it when there is room."""
@@ -146,18 +178,80 @@ class Receiver:
         """Stores have told all."""
         self._review.look_back(step)
 
-    def next_release(self, now_ms: UnixMs) -> UnixMs | None:
-        return self._parts.held.next_deadline(self._parts.corrected.offset_ms(now_ms))
+    def next_release(self) -> UnixMs | None:
+        parts = self._parts
+        due_ms = parts.held.next_deadline()
+        return None if due_ms is None else UnixMs(due_ms - parts.clock_offset_ms)
 
     def release_due(self, step: Step) -> None:
         """Receive what was held aside and is no longer ahead."""
         parts = self._parts
-        for entry in parts.held.take_due(parts.corrected.now(step.now_ms)):
+        for entry in parts.held.take_due(parts.clock_ms(step.now_ms)):
             step.held_changed = True
             message = entry.message
             step.writes.append(RemoveIncoming(message_id=message.message_id))
             ids = [item.message_id for item in message.causal_history]
             self._take_content(entry, ids, step)
+
+    # --- messages that were said again ---
+
+    def replace(
+        self, old_id: MessageId, by: Position, sender_id: ParticipantId, step: Step
+    ) -> None:
+        """``sender_id`` said again, at ``by``, what was from the future: drop it, here or to come.
+
+        No effect on somebody else's message, or on one that is not further ahead.
+        """
+        parts = self._parts
+        replacement = Replacement(
+            message_id=old_id, sender_id=sender_id, lamport_timestamp=by.lamport_timestamp
+        )
+        place = self._place_of(old_id)
+        if old_id in parts.replaced or (place and not _replaces(replacement, *place)):
+            parts.counters.add("sds.false_replacement")
+            return
+        parts.replaced[old_id] = replacement
+        step.writes.append(PutReplacement(replacement=replacement))
+        if place:
+            self._drop(old_id, by.message_id, step)
+        wanted = parts.missing.find(old_id)
+        if wanted is not None and wanted.entry.sender_id == sender_id:
+            parts.missing.remove(old_id, step)
+        if place or wanted is None or wanted.entry.sender_id == sender_id:
+            self._release(old_id, step)
+
+    def _place_of(self, message_id: MessageId) -> tuple[ParticipantId, int] | None:
+        """Sender and Lamport timestamp, if the message is here."""
+        parts = self._parts
+        logged = parts.log.get(message_id)
+        if logged is not None:
+            return logged.sender_id, logged.position.lamport_timestamp
+        if message_id in parts.incoming.waiting:
+            message = parts.incoming.waiting[message_id].entry.message
+        elif message_id in parts.held.waiting:
+            message = parts.held.waiting[message_id].message
+        else:
+            return None
+        return message.sender_id, _lamport(message)
+
+    def _drop(self, message_id: MessageId, by: MessageId, step: Step) -> None:
+        parts = self._parts
+        if message_id in parts.log.rows:
+            parts.log.remove(message_id)
+            parts.outgoing.remove(message_id, step)
+            parts.holders.untrack(message_id)
+            parts.answers.planned.pop(message_id, None)
+            step.writes.append(RemoveFromLog(message_id=message_id))
+            step.events.append(MessageReplaced(message_id=message_id, by=by))
+            return
+        step.writes.append(RemoveIncoming(message_id=message_id))
+        if message_id in parts.incoming.waiting:
+            if parts.incoming.remove(message_id).shown:
+                step.events.append(MessageReplaced(message_id=message_id, by=by))
+            step.gap_changed = True
+        else:
+            parts.held.remove(parts.held.waiting[message_id])
+            step.held_changed = True
 
     # --- the kinds ---
 
@@ -191,6 +285,10 @@ class Receiver:
     def _receive_content(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
         parts, message = self._parts, received.message
         message_id = message.message_id
+        replacement = parts.replaced.get(message_id)
+        if replacement is not None and _replaces(replacement, message.sender_id, _lamport(message)):
+            parts.counters.add("sds.replaced")
+            return
         if received.repaired_by is None:
             parts.answers.planned.pop(message_id, None)  # It has come by itself.
         else:
@@ -199,9 +297,7 @@ class Receiver:
             if message_id in parts.log.rows:
                 self._receive_duplicate(received, step)
             return
-        corrected = parts.corrected
-        corrected_ms = step.now_ms if corrected.is_ours else corrected.now(step.now_ms)
-        if (message.lamport_timestamp or 0) > corrected_ms + parts.config.max_ahead_ms:
+        if (message.lamport_timestamp or 0) > parts.latest(step.now_ms):
             self._hold(_waiting(received, step), step)
             return
         self._take_content(received, ids, step)
@@ -213,7 +309,7 @@ class Receiver:
         parts, message_id = self._parts, entry.message.message_id
         lacking = [*filterfalse(parts.log.rows.__contains__, ids)]
         if lacking:
-            unmet = {item for item in lacking if not parts.missing.is_lost(item)}
+            unmet = self._unmet(entry.message, lacking)
             if unmet:
                 self._buffer(_waiting(entry, step), unmet, step)
                 return
@@ -222,6 +318,20 @@ class Receiver:
         else:
             self._deliver_one(entry, step)
         parts.remember_id(message_id)
+
+    def _unmet(self, message: Message, lacking: Iterable[MessageId]) -> set[MessageId]:
+        """Of what is not in the log, what a message has to wait for."""
+        parts = self._parts
+        unmet = {item for item in lacking if not parts.missing.is_lost(item)}
+        if parts.replaced:
+            unmet.difference_update(
+                item.message_id for item in message.causal_history if parts.is_replaced(item)
+            )
+        for message_id in [*filter(parts.held.waiting.__contains__, unmet)]:
+            # Nobody who delivered it would go on from an earlier time, so this is no dependency.
+            if _lamport(parts.held.waiting[message_id].message) >= _lamport(message):
+                unmet.discard(message_id)
+        return unmet
 
     def _receive_duplicate(self, received: MessageReceived, step: Step) -> None:
         parts, message_id = self._parts, received.message.message_id
@@ -261,7 +371,9 @@ class Receiver:
         return [
             entry
             for entry in history
-            if not parts.knows(entry.message_id) and not parts.missing.is_lost(entry.message_id)
+            if not parts.knows(entry.message_id)
+            and not parts.missing.is_lost(entry.message_id)
+            and not parts.is_replaced(entry)
         ]
 
     def _buffer(self, entry: IncomingEntry, unmet: set[MessageId], step: Step) -> None:
@@ -321,7 +433,10 @@ class Receiver:
         message_id, sender_id = message.message_id, message.sender_id
         lamport = message.lamport_timestamp or 0
         position = Position(lamport, message_id)
-        logged = LogEntry(position, sender_id, entry.retrieval_hint, author)
+        previous_id = None
+        if author is not None:
+            previous_id = self._chains.check(position, sender_id, author, entry.previous_id, step)
+        logged = LogEntry(position, sender_id, entry.retrieval_hint, author, previous_id)
         late = parts.log.insert(logged)
         parts.missing.remove(message_id, step)
         # The log tells it at the next start.
@@ -329,6 +444,8 @@ class Receiver:
         is_own = sender_id == parts.participant_id
         step.writes.append(AppendToLog(logged, entry.raw))
         step.events.append(MessageDelivered(message, position, author, is_own, late))
+        if entry.replaces is not None:
+            self.replace(entry.replaces, position, sender_id, step)
         if is_own:
             parts.holders.track(message_id, lamport, author)
             return
@@ -367,7 +484,7 @@ class Receiver:
         members does not make those wait who join late; what turns up after all takes its place.
         """
         parts = self._parts
-        oldest = parts.corrected.now(step.now_ms) - parts.config.lost_after_ms
+        oldest = parts.clock_ms(step.now_ms) - parts.config.lost_after_ms
         for message_id in message_ids:
             named_at = parts.incoming.oldest_waiter(message_id)
             if named_at is None or named_at >= oldest:
@@ -377,9 +494,12 @@ class Receiver:
                 self._go_on_without(lost, step)
 
     def _go_on_without(self, lost: HistoryEntry, step: Step) -> None:
-        parts = self._parts
         step.events.append(DependencyLost(entry=lost))
-        released = parts.incoming.meet(lost.message_id)
+        self._release(lost.message_id, step)
+
+    def _release(self, dependency: MessageId, step: Step) -> None:
+        """Deliver what waited for nothing else."""
+        released = self._parts.incoming.meet(dependency)
         for entry in released:
             step.writes.append(RemoveIncoming(message_id=entry.message.message_id))
         self._deliver(released, step)
@@ -388,7 +508,21 @@ class Receiver:
 def _waiting(entry: Arrived, step: Step) -> IncomingEntry:
     if isinstance(entry, IncomingEntry):
         return entry
-    return IncomingEntry(entry.message, entry.raw, entry.author, entry.retrieval_hint, step.now_ms)
+    shown = False
+    return IncomingEntry(
+        entry.message,
+        entry.raw,
+        entry.author,
+        entry.retrieval_hint,
+        step.now_ms,
+        shown,
+        entry.previous_id,
+        entry.replaces,
+    )
+
+
+def _replaces(replacement: Replacement, sender_id: ParticipantId, lamport: int) -> bool:
+    return replacement.sender_id == sender_id and lamport > replacement.lamport_timestamp
 
 
 def _lamport(message: Message) -> int:

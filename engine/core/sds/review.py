@@ -19,7 +19,7 @@ from engine.core.sds.bloom import HASHES, ReceivedBloom
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.parts import Parts
 from engine.core.sds.step import Step
-from engine.core.sds.types import Holdings, LogEntry, Message
+from engine.core.sds.types import Claim, LogEntry, Message
 from engine.core.types import HolderSource, MessageId, ParticipantId, UnixMs
 
 _CAUSAL: Final = HolderSource.CAUSAL
@@ -45,19 +45,21 @@ class AckReview:
         ``ids`` are those of its causal history.
         """
         parts, message, verified = self._parts, received.message, received.verified
-        holdings = received.holdings if verified else None
+        claim = None
+        if verified and received.holdings is not None:
+            claim = Claim(received.holdings, received.held_aside)
         if parts.holders.under_review or parts.outgoing.waiting:
             self._review_history(message, ids, step, verified=verified)
             if message.bloom_filter:
                 self._review_bloom(message, message.bloom_filter, step)
-        if holdings is not None:
-            self._hear_holdings(message, holdings, step)
+        if claim is not None:
+            self._hear_claim(message, claim, step)
         if received.stored:
             self._put_off_what_it_lacks(message)
             return
         if self._put_off:
             self._put_off.pop(message.sender_id, None)
-        if holdings is not None:
+        if claim is not None:
             self._plan_pushes(message.sender_id, step.now_ms)
         if message.repair_request:
             self._review_requests(message, step)
@@ -123,14 +125,13 @@ class AckReview:
                     false_probability=fill**HASHES,
                 )
 
-    def _hear_holdings(self, message: Message, holdings: Holdings, step: Step) -> None:
+    def _hear_claim(self, message: Message, claim: Claim, step: Step) -> None:
         parts, sender_id = self._parts, message.sender_id
         progressed = False
-        # A clock that is far ahead may not make its claims stand for good.
-        latest = parts.corrected.now(step.now_ms) + parts.config.max_ahead_ms
-        lamport = min(message.lamport_timestamp or 0, latest)
+        # A clock that is ahead may not make its claims stand when it is put right.
+        lamport = min(message.lamport_timestamp or 0, parts.clock_ms(step.now_ms))
         for instance_id, item in parts.claims.hear(
-            sender_id, lamport, holdings, message.bloom_filter
+            sender_id, lamport, claim, message.bloom_filter
         ):
             progressed = True
             for message_id in parts.holders.within(instance_id, item):
@@ -142,8 +143,9 @@ class AckReview:
         """Send the member what its holdings lack: it cannot ask for what it never heard of."""
         parts = self._parts
         room = parts.config.push_per_claim
-        settled = now_ms - 2 * parts.config.repair_t_min_ms
-        latest = now_ms + parts.config.max_ahead_ms  # Later than that is our clock, set back.
+        clock_ms = parts.clock_ms(now_ms)
+        settled = clock_ms - 2 * parts.config.repair_t_min_ms
+        latest = clock_ms + parts.config.max_ahead_ms  # Later than that is our clock, set back.
         for entry in self._lacking(sender_id, now_ms):
             position = entry.position
             if not room:
@@ -172,6 +174,7 @@ class AckReview:
                 if message_id is not None
                 and not parts.answers.may_have_crossed(message_id, now_ms)
                 and not parts.claims.perhaps_received(sender_id, message_id)
+                and not parts.claims.holds_aside(sender_id, message_id)
                 and (entry := parts.log.get(message_id)) is not None
             )
             found += islice(wanted, limit)

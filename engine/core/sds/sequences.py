@@ -38,6 +38,16 @@ class SequenceSet:
         self.firsts[low:high] = [first]
         self.lasts[low:high] = [last]
 
+    def remove(self, number: int) -> None:
+        """Take one out, if it is in."""
+        index = bisect_left(self.lasts, number)
+        if index == len(self.lasts) or self.firsts[index] > number:
+            return
+        first, last = self.firsts[index], self.lasts[index]
+        kept = [item for item in ((first, number - 1), (number + 1, last)) if item[0] <= item[1]]
+        self.firsts[index : index + 1] = [item[0] for item in kept]
+        self.lasts[index : index + 1] = [item[1] for item in kept]
+
     def __contains__(self, number: int) -> bool:
         index = bisect_left(self.lasts, number)
         return index < len(self.lasts) and self.firsts[index] <= number

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import Event, HistoryEntry, Holdings, Message, SequenceRange
+from engine.core.sds.types import Claim, Event, HistoryEntry, Holdings, Message, SequenceRange
 from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import (
     CHANNEL,
@@ -52,15 +52,18 @@ def content(  # noqa: PLR0913 - every field that some rule is about
     requests: Iterable[HistoryEntry] = (),
     repaired_by: ParticipantId | None = None,
     verified: bool = True,
+    previous: MessageReceived | None = None,
+    replaces: MessageReceived | None = None,
 ) -> MessageReceived:
     """A content message with a true id; ``sequence`` makes it count in holdings."""
-    data = text.encode()
+    data, dependencies = text.encode(), tuple(history)
+    ids = [entry.message_id for entry in dependencies]
     message = Message(
         sender_id=sender,
-        message_id=message_id_of(sender, CHANNEL, lamport, data),
+        message_id=message_id_of(sender, CHANNEL, lamport, ids, data),
         channel_id=CHANNEL,
         lamport_timestamp=lamport,
-        causal_history=tuple(history),
+        causal_history=dependencies,
         bloom_filter=bloom,
         repair_request=tuple(requests),
         content=data,
@@ -75,6 +78,8 @@ def content(  # noqa: PLR0913 - every field that some rule is about
         repaired_by=repaired_by,
         verified=verified,
         retrieval_hint=hashlib.sha256(data).digest(),
+        previous_id=None if previous is None else id_of(previous),
+        replaces=None if replaces is None else id_of(replaces),
     )
 
 
@@ -87,6 +92,7 @@ def sync(  # noqa: PLR0913 - as above
     bloom: bytes | None = None,
     requests: Iterable[HistoryEntry] = (),
     verified: bool = True,
+    held_aside: Iterable[MessageId] = (),
 ) -> MessageReceived:
     message = Message(
         sender_id=sender,
@@ -97,8 +103,11 @@ def sync(  # noqa: PLR0913 - as above
         bloom_filter=bloom,
         repair_request=tuple(requests),
     )
-    raw = sign(message, holdings, NOW)
-    return MessageReceived(message=message, raw=raw, holdings=holdings, verified=verified)
+    aside = tuple(held_aside)
+    raw = sign(message, Claim(holdings, aside), NOW)
+    return MessageReceived(
+        message=message, raw=raw, holdings=holdings, verified=verified, held_aside=aside
+    )
 
 
 def holds(*claims: tuple[ParticipantId, int, int]) -> Holdings:
