@@ -126,6 +126,8 @@ class MemberRecord:
     join_statement: bytes = b""
     named_ms: int = 0
     """When they took ``name`` by their own clock; 0 = with their join."""
+    known_ms: int = 0
+    """When this device first heard of them, by its own clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

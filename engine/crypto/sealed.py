@@ -44,7 +44,7 @@ from engine.codec.envelope import (
     encode_signed_part,
     sds_sender_of,
 )
-from engine.codec.holdings import MAX_HOLDINGS_BYTES, decode_holdings, encode_holdings
+from engine.codec.holdings import MAX_CLAIM_BYTES, decode_claim, encode_claim
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from engine.core.invite import (
@@ -53,7 +53,7 @@ from engine.core.invite import (
     GROUP_ID_BYTES,
     conversation_id_of,
 )
-from engine.core.sds.types import Holdings
+from engine.core.sds.types import Claim
 from engine.core.types import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from engine.crypto.identity import Identity, RandomBytes, participant_id_of, verify
@@ -62,7 +62,7 @@ MAX_ENVELOPE_BYTES = MAX_WAKU_MESSAGE_BYTES - 512
 """What we make leaves room for the Waku message's other fields; what we accept may be larger."""
 
 MAX_SIGNED_PART_BYTES = (
-    MAX_ENVELOPE_BYTES - MAX_HOLDINGS_BYTES - MAX_STATEMENTS * (MAX_STATEMENT_BYTES + 4) - 512
+    MAX_ENVELOPE_BYTES - MAX_CLAIM_BYTES - MAX_STATEMENTS * (MAX_STATEMENT_BYTES + 4) - 512
 )
 """Leaves room for a repair response's own signature and holdings around it.  Nobody accepts more:
 what is logged can be repaired."""
@@ -81,18 +81,18 @@ _TOPIC_NAME_BYTES = 16
 class Opened:
     """A checked message.  ``raw`` is its signed part as received: what a repair resends.
 
-    ``holdings`` and ``signed_ms`` are the sender's own.  Of a repair, ``repaired_by`` (proved, too,
-    but perhaps no member), ``outer_holdings`` and ``outer_signed_ms`` are the responder's.
+    ``claim`` and ``signed_ms`` are the sender's own.  Of a repair, ``repaired_by`` (proved, too,
+    but perhaps no member), ``outer_claim`` and ``outer_signed_ms`` are the responder's.
     """
 
     sender_id: ParticipantId
     sender_public_key: bytes
     sds_bytes: bytes = field(repr=False)
-    holdings: Holdings | None
+    claim: Claim | None
     signed_ms: UnixMs
     raw: bytes = field(repr=False)
     repaired_by: ParticipantId | None = None
-    outer_holdings: Holdings | None = None
+    outer_claim: Claim | None = None
     outer_signed_ms: UnixMs | None = None
     statements: tuple[bytes, ...] = ()
     """Join statements that came under the seal, as received; nothing about them is checked."""
@@ -133,7 +133,7 @@ class SealedGroup:
     # --- out ------------------------------------------------------------------------------------
 
     def sign(
-        self, identity: Identity, sds_bytes: bytes, holdings: Holdings | None, signed_ms: UnixMs
+        self, identity: Identity, sds_bytes: bytes, claim: Claim | None, signed_ms: UnixMs
     ) -> bytes:
         """A signed part: what is kept and, sealed, broadcast.
 
@@ -141,13 +141,13 @@ class SealedGroup:
         """
         if sds_sender_of(sds_bytes) != identity.participant_id:
             raise LocalProtocolError("an SDS message that bears somebody else's sender_id")
-        part = self._signed(identity, _MESSAGE_DOMAIN, sds_bytes, holdings, signed_ms)
+        part = self._signed(identity, _MESSAGE_DOMAIN, sds_bytes, claim, signed_ms)
         if len(part) > MAX_SIGNED_PART_BYTES:
             raise LocalProtocolError(f"a signed part of {len(part)} bytes is too large")
         return part
 
     def wrap_repair(
-        self, identity: Identity, original: bytes, holdings: Holdings | None, signed_ms: UnixMs
+        self, identity: Identity, original: bytes, claim: Claim | None, signed_ms: UnixMs
     ) -> bytes:
         """A signed part of ours around somebody's, whom it still proves as the sender.
 
@@ -159,7 +159,7 @@ class SealedGroup:
             raise LocalProtocolError("only a signed part can be repaired") from error
         if is_repair:
             raise LocalProtocolError("a repair of a repair")
-        return self._signed(identity, _REPAIR_DOMAIN, original, holdings, signed_ms)
+        return self._signed(identity, _REPAIR_DOMAIN, original, claim, signed_ms)
 
     def seal(
         self,
@@ -232,11 +232,11 @@ class SealedGroup:
             sender_id=message.sender_id,
             sender_public_key=message.sender_public_key,
             sds_bytes=message.sds_bytes,
-            holdings=message.holdings,
+            claim=message.claim,
             signed_ms=message.signed_ms,
             raw=message.raw,
             repaired_by=participant_id_of(outer.sender_public_key),
-            outer_holdings=decode_holdings(outer.holdings),
+            outer_claim=decode_claim(outer.holdings),
             outer_signed_ms=outer.signed_ms,
             statements=statements,
         )
@@ -252,7 +252,7 @@ class SealedGroup:
             sender_id=sender_id,
             sender_public_key=part.sender_public_key,
             sds_bytes=part.sds_message,
-            holdings=decode_holdings(part.holdings),
+            claim=decode_claim(part.holdings),
             signed_ms=part.signed_ms,
             raw=raw,
             statements=statements,
@@ -295,12 +295,12 @@ class SealedGroup:
         identity: Identity,
         domain: str,
         body: bytes,
-        holdings: Holdings | None,
+        claim: Claim | None,
         signed_ms: UnixMs,
     ) -> bytes:
-        encoded_holdings = encode_holdings(holdings)
+        encoded_claim = encode_claim(claim)
         to_sign = self._signed_bytes(
-            domain, self.epoch_id, identity.public_key, signed_ms, body, encoded_holdings
+            domain, self.epoch_id, identity.public_key, signed_ms, body, encoded_claim
         )
         return encode_signed_part(
             SignedPart(
@@ -310,7 +310,7 @@ class SealedGroup:
                 signature=identity.sign(to_sign),
                 sds_message=body if domain == _MESSAGE_DOMAIN else b"",
                 original=body if domain == _REPAIR_DOMAIN else b"",
-                holdings=encoded_holdings,
+                holdings=encoded_claim,
             )
         )
 

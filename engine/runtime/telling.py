@@ -19,6 +19,7 @@ from engine.events import (
     MemberView,
     MessageAdded,
     MessageChanged,
+    MessageRemoved,
     MessageView,
     TypingChanged,
 )
@@ -39,6 +40,7 @@ from engine.session.types import (
     Note,
     RowAdded,
     RowChanged,
+    RowRemoved,
     TypingNoted,
 )
 
@@ -148,6 +150,11 @@ class Teller:
                 publish(MessageAdded(message=view, notify=note.notify and not self.record.muted))
             elif isinstance(note, RowChanged):
                 changed[note.message_id] = None
+            elif isinstance(note, RowRemoved):
+                removed = MessageRemoved(
+                    conversation_id=self._conversation_id, message_id=note.message_id
+                )
+                publish(removed)
         for message_id in changed:
             if message_id in rows and message_id not in added:
                 publish(MessageChanged(message=self._message_view(rows[message_id])))

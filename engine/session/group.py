@@ -12,11 +12,13 @@ drive the same class.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import assert_never
 
 from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.message_id import message_id_in
-from engine.core.content import NONCE_BYTES, Body, Content, Typing
+from engine.codec.tuples import tuple_bytes
+from engine.core.content import INSTANCE_ID_BYTES, NONCE_BYTES, Body, Content, Typing
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.invite import group_id_of
@@ -31,6 +33,7 @@ from engine.core.ports import (
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import (
+    ClockSet,
     ConnectivityChanged,
     CopyAccepted,
     DeadlineReached,
@@ -51,7 +54,9 @@ from engine.core.sds.types import (
     AskStore,
     Broadcast,
     BroadcastRepair,
+    Fork,
     MessageDelivered,
+    OwnFromFuture,
     Send,
     SendPurpose,
     Transition,
@@ -60,6 +65,7 @@ from engine.core.types import (
     AuthorSequence,
     ChannelId,
     ContentTopic,
+    InstanceId,
     MessageId,
     ParticipantId,
     UnixMs,
@@ -72,14 +78,18 @@ from engine.events import GapView
 from engine.session.author_binding import bound_author
 from engine.session.batch import Batch
 from engine.session.chance import Chance
+from engine.session.echoes import Echoes
 from engine.session.group_people import GroupPeople
 from engine.session.group_seed import GroupSeed
 from engine.session.narration import Narrator
+from engine.session.session_clock import SessionClock
 from engine.session.types import (
+    EchoHeard,
     GapNoted,
     HeldAside,
     Loaded,
     LoadForRepair,
+    LoadToSayAgain,
     Publish,
     RawLoaded,
     SessionSend,
@@ -92,7 +102,7 @@ from engine.session.wire import GroupWire, Verified, check_is_fresh
 CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
 
-NS_PER_MS = 1_000_000
+_NEW_INSTANCE_DOMAIN = "causerie/2/instance-after"
 
 
 class GroupSession:
@@ -107,12 +117,16 @@ class GroupSession:
         config: SdsConfig,
         online: bool,
         now_ms: UnixMs,
+        clock_offset_ms: int = 0,
     ) -> None:
+        """``clock_offset_ms``: how far our clock is ahead of ``now_ms``, see ``clock_set``."""
         self._group = seed.group
         self._identity = seed.identity
         self._chance = chance
         self._counters = counters
         self._own_sequence = seed.own_sequence
+        self._clock = SessionClock(clock_offset_ms)
+        self._echoes = Echoes()
         self._wire = GroupWire(seed.group, seed.identity, chance.random_bytes)
         self._people = GroupPeople(seed, counters)
         self._typing = TypingBoard()
@@ -136,6 +150,7 @@ class GroupSession:
             members=self.membership.member_ids(),
             online=online,
             now_ms=now_ms,
+            clock_offset_ms=clock_offset_ms,
             counters=counters,
         )
 
@@ -146,7 +161,9 @@ class GroupSession:
         batch = Batch()
         return batch.finish(self._say(body, batch, now_ms=now_ms))
 
-    def _say(self, body: Body, batch: Batch, *, now_ms: UnixMs) -> MessageId:
+    def _say(
+        self, body: Body, batch: Batch, *, now_ms: UnixMs, replaces: MessageId | None = None
+    ) -> MessageId:
         author = AuthorSequence(
             instance_id=self._own_sequence.instance_id, sequence=self._own_sequence.sequence + 1
         )
@@ -155,17 +172,13 @@ class GroupSession:
                 author=author,
                 previous_id=self._own_sequence.previous_id or None,
                 nonce=self._chance.random_bytes(NONCE_BYTES),
-                sent_ms=self._people.sent_ms(body, now_ms),
+                sent_ms=self._people.sent_ms(body, self._clock.at(now_ms)),
                 body=body,
+                replaces=replaces,
             )
         )
-        transition = self._step(
-            SendContent(
-                content=content, author=bound_author(self._identity.participant_id, author)
-            ),
-            batch,
-            now_ms=now_ms,
-        )
+        bound = bound_author(self._identity.participant_id, author)
+        transition = self._step(SendContent(content, bound, replaces), batch, now_ms=now_ms)
         own = next(
             event.message.message_id
             for event in transition.events
@@ -174,6 +187,7 @@ class GroupSession:
         self._own_sequence = OwnSequence(
             instance_id=author.instance_id, sequence=author.sequence, previous_id=own
         )
+        self._echoes.said(own, bound, now_ms)
         self._typing.may_say(active=False, now_ms=now_ms)
         batch.writes.append(
             SaveOwnSequence(
@@ -254,33 +268,56 @@ class GroupSession:
     def connectivity(self, *, online: bool, now_ms: UnixMs) -> SessionTransition:
         return self._handle(ConnectivityChanged(online=online), now_ms=now_ms)
 
+    def clock_set(self, offset_ms: int, *, now_ms: UnixMs) -> SessionTransition:
+        self._clock.offset_ms = offset_ms
+        return self._handle(ClockSet(offset_ms=offset_ms), now_ms=now_ms)
+
     def advance(self, *, now_ms: UnixMs) -> SessionTransition:
         """Do what is due."""
         batch = Batch()
         if self._typing.expire(now_ms):
             batch.notes.append(TypingNoted())
         self._feed(DeadlineReached(), batch, now_ms=now_ms)
-        name = self._people.name_to_tell(now_ms)
+        name = self._people.name_to_tell(self._clock.at(now_ms))
         if name is not None:
             self._say(name, batch, now_ms=now_ms)
-        self._narrator.note_clock(self._channel.clock_offset_ms(now_ms), batch)
         return batch.finish()
 
     def loaded(self, loaded: Loaded, *, now_ms: UnixMs) -> SessionTransition:
         """Answer whoever asked for what was read."""
         if not isinstance(loaded, RawLoaded):
             raise LocalProtocolError("a group asks for no such thing")
+        message_id = loaded.load.message_id
+        if isinstance(loaded.load, LoadToSayAgain):
+            return self._say_again(message_id, loaded.raw, now_ms=now_ms)
         repair = self.repair(loaded.raw, now_ms=now_ms)
-        return SessionTransition(sends=(replace(repair, repairs=loaded.message_id),))
+        return SessionTransition(sends=(replace(repair, repairs=message_id),))
+
+    def _say_again(self, message_id: MessageId, raw: bytes, *, now_ms: UnixMs) -> SessionTransition:
+        """What we said when our clock was ahead, unless it was said again meanwhile."""
+        batch = Batch()
+        if self._channel.has_logged(message_id):
+            self._say(self._wire.body_of(raw), batch, now_ms=now_ms, replaces=message_id)
+        return batch.finish()
+
+    def _begin_instance(self, after: MessageId) -> None:
+        """The numbers that our wrong clock's messages bear are used up."""
+        old = self._own_sequence
+        digest = sha256(tuple_bytes(_NEW_INSTANCE_DOMAIN, old.instance_id, after)).digest()
+        instance_id = InstanceId(digest[:INSTANCE_ID_BYTES])
+        self._own_sequence = replace(
+            old, instance_id=instance_id, sequence=0, previous_id=MessageId("")
+        )
 
     def repair(self, raw: bytes, *, now_ms: UnixMs) -> Publish:
         """Wrap somebody's signed part, as we hold it, in our own signature."""
-        signed, author = self._wire.wrap_repair(raw, now_ms=now_ms)
+        clock_ms = self._clock.at(now_ms)
+        signed, author = self._wire.wrap_repair(raw, clock_ms=clock_ms)
         return self._wire.publish(
             signed,
             SendPurpose.RETRANSMISSION,
             statements=self._people.statements(self._identity.participant_id, author),
-            now_ms=now_ms,
+            clock_ms=clock_ms,
         )
 
     # --- what Stores say ----------------------------------------------------------------------
@@ -346,6 +383,9 @@ class GroupSession:
         """What has no place yet because it claims a time too far ahead."""
         return self._narrator.held_aside()
 
+    def forks(self) -> tuple[Fork, ...]:
+        return self._channel.forks()
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 
@@ -383,29 +423,43 @@ class GroupSession:
             self._people.park(verified)
             return
         if message.is_ephemeral:
-            check_is_fresh(opened.signed_ms, now_ms)
+            check_is_fresh(opened.signed_ms, self._clock.at(now_ms))
         repaired_by = opened.repaired_by
         if repaired_by is not None and not self.membership.is_member(repaired_by):
             repaired_by = None
-        transition = self._step(
-            MessageReceived(
-                message=message,
-                raw=opened.raw,
-                author=(
-                    bound_author(message.sender_id, verified.content.author)
-                    if verified.content
-                    else None
-                ),
-                holdings=opened.holdings,
-                repaired_by=repaired_by,
-                retrieval_hint=verified.waku_hash,
-                sent_ms=verified.live_ms,
-                stored=verified.stored,
-            ),
-            batch,
+        content, claim = verified.content, opened.claim
+        received = MessageReceived(
+            message=message,
+            raw=opened.raw,
+            author=bound_author(message.sender_id, content.author) if content else None,
+            holdings=claim.holdings if claim else None,
+            repaired_by=repaired_by,
+            retrieval_hint=verified.waku_hash,
+            stored=verified.stored,
+            held_aside=claim.held_aside if claim else (),
+            previous_id=content.previous_id if content else None,
+            replaces=content.replaces if content else None,
+        )
+        transition = self._step(received, batch, now_ms=now_ms)
+        if not message.is_ephemeral and message.sender_id != self._identity.participant_id:
+            self._hear_echo(received, opened.signed_ms, batch, now_ms=now_ms)
+        self._translate(transition, batch, now_ms=now_ms)
+
+    def _hear_echo(
+        self, received: MessageReceived, signed_ms: UnixMs, batch: Batch, *, now_ms: UnixMs
+    ) -> None:
+        message = received.message
+        echo = self._echoes.heard(
+            message.sender_id,
+            signed_ms,
+            named=(*(e.message_id for e in message.causal_history), *received.held_aside),
+            holdings=received.holdings or {},
+            clock_offset_ms=self._clock.offset_ms,
             now_ms=now_ms,
         )
-        self._translate(transition, batch, now_ms=now_ms)
+        member = self.membership.record(message.sender_id)
+        if echo is not None and member is not None:
+            batch.notes.append(EchoHeard(echo=echo, known_ms=member.known_ms))
 
     def _admit(self, statement: bytes, batch: Batch, *, now_ms: UnixMs) -> None:
         """Take a self-signed join; what its author said meanwhile comes out of parking."""
@@ -433,6 +487,8 @@ class GroupSession:
         for send in transition.sends:
             batch.sends.append(self._outgoing(send, now_ms=now_ms))
         for event in transition.events:
+            if isinstance(event, OwnFromFuture):
+                self._begin_instance(event.message_ids[-1])
             said = self._narrator.tell(event, batch, now_ms=now_ms)
             if said is None or not isinstance(event, MessageDelivered):
                 continue
@@ -449,7 +505,7 @@ class GroupSession:
                     send.raw,
                     send.purpose,
                     statements=self._people.statements(self._identity.participant_id),
-                    now_ms=now_ms,
+                    clock_ms=self._clock.at(now_ms),
                     message_id=send.message_id if tracked else None,
                 )
             case AskStore():

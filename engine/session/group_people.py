@@ -137,15 +137,15 @@ class GroupPeople:
             return None
         return UnixMs(own.named_ms + RENAME_EVERY_MS if own.named_ms else own.joined_ms)
 
-    def name_to_tell(self, now_ms: UnixMs) -> Profile | None:
+    def name_to_tell(self, clock_ms: UnixMs) -> Profile | None:
         due_ms = self.tell_name_ms()
-        if due_ms is None or now_ms < due_ms <= now_ms + RENAME_EVERY_MS:
+        if due_ms is None or clock_ms < due_ms <= clock_ms + RENAME_EVERY_MS:
             return None  # Later than that it never is, unless the clock was set back.
         return Profile(name=self._own_name())
 
-    def sent_ms(self, body: Body, now_ms: UnixMs) -> UnixMs:
-        """When we say it: a name always after the one before, however the clock was set."""
+    def sent_ms(self, body: Body, clock_ms: UnixMs) -> UnixMs:
+        """When we say it: names and leaves after what we said before, however the clock was set."""
         own = self.membership.record(self._own_id)
-        if own is None or not isinstance(body, Profile):
-            return now_ms
-        return UnixMs(max(now_ms, own.named_ms + 1, own.joined_ms + 1))
+        if own is None or not isinstance(body, Profile | Leave):
+            return clock_ms
+        return UnixMs(max(clock_ms, own.named_ms + 1, own.joined_ms + 1))

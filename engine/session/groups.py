@@ -69,12 +69,17 @@ class GroupBook:
     counters: Counters
     now_ms: Callable[[], UnixMs]
     online: Callable[[], bool]
+    clock_offset_ms: Callable[[], int] = lambda: 0
+    """How far our clock is ahead of ``now_ms``, which only ever goes on."""
     service_nodes: Callable[[], Sequence[str]] = tuple
     """The user's own, as they are now; they become those of the groups that are created here."""
 
     @property
     def own_id(self) -> ParticipantId:
         return self.identity.participant_id
+
+    def _clock_ms(self) -> UnixMs:
+        return UnixMs(self.now_ms() + self.clock_offset_ms())
 
     def content_topic(self, group: GroupRecord) -> ContentTopic:
         return content_topic_of(group.epoch_key)
@@ -88,7 +93,7 @@ class GroupBook:
             epoch_id=random_bytes(EPOCH_ID_BYTES),
             epoch_key=random_bytes(EPOCH_KEY_BYTES),
             admin_public_key=self.identity.public_key,
-            created_ms=self.now_ms(),
+            created_ms=self._clock_ms(),
             service_nodes=tuple(self.service_nodes()[:MAX_SERVICE_NODES]),
         )
         writes, _ = self._beginning(group, ())
@@ -104,11 +109,11 @@ class GroupBook:
             epoch_id=invite.epoch_id,
             epoch_key=invite.epoch_key,
             admin_public_key=invite.admin_public_key,
-            created_ms=self.now_ms(),
+            created_ms=self._clock_ms(),
             service_nodes=invite.service_nodes,
         )
         addresses = tuple(
-            PutNodeAddress(multiaddr=address, seen_ms=self.now_ms())
+            PutNodeAddress(multiaddr=address, seen_ms=self._clock_ms())
             for address in invite.node_addresses
         )
         writes, join = self._beginning(group, addresses)
@@ -117,7 +122,7 @@ class GroupBook:
     def _beginning(
         self, group: GroupRecord, more: Sequence[StoreWrite]
     ) -> tuple[Sequence[StoreWrite], Body]:
-        now_ms = self.now_ms()
+        now_ms = self._clock_ms()
         group_id = group_id_of(group.conversation_id)
         join = build_join(
             self.identity, group_id=group_id, name=self.profile.name, joined_ms=now_ms
@@ -170,6 +175,7 @@ class GroupBook:
             config=SdsConfig.for_small_group() if small else SdsConfig(),
             online=self.online(),
             now_ms=self.now_ms(),
+            clock_offset_ms=self.clock_offset_ms(),
         )
 
     def _own_sequence(self, group: GroupRecord) -> OwnSequence:

@@ -1,11 +1,9 @@
-"""What a channel holds aside, ready to be shown: rows without a place, and whose clock is wrong.
+"""What a channel holds aside, ready to be shown: rows without a place, and whose clock is ahead.
 
 The channel tells all that is held whenever it changes; here each message is decoded once, however
 often it is told.  Nothing of it is stored: the channel saves what it holds and tells it again after
 a start.  It knows nothing of why a clock is wrong, only by how much.
 """
-
-from dataclasses import replace
 
 from engine.codec.content import decode_content
 from engine.core.ports import MessageRecord
@@ -13,11 +11,6 @@ from engine.core.sds.types import HeldAsideChanged, HeldMessage
 from engine.core.types import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.session.rows import row_of
 from engine.session.types import HeldAside
-
-CLOCK_IS_WRONG_MS = 5 * 60_000
-"""From here on a clock is called wrong; less than this is held aside by nobody."""
-CLOCK_MOVED_MS = 60_000
-"""Smaller changes of our own clock's offset are not told again."""
 
 
 class HeldMessages:
@@ -42,16 +35,7 @@ class HeldMessages:
             total=event.held_total,
             next_due_ms=min((one.due_ms for one in event.held), default=None),
             ahead_ms=tuple(sorted(ahead.items(), key=lambda item: (-item[1], item[0]))),
-            clock_offset_ms=_worth_telling(event.clock_offset_ms),
         )
-
-    def is_news(self, clock_offset_ms: int) -> bool:
-        """Whether our own clock is now wrong, or right, in another way than was told."""
-        offset_ms, told_ms = _worth_telling(clock_offset_ms), self.aside.clock_offset_ms
-        return bool(offset_ms) != bool(told_ms) or abs(offset_ms - told_ms) >= CLOCK_MOVED_MS
-
-    def correct(self, clock_offset_ms: int) -> None:
-        self.aside = replace(self.aside, clock_offset_ms=_worth_telling(clock_offset_ms))
 
     def _row(self, held: HeldMessage, now_ms: UnixMs) -> MessageRecord:
         message = held.message
@@ -65,7 +49,3 @@ class HeldMessages:
             is_own=False,
             now_ms=now_ms,
         )
-
-
-def _worth_telling(clock_offset_ms: int) -> int:
-    return clock_offset_ms if abs(clock_offset_ms) >= CLOCK_IS_WRONG_MS else 0

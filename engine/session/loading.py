@@ -15,6 +15,7 @@ from engine.session.types import (
     LoadBodies,
     Loaded,
     LoadForRepair,
+    LoadToSayAgain,
     RawLoaded,
     RecordsRead,
 )
@@ -23,9 +24,9 @@ from engine.session.types import (
 def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Loaded | None:
     """None if there is nothing to give back.  Raises StorageError."""
     match load:
-        case LoadForRepair():
+        case LoadForRepair() | LoadToSayAgain():
             raw = store.raw(conversation_id, load.message_id)
-            return RawLoaded(message_id=load.message_id, raw=raw) if raw else None
+            return RawLoaded(load=load, raw=raw) if raw else None
         case LoadBodies():
             return BodiesLoaded(
                 payload=load.payload, bodies=_bodies(store, conversation_id, load.message_ids)

@@ -19,17 +19,20 @@ from engine.core.sds.types import (
     DependencyLost,
     EphemeralReceived,
     Event,
+    ForkFound,
     Gap,
     GapChanged,
     HeldAsideChanged,
     HeldByChanged,
     Message,
     MessageDelivered,
+    MessageReplaced,
     MessageShownWaiting,
     MissingEntry,
     MissingState,
     OutgoingChanged,
     OutgoingState,
+    OwnFromFuture,
     PutMissing,
     RemoveMissing,
     RepairRequested,
@@ -49,11 +52,14 @@ from engine.session.batch import Batch
 from engine.session.held_messages import HeldMessages
 from engine.session.rows import TEXT, row_of
 from engine.session.types import (
+    ForkNoted,
     GapNoted,
     HeldAside,
     HeldAsideNoted,
+    LoadToSayAgain,
     RowAdded,
     RowChanged,
+    RowRemoved,
     TypingNoted,
 )
 from engine.session.typing import TypingBoard
@@ -92,7 +98,9 @@ class Narrator:
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
 
-    def tell(self, event: Event, batch: Batch, *, now_ms: UnixMs) -> Content | None:
+    def tell(  # noqa: C901 - one case per kind of event
+        self, event: Event, batch: Batch, *, now_ms: UnixMs
+    ) -> Content | None:
         """Note one event; gives back what was said if it was a delivery."""
         match event:
             case MessageDelivered():
@@ -109,6 +117,13 @@ class Narrator:
             case HeldAsideChanged():
                 self._held_aside.tell(event, now_ms=now_ms)
                 batch.notes.append(HeldAsideNoted())
+            case MessageReplaced():
+                self._shown_waiting.discard(event.message_id)
+                batch.notes.append(RowRemoved(message_id=event.message_id))
+            case OwnFromFuture():
+                batch.sends += [LoadToSayAgain(message_id=each) for each in event.message_ids]
+            case ForkFound():
+                batch.notes.append(ForkNoted(participant_id=event.fork.sender_id))
             case HeldByChanged():
                 self._held(event, batch)
                 batch.notes.append(RowChanged(message_id=event.message_id))
@@ -177,12 +192,6 @@ class Narrator:
 
     def held_aside(self) -> HeldAside:
         return self._held_aside.aside
-
-    def note_clock(self, clock_offset_ms: int, batch: Batch) -> None:
-        """Tell that our own clock is wrong, or right again, also while nothing is held aside."""
-        if self._held_aside.is_news(clock_offset_ms):
-            self._held_aside.correct(clock_offset_ms)
-            batch.notes.append(HeldAsideNoted())
 
     def _delivered(self, event: MessageDelivered, batch: Batch, *, now_ms: UnixMs) -> Content:
         message = event.message

@@ -30,6 +30,7 @@ from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ContactRecord, MemberRecord, PutContact, SaveValue
 from engine.core.sds.inputs import StoreLacks
+from engine.core.sds.types import Fork
 from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair
@@ -44,6 +45,7 @@ from engine.session.pair_order import Placed
 from engine.session.pair_presence import PresenceBoard, spread_ms
 from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, both
 from engine.session.pair_statements import PairStatements
+from engine.session.session_clock import SessionClock
 from engine.session.types import (
     GapNoted,
     HeldAside,
@@ -69,15 +71,20 @@ class PairSession:
         config: MvdsConfig,
         online: bool,
         now_ms: UnixMs,
+        clock_offset_ms: int = 0,
         contacts: Callable[[], int] = lambda: 1,
     ) -> None:
-        """``contacts``: how many there are; all of them learn at the same time that we came."""
+        """``contacts``: how many there are; all of them learn at the same time that we came.
+
+        ``clock_offset_ms``: how far our clock is ahead of ``now_ms``, see ``clock_set``.
+        """
         self._identity = seed.identity
         self._profile = profile
         self._contacts = contacts
         self._random_unit = chance.random_unit
         self._counters = counters
         self._online = online
+        self._clock = SessionClock(clock_offset_ms)
         self._contact = PairContact(
             seed.contact, agreement=seed.agreement(), declined_ms=seed.declined_ms
         )
@@ -91,6 +98,7 @@ class PairSession:
             config=config,
             online=online and not self._contact.is_blocked,
             now_ms=now_ms,
+            clock=self._clock,
         )
         self._statements = PairStatements(
             self._contact,
@@ -236,6 +244,10 @@ class PairSession:
             batch.notes.append(MembersNoted())
         return batch.finish()
 
+    def clock_set(self, offset_ms: int, *, now_ms: UnixMs) -> SessionTransition:  # noqa: ARG002
+        self._clock.offset_ms = offset_ms
+        return SessionTransition()
+
     def advance(self, *, now_ms: UnixMs) -> SessionTransition:
         batch = Batch()
         if self._typing.expire(now_ms):
@@ -358,6 +370,10 @@ class PairSession:
         """Nothing is: a clock that is ahead counts as ours."""
         return HeldAside()
 
+    def forks(self) -> tuple[Fork, ...]:
+        """There is nobody else who could be told something different."""
+        return ()
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 
@@ -388,16 +404,18 @@ class PairSession:
             placed, too_early = self._channel.take(
                 opened.body.payload,
                 batch,
+                signed_ms=opened.signed_ms,
                 admits=None if self._contact.is_accepted else admits,
                 now_ms=now_ms,
             )
             if too_early:
                 self._statements.heard_too_early()
             self._tell(placed, batch, now_ms=now_ms)
-            if -EPHEMERAL_MAX_AHEAD_MS <= now_ms - opened.signed_ms <= EPHEMERAL_MAX_AGE_MS:
+            age_ms = self._clock.at(now_ms) - opened.signed_ms
+            if -EPHEMERAL_MAX_AHEAD_MS <= age_ms <= EPHEMERAL_MAX_AGE_MS:
                 self._heard(batch, now_ms=now_ms)
             return
-        check_is_fresh(opened.signed_ms, now_ms)
+        check_is_fresh(opened.signed_ms, self._clock.at(now_ms))
         said = decode_pair_ephemeral(opened.body.content)
         if not self._contact.is_accepted:
             raise RemoteProtocolError("not_accepted")

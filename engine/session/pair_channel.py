@@ -38,6 +38,7 @@ from engine.core.mvds.types import (
     MvdsMessage,
     MvdsState,
     MvdsTransition,
+    Payload,
     PayloadReceived,
     PeerSeen,
     RecordsLoaded,
@@ -56,11 +57,13 @@ from engine.crypto.identity import Identity
 from engine.delivery.steps import MvdsStep
 from engine.session.batch import Batch
 from engine.session.chance import Chance
+from engine.session.echoes import Echoes
 from engine.session.pair_ids import message_id_of, mvds_id_of_row
 from engine.session.pair_narration import PairNarrator
 from engine.session.pair_order import PairOrder, Placed, Shown
 from engine.session.pair_wire import Manner, PairWire
-from engine.session.types import BodiesLoaded, GapNoted, Loaded, RecordsRead
+from engine.session.session_clock import SessionClock
+from engine.session.types import BodiesLoaded, EchoHeard, GapNoted, Loaded, RecordsRead
 
 MS_PER_SECOND = 1_000
 MOST_BEFORE_AGREEING = 64
@@ -101,10 +104,12 @@ class PairChannel:
         config: MvdsConfig,
         online: bool,
         now_ms: UnixMs,
+        clock: SessionClock,
     ) -> None:
         """``state``: how far the two have come, which says where and how what we say goes."""
         self._conversation_id = contact.conversation_id
         self._own_id = identity.participant_id
+        self._known_ms = contact.created_ms
         self._peer_id = contact.participant_id
         self._state = state
         self.statement = seed.statement
@@ -113,11 +118,14 @@ class PairChannel:
         self._before_agreeing = 0
         self._online = online
         self._own_sequence = seed.own_sequence
+        self._clock = clock
+        self._echoes = Echoes()
         self._loaded_before = seed.mvds.loaded_before
         self.wire = PairWire(
             identity,
             peer_public_key=contact.public_key,
             peer_encryption_key=contact.encryption_key,
+            clock=clock,
         )
         self.narrator = PairNarrator(contact.conversation_id, peer_id=self._peer_id)
         self.order = PairOrder(
@@ -126,6 +134,7 @@ class PairChannel:
             decode=decode_pair_content,
             online=online,
             now_ms=now_ms,
+            clock=clock,
             counters=counters,
         )
         self.node = MvdsNode(
@@ -162,19 +171,23 @@ class PairChannel:
         author = AuthorSequence(
             instance_id=self._own_sequence.instance_id, sequence=self._own_sequence.sequence + 1
         )
+        clock_ms = self._clock.at(now_ms)
         content = Content(
             author=author,
             previous_id=self._own_sequence.previous_id or None,
             nonce=self._chance.random_bytes(NONCE_BYTES),
-            sent_ms=now_ms,
+            sent_ms=clock_ms,
             body=body,
             lamport_timestamp=self.order.stamp(batch.writes, now_ms=now_ms),
         )
-        message = MvdsMessage(self.wire.group_id, now_ms // MS_PER_SECOND, encode_content(content))
+        message = MvdsMessage(
+            self.wire.group_id, clock_ms // MS_PER_SECOND, encode_content(content)
+        )
         append = AppendMessage(message=message, peer_ids=(self._peer_id,))
         transition = self._step(append, batch, now_ms=now_ms)
         mvds_id = mvds_id_of(message)
         message_id = message_id_of(mvds_id)
+        self._echoes.said(message_id, author, now_ms)
         if isinstance(body, ContactRequest | ContactAnswer):
             self.statement = mvds_id
         self._own_sequence = OwnSequence(
@@ -210,6 +223,7 @@ class PairChannel:
         encoded: bytes,
         batch: Batch,
         *,
+        signed_ms: UnixMs,
         admits: Callable[[Body], bool] | None,
         now_ms: UnixMs,
     ) -> tuple[list[Placed], bool]:
@@ -220,6 +234,7 @@ class PairChannel:
         The second result is whether there was something of that kind.
         """
         payload, generation = decode_payload(encoded)
+        self._hear_echo(payload, signed_ms, batch, now_ms=now_ms)
         refused = 0
         if admits is None:
             self._before_agreeing = 0
@@ -234,6 +249,21 @@ class PairChannel:
             payload = replace(payload, messages=messages, offers=())
         received = PayloadReceived(peer_id=self._peer_id, payload=payload, generation=generation)
         return self._handle(received, batch, now_ms=now_ms), refused > 0
+
+    def _hear_echo(
+        self, payload: Payload, signed_ms: UnixMs, batch: Batch, *, now_ms: UnixMs
+    ) -> None:
+        """Who acknowledges or requests a message of ours has read its id from us."""
+        echo = self._echoes.heard(
+            self._peer_id,
+            signed_ms,
+            named=map(message_id_of, (*payload.acks, *payload.requests)),
+            holdings={},
+            clock_offset_ms=self._clock.offset_ms,
+            now_ms=now_ms,
+        )
+        if echo is not None:
+            batch.notes.append(EchoHeard(echo=echo, known_ms=self._known_ms))
 
     def seen(self, batch: Batch, *, now_ms: UnixMs) -> None:
         """The other is there."""

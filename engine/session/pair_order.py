@@ -35,6 +35,7 @@ from engine.core.types import ConversationId, InstanceId, MessageId, Position, U
 from engine.events import GapPlace, GapView
 from engine.session.pair_gaps import MAX_MISSING_TOLD, Waits, is_statement, places_of
 from engine.session.pair_lost import PairLost
+from engine.session.session_clock import SessionClock
 
 AHEAD_MS = 5 * 60_000
 SHOW_AFTER_MS = 60_000
@@ -83,9 +84,11 @@ class PairOrder:
         decode: Callable[[bytes], Content],
         online: bool,
         now_ms: UnixMs,
+        clock: SessionClock,
         counters: Counters,
     ) -> None:
         self._conversation_id = conversation_id
+        self._clock = clock
         self._lamport = state.lamport_timestamp
         self._delivered = dict(state.authors)
         self._counters = counters
@@ -112,14 +115,14 @@ class PairOrder:
 
     def stamp(self, writes: list[StoreWrite], *, now_ms: UnixMs) -> int:
         """The lamport timestamp of what we say now."""
-        return self._advance_clock(max(now_ms, self._lamport + 1), writes)
+        return self._advance_clock(max(self._clock.at(now_ms), self._lamport + 1), writes)
 
     def _place(self, content: Content, writes: list[StoreWrite], now_ms: UnixMs) -> int:
-        claimed = content.lamport_timestamp
-        if claimed > now_ms + AHEAD_MS:
+        claimed, clock_ms = content.lamport_timestamp, self._clock.at(now_ms)
+        if claimed > clock_ms + AHEAD_MS:
             self._counters.add("pair.clock_ahead")
-            claimed = max(now_ms, self._lamport + 1)
-        elif self._lamport > now_ms + AHEAD_MS:
+            claimed = max(clock_ms, self._lamport + 1)
+        elif self._lamport > clock_ms + AHEAD_MS:
             # Our clock was ahead and is set back: what comes now still comes after what we said.
             self._counters.add("pair.clock_was_ahead")
             claimed = self._lamport + 1
@@ -248,7 +251,7 @@ class PairOrder:
             self._deadline_known = False
             waiting[index] = Waits(one.sequence, one.message_id, one.content, kept)
             writes.append(PutWaiting(conversation_id=self._conversation_id, waiting=kept))
-            lamport = min(one.content.lamport_timestamp, now_ms + AHEAD_MS)
+            lamport = min(one.content.lamport_timestamp, self._clock.at(now_ms) + AHEAD_MS)
             shown.append(
                 Shown(message_id=one.message_id, content=one.content, lamport_timestamp=lamport)
             )
@@ -263,7 +266,7 @@ class PairOrder:
         self._delivered[instance_id] = first.sequence - 1
         placed = self._cascade(instance_id, writes, now_ms)
         if delivered is not None:  # Or it is the start, and nothing before it was expected.
-            lamport = min(first.content.lamport_timestamp, now_ms + AHEAD_MS)
+            lamport = min(first.content.lamport_timestamp, self._clock.at(now_ms) + AHEAD_MS)
             before = Position(lamport, first.message_id)
             if placed and placed[0].message_id == first.message_id:
                 before = placed[0].position

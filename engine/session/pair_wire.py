@@ -40,6 +40,7 @@ from engine.crypto.pair import (
     inbox_topic_of,
 )
 from engine.session.pair_ids import message_id_of
+from engine.session.session_clock import SessionClock
 from engine.session.types import LoadBodies, Publish
 
 NS_PER_MS = 1_000_000
@@ -76,8 +77,14 @@ class PairWire:
     """One identity and one peer."""
 
     def __init__(
-        self, identity: Identity, *, peer_public_key: bytes, peer_encryption_key: bytes
+        self,
+        identity: Identity,
+        *,
+        peer_public_key: bytes,
+        peer_encryption_key: bytes,
+        clock: SessionClock,
     ) -> None:
+        self._clock = clock
         self._seal = PairSeal(
             identity, peer_public_key=peer_public_key, peer_encryption_key=peer_encryption_key
         )
@@ -176,11 +183,12 @@ class PairWire:
         now_ms: UnixMs,
         message_ids: tuple[MessageId, ...] = (),
     ) -> Publish:
+        clock_ms = self._clock.at(now_ms)
         return Publish(
             message=WakuMessage(
-                payload=self._seal.seal(body, signed_ms=now_ms),
+                payload=self._seal.seal(body, signed_ms=clock_ms),
                 content_topic=topic,
-                timestamp_ns=now_ms * NS_PER_MS,
+                timestamp_ns=clock_ms * NS_PER_MS,
                 ephemeral=True if purpose is SendPurpose.EPHEMERAL else None,
             ),
             purpose=purpose,

@@ -62,9 +62,14 @@ class ContactBook:
     counters: Counters
     now_ms: Callable[[], UnixMs]
     online: Callable[[], bool]
+    clock_offset_ms: Callable[[], int] = lambda: 0
+    """How far our clock is ahead of ``now_ms``, which only ever goes on."""
     config: MvdsConfig
     contacts: Callable[[], int] = lambda: 1
     """How many of them there are now."""
+
+    def _clock_ms(self) -> UnixMs:
+        return UnixMs(self.now_ms() + self.clock_offset_ms())
 
     @property
     def inbox_topic(self) -> ContentTopic:
@@ -86,7 +91,7 @@ class ContactBook:
         return encode_contact_link(
             self.identity,
             name=self.own.name,
-            expires_ms=UnixMs(self.now_ms() + CONTACT_LINK_DAYS * DAY_MS),
+            expires_ms=UnixMs(self._clock_ms() + CONTACT_LINK_DAYS * DAY_MS),
             node_addresses=node_addresses,
         )
 
@@ -123,7 +128,7 @@ class ContactBook:
             name=name,
             picture=picture,
             state=state,
-            created_ms=self.now_ms(),
+            created_ms=self._clock_ms(),
         )
 
     def beginning(self, contact: ContactRecord) -> Sequence[StoreWrite]:
@@ -167,6 +172,7 @@ class ContactBook:
             config=self.config,
             online=self.online(),
             now_ms=self.now_ms(),
+            clock_offset_ms=self.clock_offset_ms(),
             contacts=self.contacts,
         )
 

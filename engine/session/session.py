@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 from engine.core.content import Body
 from engine.core.ports import ContactRecord, GroupRecord, MemberRecord
 from engine.core.sds.inputs import StoreLacks
+from engine.core.sds.types import Fork
 from engine.core.types import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import GapView
@@ -60,6 +61,12 @@ class Session(Protocol):
 
     def connectivity(self, *, online: bool, now_ms: UnixMs) -> SessionTransition: ...
 
+    def clock_set(self, offset_ms: int, *, now_ms: UnixMs) -> SessionTransition:
+        """Our clock is ``offset_ms`` ahead of ``now_ms`` from here on.
+
+        ``now_ms`` only ever goes on, whatever is done to clocks; timers go by it.
+        """
+
     def advance(self, *, now_ms: UnixMs) -> SessionTransition:
         """Do what is due."""
 
@@ -107,5 +114,8 @@ class Session(Protocol):
     def gap(self) -> GapView | None: ...
 
     def held_aside(self) -> HeldAside: ...
+
+    def forks(self) -> tuple[Fork, ...]:
+        """Who told different people different things, with the proof."""
 
     def typing_now(self) -> tuple[ParticipantId, ...]: ...

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from engine.core.clock_evidence import Echo
 from engine.core.mvds.types import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
 from engine.core.ports import MessageRecord, StoreWrite
 from engine.core.sds.types import AskStore, SendPurpose
@@ -45,7 +46,14 @@ class LoadBodies:
     message_ids: tuple[MvdsId, ...]
 
 
-Load: TypeAlias = LoadForRepair | LoadBodies | LoadRecords
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadToSayAgain:
+    """Read this message's raw bytes: we said it when our clock was ahead, and say it again."""
+
+    message_id: MessageId
+
+
+Load: TypeAlias = LoadForRepair | LoadToSayAgain | LoadBodies | LoadRecords
 """To be read from the store (``engine.session.loading``) and given to ``Session.loaded``."""
 
 SessionSend: TypeAlias = Publish | Load | AskStore
@@ -53,7 +61,7 @@ SessionSend: TypeAlias = Publish | Load | AskStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawLoaded:
-    message_id: MessageId
+    load: LoadForRepair | LoadToSayAgain
     raw: bytes
 
 
@@ -91,6 +99,13 @@ class RowChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowRemoved:
+    """Its author said it again, and what was shown is not there any more."""
+
+    message_id: MessageId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GapNoted:
     """Ask ``Session.gap`` for what is missing now."""
 
@@ -110,12 +125,40 @@ class HeldAsideNoted:
     """Ask ``Session.held_aside`` what is held aside now, and whose clock is wrong."""
 
 
-Note: TypeAlias = RowAdded | RowChanged | GapNoted | MembersNoted | TypingNoted | HeldAsideNoted
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EchoHeard:
+    """Somebody named what we said just now: what that tells of our clock.
+
+    ``known_ms``: since when, by our clock, this device knows them.
+    """
+
+    echo: Echo
+    known_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkNoted:
+    """Somebody told different people different things: ask ``Session.forks``."""
+
+    participant_id: ParticipantId
+
+
+Note: TypeAlias = (
+    RowAdded
+    | RowChanged
+    | RowRemoved
+    | GapNoted
+    | MembersNoted
+    | TypingNoted
+    | HeldAsideNoted
+    | EchoHeard
+    | ForkNoted
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldAside:
-    """Messages from the future by our clock, corrected by the others'."""
+    """Messages from the future by our clock."""
 
     rows: tuple[MessageRecord, ...] = ()
     """Those due soonest, as they will be shown once they have a place; stored nowhere."""
@@ -123,8 +166,6 @@ class HeldAside:
     next_due_ms: UnixMs | None = None
     ahead_ms: tuple[tuple[ParticipantId, int], ...] = ()
     """Of the senders of ``rows``: how far ahead their clocks are, the furthest first."""
-    clock_offset_ms: int = 0
-    """What must be added to our own clock; 0 where that is nothing to speak of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from engine.codec.content import decode_content
 from engine.codec.envelope import decode_envelope
 from engine.codec.sds import decode_message, encode_message
-from engine.core.content import Content
+from engine.core.content import Body, Content
 from engine.core.errors import RemoteProtocolError
 from engine.core.invite import group_id_of
 from engine.core.ports import GroupRecord
-from engine.core.sds.types import Holdings, Message, SendPurpose
+from engine.core.sds.types import Claim, Message, SendPurpose
 from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
@@ -29,7 +29,6 @@ NS_PER_MS = 1_000_000
 EPHEMERAL_MAX_AGE_MS = 30_000
 EPHEMERAL_MAX_AHEAD_MS = 300_000
 """As far as clocks may differ; what is signed for later could be sent again until then."""
-LIVE_WITHIN_MS = 2_000
 MAX_REMEMBERED = 4_096
 """Envelopes that are known to be dealt with, about half a megabyte."""
 
@@ -47,26 +46,12 @@ class Verified:
     waku_hash: WakuHash
     header: bytes
     """Of the seal: no two copies that an honest member makes have the same."""
-    live_ms: UnixMs | None
-    """The sender's clock when this copy was made; None where that is not known for certain."""
     stored: bool = False
     """It came from a Store."""
 
     @property
     def size(self) -> int:
         return len(self.opened.raw)
-
-
-def _live_ms(waku: WakuMessage, opened: Opened) -> UnixMs | None:
-    """What the sender's clock said, if this is the first copy of a message and no repair.
-
-    Anybody on the way can change a Waku timestamp, and a signed time is old in a retransmission;
-    where both agree, the signed one is live.
-    """
-    if waku.timestamp_ns is None or opened.repaired_by is not None:
-        return None
-    apart_ms = abs(waku.timestamp_ns // NS_PER_MS - opened.signed_ms)
-    return opened.signed_ms if apart_ms <= LIVE_WITHIN_MS else None
 
 
 class GroupWire:
@@ -86,16 +71,18 @@ class GroupWire:
         self._ahead: OpenedAhead[Verified] = OpenedAhead()
         self.content_topic: ContentTopic = content_topic_of(group.epoch_key)
 
-    def sign(self, message: Message, holdings: Holdings | None, now_ms: UnixMs) -> bytes:
+    def sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
         """The signed part that is kept, broadcast and resent."""
-        return self._sealed.sign(
-            self._identity, encode_message(message), holdings, signed_ms=now_ms
-        )
+        return self._sealed.sign(self._identity, encode_message(message), claim, signed_ms=clock_ms)
 
-    def wrap_repair(self, raw: bytes, *, now_ms: UnixMs) -> tuple[bytes, ParticipantId]:
+    def wrap_repair(self, raw: bytes, *, clock_ms: UnixMs) -> tuple[bytes, ParticipantId]:
         """Our signature around somebody's signed part, and whose it is."""
         author = self._sealed.read(raw).sender_id
-        return self._sealed.wrap_repair(self._identity, raw, None, signed_ms=now_ms), author
+        return self._sealed.wrap_repair(self._identity, raw, None, signed_ms=clock_ms), author
+
+    def body_of(self, raw: bytes) -> Body:
+        """What was said in a signed part of our log."""
+        return decode_content(decode_message(self._sealed.read(raw).sds_bytes).content or b"").body
 
     def publish(
         self,
@@ -103,7 +90,7 @@ class GroupWire:
         purpose: SendPurpose,
         *,
         statements: Sequence[bytes],
-        now_ms: UnixMs,
+        clock_ms: UnixMs,
         message_id: MessageId | None = None,
     ) -> Publish:
         """Seal afresh: no two copies are the same bytes, so no cache swallows the second."""
@@ -114,7 +101,7 @@ class GroupWire:
             message=WakuMessage(
                 payload=payload,
                 content_topic=self.content_topic,
-                timestamp_ns=now_ms * NS_PER_MS,
+                timestamp_ns=clock_ms * NS_PER_MS,
                 ephemeral=True if purpose is SendPurpose.EPHEMERAL else None,
             ),
             purpose=purpose,
@@ -164,7 +151,6 @@ class GroupWire:
             content=content,
             waku_hash=waku_hash,
             header=header,
-            live_ms=None if stored else _live_ms(waku, opened),
             stored=stored,
         )
 
@@ -179,9 +165,9 @@ class GroupWire:
             self._done_with.popitem(last=False)
 
 
-def check_is_fresh(signed_ms: UnixMs, now_ms: UnixMs) -> None:
+def check_is_fresh(signed_ms: UnixMs, clock_ms: UnixMs) -> None:
     """Raises RemoteProtocolError for an ephemeral message that somebody kept for later."""
-    if now_ms - signed_ms > EPHEMERAL_MAX_AGE_MS:
+    if clock_ms - signed_ms > EPHEMERAL_MAX_AGE_MS:
         raise RemoteProtocolError("ephemeral_stale")
-    if signed_ms - now_ms > EPHEMERAL_MAX_AHEAD_MS:
+    if signed_ms - clock_ms > EPHEMERAL_MAX_AHEAD_MS:
         raise RemoteProtocolError("ephemeral_ahead")

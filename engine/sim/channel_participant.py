@@ -192,9 +192,7 @@ class ChannelParticipant:
     def send(self, text: str, *, now_ms: UnixMs) -> list[Outgoing]:
         return self._say(text.encode(), None, now_ms=now_ms)
 
-    def _say(
-        self, text: bytes, replaces: MessageId | None, *, now_ms: UnixMs
-    ) -> list[Outgoing]:
+    def _say(self, text: bytes, replaces: MessageId | None, *, now_ms: UnixMs) -> list[Outgoing]:
         author, previous_id = self._own_chain.next()
         content = content_of(author, text, previous_id=previous_id, replaces=replaces)
         sent = self.handle(SendContent(content, author, replaces), now_ms=now_ms)

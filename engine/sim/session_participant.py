@@ -31,7 +31,14 @@ from engine.persistence.memory_store import MemoryProfileStore
 from engine.session.chance import Chance
 from engine.session.group import GroupSession
 from engine.session.groups import GroupBook
-from engine.session.types import LoadForRepair, Publish, SessionTransition
+from engine.session.loading import read
+from engine.session.types import (
+    Load,
+    LoadForRepair,
+    LoadToSayAgain,
+    Publish,
+    SessionTransition,
+)
 from engine.sim.judge import Observation
 from engine.sim.network import Outgoing
 
@@ -168,18 +175,19 @@ class SessionParticipant:
             if isinstance(write, ApplyChannel):
                 for channel_write in write.writes:
                     self._watch(channel_write)
-        outgoing = []
+        outgoing: list[Outgoing] = []
         for send in transition.sends:
-            publish = self._loaded(send) if isinstance(send, LoadForRepair) else send
-            if isinstance(publish, Publish):
-                outgoing.append(self._outgoing(publish))
+            if isinstance(send, Publish):
+                outgoing.append(self._outgoing(send))
+            elif isinstance(send, LoadForRepair | LoadToSayAgain):
+                outgoing += self._load(send)
         return outgoing
 
-    def _loaded(self, send: LoadForRepair) -> Publish | None:
-        if self._group is None:
-            return None
-        raw = self.store.raw(self._group.conversation_id, send.message_id)
-        return self.session.repair(raw, now_ms=self._now_ms) if raw else None
+    def _load(self, load: Load) -> list[Outgoing]:
+        loaded = self._group and read(self.store, self._group.conversation_id, load)
+        if not loaded:
+            return []
+        return self._perform(self.session.loaded(loaded, now_ms=self._now_ms))
 
     def _outgoing(self, publish: Publish) -> Outgoing:
         self.sends[publish.purpose] = self.sends.get(publish.purpose, 0) + 1

@@ -117,6 +117,8 @@ class SdsChannel:
             if parts.clock.tick(now_ms):
                 parts.bring_forward(now_ms)
                 parts.put_clock_right(now_ms)
+        if parts.lamport_put_back or parts.own_from_future:
+            parts.tell_of_clock_put_right(step)
         match input_:  # The frequent ones first.
             case MessageReceived():
                 self._receiver.receive(input_, step)
@@ -131,6 +133,7 @@ class SdsChannel:
             case ClockSet(offset_ms=offset_ms):
                 parts.clock_offset_ms = offset_ms
                 parts.put_clock_right(now_ms)
+                parts.tell_of_clock_put_right(step)
                 self._receiver.release_due(step)
             case MembersChanged(members=members):
                 self._members_changed(members, now_ms)
@@ -155,8 +158,6 @@ class SdsChannel:
                 assert_never(input_)
         if step.holders_changed:
             step.events += parts.holders.take_events(step.holders_changed)
-        if parts.own_from_future:
-            parts.tell_of_own_from_future(step)
         if step.gap_changed or step.held_changed or parts.news_of_start:
             parts.tell_of_gap(step)
         return step

@@ -133,9 +133,7 @@ class Claims:
                     disputed.setdefault(instance_id, []).append(item.last)
         return disputed
 
-    def _says_nothing_new(
-        self, participant_id: ParticipantId, old: _Heard, new: _Heard
-    ) -> bool:
+    def _says_nothing_new(self, participant_id: ParticipantId, old: _Heard, new: _Heard) -> bool:
         if old.held_aside != new.held_aside:
             return False
         return all(
@@ -206,7 +204,8 @@ class Claims:
         if not mine.keys() >= {key for key, ranges in claim.holdings.items() if ranges}:
             return False
         return all(
-            claim.holdings.get(key, ()) == ranges or self._said_since(participant_id, claim, key)
+            _agree(claim.holdings.get(key, ()), ranges)
+            or self._said_since(participant_id, claim, key)
             for key, ranges in mine.items()
         )
 
@@ -263,6 +262,14 @@ class Claims:
                 if partial and sequence > theirs.lasts[-1]:
                     return
                 yield instance_id, sequence
+
+
+def _agree(theirs: tuple[SequenceRange, ...], mine: tuple[SequenceRange, ...]) -> bool:
+    """The same numbers, and where it is told the same last message of each range."""
+    return len(theirs) == len(mine) and all(
+        one.first == other.first and one.last == other.last and one.head in {b"", other.head}
+        for one, other in zip(theirs, mine, strict=True)
+    )
 
 
 def _believed(claim: _Heard | None, instance_id: InstanceId) -> SequenceSet:

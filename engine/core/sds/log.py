@@ -7,8 +7,8 @@ insertion is an append, or a binary search when a message comes late.  The newes
 as dependencies, ready for the next message.
 
 An author may have used one sequence number twice, telling different people different things.  Then
-the message that comes first in the log's order counts under its number, and each other one as the
-only message of an instance of its own, named by its id: so holdings tell of all of them, and
+the message that comes first in the log's order counts under that number, and each of them is also
+the only message of an instance of its own, named by its id: so holdings tell of all of them, and
 whoever holds the same claims the same.
 """
 
@@ -171,9 +171,11 @@ class LogIndex:
         ids = self._table.ids
         return [ids[row] for row in reversed(self._order[max(len(self._order) - count, 0) :])]
 
-    def causal_history(self, count: int, latest: int) -> tuple[HistoryEntry, ...]:
+    def causal_history(self, count: int, latest: int | None = None) -> tuple[HistoryEntry, ...]:
         """The newest entries that are not later than ``latest`` as dependencies, oldest first."""
-        if self.newest_lamport() > latest:  # Our clock was ahead once, or is behind now.
+        if (
+            latest is not None and self.newest_lamport() > latest
+        ):  # Our clock was ahead once, or is behind now.
             end = self._end(latest)
             rows = self._order[max(end - count, 0) : end]
             return tuple(_dependency(self._table, row) for row in rows)
@@ -228,22 +230,21 @@ class LogIndex:
         *,
         gone: MessageId | None = None,
     ) -> None:
-        """Of messages with one number the first counts under it, each other one by itself."""
-        if gone is not None:
-            self._authors.pop(instance_of_twin(gone), None)
+        """Of messages with one number the first counts under it, and each is told by itself."""
+        self._recent = {}
         twins.sort(key=self._place)
-        counted, *others = twins
-        self._authors.pop(instance_of_twin(self._table.ids[counted]), None)
-        noted.replace(author.sequence, counted)
-        for row in others:
-            instance_id = instance_of_twin(self._table.ids[row])
-            if instance_id not in self._authors:
-                alone = self._authors[instance_id] = Author(noted.owner)
+        noted.replace(author.sequence, twins[0])
+        ids = [self._table.ids[row] for row in twins]
+        if len(twins) == 1:  # It is not shared any more.
+            del self._twins[author]
+            self._authors.pop(instance_of_twin(ids[0]), None)
+        else:
+            for row, message_id in zip(twins, ids, strict=True):
+                alone = self._authors[instance_of_twin(message_id)] = Author(noted.owner)
                 alone.note(1, row)
                 alone.newest = row
-                self._recent = {}
-        if not others:
-            del self._twins[author]
+        if gone is not None:
+            self._authors.pop(instance_of_twin(gone), None)
 
     def _note_authors(self) -> None:
         """All that was loaded."""
@@ -283,7 +284,7 @@ class LogIndex:
 
     def counted_as(self, message_id: MessageId, author: AuthorSequence) -> AuthorSequence:
         """Under which instance and number holdings tell of a message that is here."""
-        if author in self._twins and self.id_of(author.instance_id, author.sequence) != message_id:
+        if author in self._twins:
             return AuthorSequence(instance_of_twin(message_id), 1)
         return author
 

@@ -81,6 +81,8 @@ class Parts:
     forks: dict[InstanceId, Fork]
     own_from_future: list[MessageId] = field(default_factory=list)
     """Still to be told."""
+    lamport_put_back: bool = False
+    """Still to be written."""
     news_of_start: bool
     """Something is held aside since before the start: to be told with the first step."""
     times: RepairTimes
@@ -127,6 +129,7 @@ class Parts:
         latest, log = self.latest(now_ms), self.log
         if self.lamport_timestamp > latest:
             self.lamport_timestamp = log.newest_lamport(latest)
+            self.lamport_put_back = True
         if log.newest_lamport() > latest:
             self.own_from_future = [
                 message_id
@@ -258,8 +261,12 @@ class Parts:
             )
         self.news_of_start = False
 
-    def tell_of_own_from_future(self, step: Step) -> None:
-        """Once after our clock was put right."""
+    def tell_of_clock_put_right(self, step: Step) -> None:
+        if self.lamport_put_back:
+            step.writes.append(SaveClock(self.lamport_timestamp))
+            self.lamport_put_back = False
+        if not self.own_from_future:
+            return
         step.events.append(OwnFromFuture(message_ids=tuple(self.own_from_future)))
         self.own_from_future = []
 

@@ -154,25 +154,18 @@ class Receiver:
         if leaving is None:
             parts.counters.add("sds.held_ahead_overflow")
             return
-        for victim in leaving:
-            self._leave_held(victim, step)
+        for victim in leaving:  # Its sender's share is full; it is fetched again later.
+            parts.counters.add("sds.held_ahead_gave_way")
+            parts.held.remove(victim)
+            step.writes.append(RemoveIncoming(message_id=victim.message.message_id))
         parts.counters.add("sds.held_ahead")
         parts.held.add(entry)
         step.writes.append(PutIncoming(entry=entry))
         parts.missing.remove(message_id, step)
         step.held_changed = True
+        self._release(message_id, step)  # What names it goes on from an earlier time.
         if entry.message.sender_id != parts.participant_id:
             parts.timer.delivered(message_id, step.now_ms, small_group=parts.small_group)
-
-    def _leave_held(self, victim: IncomingEntry, step: Step) -> None:
-        """Its sender's share is full.  Who names it makes us ask for it when there is room."""
-        parts, message = self._parts, victim.message
-        parts.counters.add("sds.held_ahead_gave_way")
-        parts.held.remove(victim)
-        step.writes.append(RemoveIncoming(message_id=message.message_id))
-        if parts.incoming.is_waited_for(message.message_id):
-            wanted = HistoryEntry(message.message_id, victim.retrieval_hint, message.sender_id)
-            parts.missing.want(wanted, named_by=message.sender_id, step=step)
 
     def look_back(self, step: Step) -> None:
         """Stores have told all."""

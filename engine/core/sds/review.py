@@ -130,9 +130,7 @@ class AckReview:
         progressed = False
         # A clock that is ahead may not make its claims stand when it is put right.
         lamport = min(message.lamport_timestamp or 0, parts.clock_ms(step.now_ms))
-        for instance_id, item in parts.claims.hear(
-            sender_id, lamport, claim, message.bloom_filter
-        ):
+        for instance_id, item in parts.claims.hear(sender_id, lamport, claim, message.bloom_filter):
             progressed = True
             for message_id in parts.holders.within(instance_id, item):
                 parts.evidence(message_id, sender_id, HolderSource.HOLDINGS, step)

@@ -10,6 +10,7 @@ from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import (
     CHANNEL,
     ChannelParticipant,
+    content_of,
     instance_of,
     message_id_of,
     open_payload,
@@ -33,8 +34,16 @@ def member(
     members: frozenset[ParticipantId] = MEMBERS,
     config: SdsConfig = SMALL,
     seed: int = 1,
+    clock_offset_ms: int = 0,
 ) -> ChannelParticipant:
-    return ChannelParticipant(participant_id, members=members, config=config, seed=seed, now_ms=NOW)
+    return ChannelParticipant(
+        participant_id,
+        members=members,
+        config=config,
+        seed=seed,
+        now_ms=NOW,
+        clock_offset_ms=clock_offset_ms,
+    )
 
 
 def entries(*ids: MessageId | str) -> tuple[HistoryEntry, ...]:
@@ -56,7 +65,12 @@ def content(  # noqa: PLR0913 - every field that some rule is about
     replaces: MessageReceived | None = None,
 ) -> MessageReceived:
     """A content message with a true id; ``sequence`` makes it count in holdings."""
-    data, dependencies = text.encode(), tuple(history)
+    data, dependencies, author = text.encode(), tuple(history), None
+    previous_id = None if previous is None else id_of(previous)
+    replaced_id = None if replaces is None else id_of(replaces)
+    if sequence is not None:
+        author = AuthorSequence(instance_id=instance_of(sender), sequence=sequence)
+        data = content_of(author, data, previous_id=previous_id, replaces=replaced_id)
     ids = [entry.message_id for entry in dependencies]
     message = Message(
         sender_id=sender,
@@ -68,9 +82,6 @@ def content(  # noqa: PLR0913 - every field that some rule is about
         repair_request=tuple(requests),
         content=data,
     )
-    author = None
-    if sequence is not None:
-        author = AuthorSequence(instance_id=instance_of(sender), sequence=sequence)
     return MessageReceived(
         message=message,
         raw=sign(message, None, NOW),
@@ -78,8 +89,8 @@ def content(  # noqa: PLR0913 - every field that some rule is about
         repaired_by=repaired_by,
         verified=verified,
         retrieval_hint=hashlib.sha256(data).digest(),
-        previous_id=None if previous is None else id_of(previous),
-        replaces=None if replaces is None else id_of(replaces),
+        previous_id=previous_id,
+        replaces=replaced_id,
     )
 
 
@@ -111,7 +122,7 @@ def sync(  # noqa: PLR0913 - as above
 
 
 def holds(*claims: tuple[ParticipantId, int, int]) -> Holdings:
-    """Holdings from (author, first, last), one range per author."""
+    """Holdings from (author, first, last), one range per author; no heads are told."""
     return {
         instance_of(author): (SequenceRange(first=first, last=last),)
         for author, first, last in claims

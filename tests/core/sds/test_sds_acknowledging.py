@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.core.errors import RemoteProtocolError
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import HeldByChanged, HolderEntry, OutgoingChanged
@@ -72,14 +73,28 @@ def test_sync_messages_and_messages_with_unmet_dependencies_acknowledge_too() ->
     assert certain.keys() == {BOB, CAROL}
 
 
-def test_a_duplicate_is_reviewed_like_the_first_copy() -> None:
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("stage", ["logged", "waiting", "held aside"])
+def test_another_form_of_what_is_here_is_refused_and_the_first_stays(
+    stage: str, *, restarted: bool
+) -> None:
     alice = member()
-    reply = content(BOB, "reply", lamport=NOW + 1)
-    alice.handle(reply, now_ms=NOW)
+    lamport = after(10**9) if stage == "held aside" else after(1)
+    history = entries("unknown") if stage == "waiting" else ()
+    first = content(BOB, "reply", lamport=lamport, history=history)
+    alice.handle(first, now_ms=NOW)
     mine = sent_by(alice)
-    bloom = content(BOB, "reply", lamport=NOW + 1, bloom=bloom_of(id_of(mine)))
-    alice.handle(bloom, now_ms=after(2))
-    assert states(alice) == ["possibly_acknowledged"]
+    if restarted and stage != "logged":  # Of those in the log only the last are remembered.
+        alice.restart(now_ms=NOW)
+    other = content(BOB, "reply", lamport=lamport, history=history, bloom=bloom_of(id_of(mine)))
+    with pytest.raises(RemoteProtocolError, match="another_form"):
+        alice.handle(other, now_ms=after(2))
+    assert [entry.state for entry in alice.store.state().outgoing] == ["unacknowledged"]
+    alice.handle(first, now_ms=after(3))
+    state = alice.store.state()
+    kept = [alice.store.raw.get(id_of(first)), *(entry.raw for entry in state.incoming)]
+    assert first.raw in kept
+    assert other.raw not in kept
 
 
 def test_filters_only_ever_say_possibly_however_many_agree() -> None:

@@ -14,7 +14,7 @@ from engine.codec.sds import MAX_MESSAGE_BYTES, encode_message
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.faults import FaultSpec
 from engine.core.sds.inputs import Input, ResendRequested, SendContent, SendEphemeral
-from engine.core.sds.types import HistoryEntry, Holdings, Message, SequenceRange
+from engine.core.sds.types import Claim, HistoryEntry, Holdings, Message, SequenceRange
 from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import CHANNEL, frame, instance_of, message_id_of, sign
 from engine.sim.network import Outgoing, SimNetwork
@@ -46,18 +46,20 @@ def wire(**changes: object) -> bytes:
     }
     if "message_id" not in changes:
         lamport = fields["lamport_timestamp"]
-        data = fields["content"]
+        data, history = fields["content"], fields["causal_history"]
+        assert isinstance(history, tuple)
         fields["message_id"] = message_id_of(
             ParticipantId(str(fields["sender_id"])),
             ChannelId(str(fields["channel_id"])),
             lamport if isinstance(lamport, int) else 0,
+            [entry.message_id for entry in history],
             data if isinstance(data, bytes) else b"",
         )
     return framed(Message(**fields))  # type: ignore[arg-type]
 
 
 def framed(message: Message, holdings: Holdings | None = None) -> bytes:
-    return frame(sign(message, holdings, NOW), None)
+    return frame(sign(message, Claim(holdings), NOW), None)
 
 
 def raw_sds(data: bytes) -> bytes:
@@ -96,11 +98,12 @@ REFUSED = [
     (wire(sender_id=""), "empty_id"),
     (wire(message_id=""), "empty_id"),
     (wire(causal_history=history("")), "empty_id"),
-    (wire(causal_history=history("a", OWN_ID)), "self_dependent"),
+    (wire(message_id=OWN_ID, causal_history=history("a", OWN_ID)), "self_dependent"),
     (wire(message_id=MessageId("taken")), "id_mismatch"),
     (wire(message_id=OWN_ID, content=b"other content"), "id_mismatch"),
     (wire(message_id=OWN_ID, sender_id=CAROL), "id_mismatch"),
     (wire(message_id=OWN_ID, lamport_timestamp=NOW + 1), "id_mismatch"),
+    (wire(message_id=OWN_ID, causal_history=history("other")), "id_mismatch"),
     (framed(SYNC, BACKWARDS), "bad_holdings"),
 ]
 

@@ -1,12 +1,10 @@
-"""The corrected clock, and messages held aside by it: durable, visible, never adopted."""
+"""Messages from the future are held aside: durable, visible, told to their senders, not adopted."""
 
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.sds.config import SdsConfig
-from engine.core.sds.corrected_clock import CorrectedClock
 from engine.core.sds.held import HeldAside
 from engine.core.sds.types import GapChanged, HeldAsideChanged, IncomingEntry
 from engine.core.types import MessageId, ParticipantId, UnixMs
@@ -25,8 +23,11 @@ from tests.core.sds.sds_bench import (
     id_of,
     log_of,
     member,
+    opened,
+    run_until,
     said,
     sync,
+    syncs,
 )
 
 DAVE = ParticipantId("dave")
@@ -34,15 +35,6 @@ EVERYBODY = frozenset({ALICE, BOB, CAROL, DAVE})
 HOUR = 3_600_000
 CROWDED = replace(SMALL, max_held_ahead_per_sender=2, max_held_ahead=6)
 FUTURE = content(BOB, "future", lamport=NOW + HOUR)
-
-
-def _tell_time(
-    alice: ChannelParticipant, offset_ms: int, *speakers: ParticipantId, at_ms: UnixMs = NOW
-) -> None:
-    """These members' clocks are this far ahead of alice's."""
-    for speaker in speakers:
-        spoken = replace(sync(speaker, lamport=at_ms), sent_ms=UnixMs(at_ms + offset_ms))
-        alice.handle(spoken, now_ms=at_ms)
 
 
 def _held(alice: ChannelParticipant) -> list[MessageId]:
@@ -88,60 +80,55 @@ def test_a_restarted_member_still_holds_it_tells_so_and_receives_it_in_time() ->
     assert alice.store.state().incoming == ()
 
 
-def test_a_wrong_own_clock_is_corrected_by_three_others_and_holds_nothing() -> None:
-    alice = member(members=EVERYBODY)
-    _tell_time(alice, HOUR, BOB, CAROL)
-    alice.handle(FUTURE, now_ms=NOW)
-    assert _held(alice) == [id_of(FUTURE)]
-    _tell_time(alice, HOUR, DAVE)
-    assert alice.next_deadline() is not None
-    alice.advance(now_ms=NOW)
-    assert log_of(alice) == [id_of(FUTURE)]
-
-
-def test_a_clock_that_is_fast_does_not_let_the_future_in() -> None:
-    alice = member(members=EVERYBODY)
-    _tell_time(alice, -HOUR, BOB, CAROL, DAVE)
-    present = content(BOB, "an hour ahead of everybody but alice", lamport=NOW)
-    alice.handle(present, now_ms=NOW)
-    assert _held(alice) == [id_of(present)]
-    # After a restart nobody has told the time yet: our own clock sees nothing wrong with it.
-    alice.restart(now_ms=NOW)
-    alice.advance(now_ms=NOW)
-    assert log_of(alice) == [id_of(present)]
-
-
-def test_the_unverified_and_the_absent_tell_no_time() -> None:
-    alice = member(members=EVERYBODY)
-    for speaker in (BOB, CAROL, DAVE):
-        spoken = replace(sync(speaker, verified=False), sent_ms=after(HOUR))
-        alice.handle(spoken, now_ms=NOW)
-    alice.handle(FUTURE, now_ms=NOW)
-    assert _held(alice) == [id_of(FUTURE)]
-    _tell_time(alice, HOUR, BOB, CAROL, DAVE)
-    alice.set_members(EVERYBODY - {DAVE}, now_ms=NOW)
-    alice.advance(now_ms=NOW)
-    assert log_of(alice) == []
-
-
-def test_a_repaired_copy_tells_the_time_of_whoever_sent_it() -> None:
-    alice = member(members=EVERYBODY)
-    _tell_time(alice, HOUR, BOB, CAROL)
-    repaired = content(BOB, "old", repaired_by=DAVE)
-    alice.handle(replace(repaired, sent_ms=after(HOUR)), now_ms=NOW)
-    alice.handle(FUTURE, now_ms=NOW)
-    assert id_of(FUTURE) in log_of(alice)
-
-
 def test_what_is_held_aside_is_not_asked_for() -> None:
     alice = member(members=EVERYBODY)
-    alice.handle(content(CAROL, "answer", lamport=NOW, history=dep(FUTURE)), now_ms=NOW)
-    assert len(alice.store.state().missing) == 1
+    later = NOW + HOUR + 1
+    alice.handle(content(CAROL, "answer", lamport=later, history=dep(FUTURE)), now_ms=NOW)
     alice.handle(FUTURE, now_ms=NOW)
-    alice.handle(content(DAVE, "another", lamport=NOW, history=dep(FUTURE)), now_ms=NOW)
     assert alice.store.state().missing == ()
-    alice.advance(now_ms=after(HOUR))
-    assert len(log_of(alice)) == 3
+    alice.advance(now_ms=after(2 * HOUR))
+    assert len(log_of(alice)) == 2
+
+
+def test_nobody_waits_an_hour_for_what_is_held_aside() -> None:
+    """Who had delivered it would not go on from an earlier time."""
+    alice = member(members=EVERYBODY)
+    alice.handle(FUTURE, now_ms=NOW)
+    answer = content(CAROL, "answer", lamport=NOW, history=dep(FUTURE))
+    alice.handle(answer, now_ms=NOW)
+    assert log_of(alice) == [id_of(answer)]
+
+
+def test_the_sender_of_what_is_held_aside_is_told_and_not_made_to_send_it_again() -> None:
+    alice, bob = member(), member(BOB, clock_offset_ms=HOUR)
+    (sent,) = bob.send("from the future", now_ms=NOW)
+    alice.receive(sent.payload, now_ms=NOW)
+    (future,) = opened([sent])
+    claims = [item for _, item in syncs(run_until(alice, after(2_000)))]
+    assert [claim.held_aside for claim in claims] == [(id_of(future),)]
+    bob.handle(claims[0], now_ms=after(2_000))
+    run_until(bob, after(60_000))
+    assert bob.sends.get("repair", 0) == 0
+
+
+def test_when_our_own_clock_is_set_forward_what_was_held_aside_is_delivered() -> None:
+    alice = member(members=EVERYBODY)
+    alice.handle(FUTURE, now_ms=NOW)
+    alice.set_clock(HOUR, now_ms=NOW)
+    assert log_of(alice) == [id_of(FUTURE)]
+    assert _held(alice) == []
+
+
+@given(st.lists(st.integers(-(10**12), 10**12), max_size=8))
+def test_nobody_elses_clock_moves_ours(ahead: list[int]) -> None:
+    """Whatever the others' messages are dated, ours bears our own time or the next after theirs."""
+    alice = member(members=EVERYBODY)
+    for number, ahead_ms in enumerate(ahead):
+        lamport = max(NOW + ahead_ms, 0)
+        alice.handle(content(BOB, str(number), lamport=lamport), now_ms=NOW)
+        alice.handle(sync(CAROL, lamport=lamport), now_ms=NOW)
+    alice.send("mine", now_ms=NOW)
+    assert NOW <= alice.store.state().lamport_timestamp <= NOW + 300_001
 
 
 def test_one_wrong_clock_leaves_the_others_their_room() -> None:
@@ -173,16 +160,14 @@ def test_the_one_furthest_ahead_gives_way_and_nothing_to_it() -> None:
     assert log_of(alice) == [id_of(near), id_of(far)]
 
 
-def test_what_gave_way_is_asked_for_if_somebody_waits_for_it() -> None:
-    alice = member(members=EVERYBODY, config=CROWDED)
-    named = content(BOB, "named", lamport=NOW + 9 * HOUR)
-    alice.handle(named, now_ms=NOW)
-    alice.handle(content(CAROL, "answer", lamport=NOW, history=dep(named)), now_ms=NOW)
+def test_what_waited_for_it_goes_on_when_it_turns_out_to_be_from_the_future() -> None:
+    alice = member(members=EVERYBODY)
+    answer = content(CAROL, "answer", lamport=NOW, history=dep(FUTURE))
+    alice.handle(answer, now_ms=NOW)
+    assert log_of(alice) == []
+    alice.handle(FUTURE, now_ms=NOW)
+    assert log_of(alice) == [id_of(answer)]
     assert alice.store.state().missing == ()
-    for number in range(2):
-        alice.handle(content(BOB, str(number), lamport=NOW + HOUR), now_ms=NOW)
-    (missing,) = alice.store.state().missing
-    assert missing.entry.message_id == id_of(named)
     assert alice.channel.snapshot() == alice.store.state()
 
 
@@ -253,42 +238,3 @@ def _pushed(alice: ChannelParticipant, now_ms: UnixMs) -> int:
     before = alice.sends.get("repair", 0)
     alice.advance(now_ms=now_ms)
     return alice.sends.get("repair", 0) - before
-
-
-OFFSETS = st.lists(st.integers(-10_000, 10_000), min_size=3, max_size=64)
-
-
-@given(OFFSETS)
-def test_the_correction_is_the_median(offsets: list[int]) -> None:
-    clock = CorrectedClock(SdsConfig())
-    for number, offset in enumerate(offsets):
-        clock.hear(ParticipantId(str(number)), UnixMs(NOW + offset), NOW)
-    assert clock.offset_ms(NOW) == sorted(offsets)[(len(offsets) - 1) // 2]
-    assert clock.now(NOW) == NOW + clock.offset_ms(NOW)
-
-
-@given(OFFSETS)
-def test_a_minority_moves_the_correction_no_further_than_the_others_reach(
-    honest: list[int],
-) -> None:
-    clock = CorrectedClock(SdsConfig())
-    liars = min((len(honest) - 1) // 2, 64 - len(honest))
-    for number, offset in enumerate([*honest, *[10**12] * max(liars, 0)]):
-        clock.hear(ParticipantId(str(number)), UnixMs(NOW + offset), NOW)
-    assert min(honest) <= clock.offset_ms(NOW) <= max(honest)
-
-
-def test_old_news_and_a_clock_set_back_correct_nothing() -> None:
-    clock = CorrectedClock(SdsConfig())
-    for name in ("a", "b", "c"):
-        clock.hear(ParticipantId(name), after(HOUR), NOW)
-    assert clock.offset_ms(NOW) == clock.offset_ms(after(HOUR)) == HOUR
-    assert clock.offset_ms(after(HOUR + 1)) == 0
-    assert clock.offset_ms(after(-1)) == 0
-
-
-def test_only_so_many_clocks_are_remembered() -> None:
-    clock = CorrectedClock(replace(SMALL, clock_senders_max=3))
-    for number in range(10):
-        clock.hear(ParticipantId(str(number)), after(number), NOW)
-    assert clock.offset_ms(NOW) == 8

@@ -56,9 +56,14 @@ def how(request: pytest.FixtureRequest) -> str:
 def test_an_unacknowledged_message_is_sent_again_in_its_period(how: str) -> None:
     alice = member(config=replace(SMALL, resend_jitter=0.0))
     alice.send("mine", now_ms=NOW)
-    _set_back(alice, how)
+    back = UnixMs(NOW - 240_000)  # Less than makes it a message from the future.
+    if how == "restarted":
+        alice.restart(now_ms=back)
+    else:
+        alice.advance(now_ms=back)
     assert alice.sends.get("retransmission", 0) == 0
-    _run(alice, BACK + 10_000)
+    while (deadline_ms := alice.next_deadline()) is not None and deadline_ms <= back + 10_000:
+        alice.advance(now_ms=max(deadline_ms, back))
     assert alice.sends["retransmission"] == 1
 
 
@@ -66,11 +71,11 @@ def test_the_period_is_that_of_the_attempts_already_made() -> None:
     alice = member(config=replace(SMALL, resend_jitter=0.0))
     alice.send("mine", now_ms=NOW)
     run_until(alice, NOW + 30_000)  # At 10 s and 30 s; the next would be 40 s later.
-    before = alice.sends["retransmission"]
-    _set_back(alice, "running")
-    _run(alice, BACK + 39_000)
-    assert alice.sends["retransmission"] == before
-    _run(alice, BACK + 40_000)
+    before, back = alice.sends["retransmission"], UnixMs(NOW - 240_000)
+    alice.advance(now_ms=back)
+    due = [entry.next_send_ms for entry in alice.channel.snapshot().outgoing]
+    assert due == [back + 40_000]
+    alice.advance(now_ms=due[0])
     assert alice.sends["retransmission"] == before + 1
 
 

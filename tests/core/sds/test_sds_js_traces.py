@@ -22,9 +22,9 @@ from engine.core.sds.inputs import CopyAccepted, DeadlineReached, MessageReceive
 from engine.core.sds.types import (
     Broadcast,
     ChannelState,
+    Claim,
     EphemeralReceived,
     Event,
-    Holdings,
     Message,
     MessageDelivered,
     Transition,
@@ -44,13 +44,17 @@ GENERAL = ChannelId("general")
 
 
 def js_message_id(
-    _sender: ParticipantId, _channel: ChannelId, _lamport: int, content: bytes
+    _sender: ParticipantId,
+    _channel: ChannelId,
+    _lamport: int,
+    _history: Sequence[MessageId],
+    content: bytes,
 ) -> MessageId:
     """Of the payload only."""
     return MessageId(hashlib.sha256(content).hexdigest())
 
 
-def plain(message: Message, _holdings: Holdings | None, _now_ms: UnixMs) -> bytes:
+def plain(message: Message, _holdings: Claim | None, _now_ms: UnixMs) -> bytes:
     return encode_message(message)
 
 
@@ -120,7 +124,7 @@ def test_loss_acknowledgement_and_sync_as_js_waku_did_it() -> None:
     missing = {entry.entry.message_id: entry for entry in carol.snapshot().missing}
     js_times = {"M1": 1_760_000_093_295, "M2": 1_760_000_062_386}
     for label, at_ms in js_times.items():
-        entry = missing[js_message_id(ParticipantId(""), GENERAL, 0, label.lower().encode())]
+        entry = missing[js_message_id(ParticipantId(""), GENERAL, 0, (), label.lower().encode())]
         assert entry.request_at_ms == at_ms
         assert entry.entry.retrieval_hint == hint(int(label[1]))
         assert entry.entry.sender_id == "alice"

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.corrected_clock import CorrectedClock
 from engine.core.sds.inputs import CopyAccepted, ResendRequested
 from engine.core.sds.log import LogIndex
 from engine.core.sds.types import (
@@ -188,16 +187,6 @@ def test_shown_once_is_not_shown_again_after_a_restart() -> None:
         alice.advance(now_ms=max(deadline_ms, after(61_000)))
         shown += len(said(alice, MessageShownWaiting))
     assert shown == 0
-
-
-def test_clocks_heard_long_ago_do_not_make_up_the_number() -> None:
-    clock = CorrectedClock(SdsConfig())
-    for number in range(3):
-        clock.hear(ParticipantId(str(number)), after(HOUR), NOW)
-    assert clock.offset_ms(NOW) == HOUR
-    late = after(HOUR + 1)
-    clock.hear(ParticipantId("0"), after(3 * HOUR), late)
-    assert clock.offset_ms(late) == 0
 
 
 # --- what others told ---------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """The log as columns reads like the entries that went in, however they went in."""
 
+from hashlib import sha256
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +11,12 @@ from engine.core.sds.log_table import LogTable, Row
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import LogEntry
 from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
+
+
+def _id(number: int) -> MessageId:
+    """As long as ours are."""
+    return MessageId(sha256(bytes([number])).hexdigest()[:22])
+
 
 PEOPLE = [ParticipantId("alice"), ParticipantId("bob")]
 INSTANCES = [InstanceId(b"1" * 16), InstanceId(b"2" * 16)]
@@ -21,11 +29,12 @@ ENTRIES = st.lists(
         position=st.builds(
             Position,
             lamport_timestamp=st.integers(0, 6),
-            message_id=st.text(max_size=3).map(MessageId),
+            message_id=st.integers(0, 99).map(_id),
         ),
         sender_id=st.sampled_from(PEOPLE),
         retrieval_hint=st.none() | st.binary(max_size=3),
         author=AUTHORS,
+        previous_id=st.none() | st.integers(0, 99).map(_id),
     ),
     max_size=20,
     unique_by=lambda entry: entry.position.message_id,
@@ -41,6 +50,7 @@ def _row(entry: LogEntry) -> Row:
         entry.retrieval_hint,
         author.instance_id if author else None,
         author.sequence if author else None,
+        entry.previous_id,
     )
 
 

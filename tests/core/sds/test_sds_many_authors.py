@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.core.sds.claims import MAX_INSTANCES, Claims
 from engine.core.sds.log import LogIndex
-from engine.core.sds.types import LogEntry
+from engine.core.sds.types import Claim, LogEntry
 from engine.core.types import (
     AuthorSequence,
     MessageId,
@@ -25,7 +25,7 @@ FEW = replace(SMALL, holdings_max_instances=4)
 def _entry(number: int, author: int) -> LogEntry:
     sender = ParticipantId(f"member-{author}")
     return LogEntry(
-        Position(NOW + number // 2, MessageId(f"id-{number}")),
+        Position(NOW + number // 2, MessageId(f"{number:022}")),
         sender,
         None,
         AuthorSequence(instance_id=instance_of(sender), sequence=number + 1),
@@ -48,7 +48,7 @@ def test_whoever_holds_the_same_claims_the_same_whenever_it_came(
     mine, theirs = Claims(one, FEW), Claims(other, FEW)
     assert mine.own() == theirs.own()
     assert len(mine.own()) == min(4, len(set(authors)))
-    mine.hear(BOB, NOW, theirs.own())
+    mine.hear(BOB, NOW, Claim(theirs.own()))
     assert mine.are_level([BOB])
 
 
@@ -84,7 +84,7 @@ def test_instances_that_somebody_made_up_cost_each_claim_only_so_much() -> None:
     for number in range(3_000):
         log.insert(_entry(number, number))
     claims = Claims(log, FEW)
-    claims.hear(BOB, NOW, {})
+    claims.hear(BOB, NOW, Claim({}))
     compared = list(claims.lacking(BOB))
     assert len(compared) == MAX_INSTANCES + FEW.holdings_max_instances
     ids = {instance_id for numbers in compared for instance_id, _ in numbers}

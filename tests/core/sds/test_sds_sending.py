@@ -1,5 +1,6 @@
 """Send Message: clock, history, filter, one transaction, and what goes out when."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -21,7 +22,7 @@ from engine.core.sds.types import (
     SaveClock,
 )
 from engine.core.types import ChannelId, MessageId, ParticipantId
-from engine.sim.channel_participant import CHANNEL
+from engine.sim.channel_participant import CHANNEL, text_of
 from tests.core.sds.sds_bench import (
     ALICE,
     BOB,
@@ -89,7 +90,7 @@ def test_consecutive_offline_messages_list_each_other_and_go_out_in_order() -> N
         assert deadline is not None
         assert deadline <= after(1_000 + SMALL.online_jitter_ms)
         sent += opened(alice.advance(now_ms=deadline))
-    assert [item.message.content and item.message.content[24:] for item in sent] == [b"one", b"two"]
+    assert [text_of(item.message.content or b"") for item in sent] == [b"one", b"two"]
     assert [e.message_id for e in sent[1].message.causal_history] == [id_of(sent[0])]
 
 
@@ -165,7 +166,7 @@ def test_the_same_words_as_a_message_that_waits_are_not_sent_under_its_id() -> N
     words = b"ok"
     waiting = Message(
         sender_id=BOB,
-        message_id=words_id(BOB, CHANNEL, NOW, words),
+        message_id=words_id(BOB, CHANNEL, NOW, (), words),
         channel_id=CHANNEL,
         lamport_timestamp=NOW,
         causal_history=(HistoryEntry(message_id=MessageId("missing")),),
@@ -177,7 +178,13 @@ def test_the_same_words_as_a_message_that_waits_are_not_sent_under_its_id() -> N
     assert len(alice.snapshot().log) == 0
 
 
-def words_id(_sender: ParticipantId, _channel: ChannelId, _lamport: int, words: bytes) -> MessageId:
+def words_id(
+    _sender: ParticipantId,
+    _channel: ChannelId,
+    _lamport: int,
+    _history: Sequence[MessageId],
+    words: bytes,
+) -> MessageId:
     return MessageId(sha256(words).hexdigest())
 
 
