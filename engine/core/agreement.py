@@ -2,8 +2,8 @@
 
 Both know a *round* and what was said in it.  Rounds are ordered; whoever asks after one ended opens
 a higher one.  Within a round a decline by either outweighs everything, and asking or accepting on
-both sides is agreement.  So what is known only ever grows, in whatever order and however often
-statements arrive, and two who heard all of each other's stand alike.
+both sides is agreement.  So what is known only ever grows: what is heard twice changes nothing,
+whatever came between, and two who heard all of each other's stand alike in whatever order.
 
 What they said in an earlier round changes nothing, but shows that they may not know better: they
 are told where we stand.  That also brings up who removed us and begins anew with a clock that is
@@ -33,6 +33,8 @@ class Agreement:
     """0 before anything was said."""
     peer_instance: InstanceId = NOBODY
     """Theirs that spoke last; what we answer is for it."""
+    passed_over: int = 0
+    """The highest round of a decline that was not for us and not heeded.  None up to it ever is."""
 
     def opened(self, *, now_ms: UnixMs) -> "Agreement":
         """We ask, after an end or for the first time.  Raises LocalProtocolError at the last."""
@@ -87,10 +89,15 @@ def _they_decline(agreement: Agreement, round_: int, *, is_for_us: bool) -> Hear
     """A round that we do not know can only be ended by who knows us, or by who asks alone.
 
     Else an old decline would undo what is wanted now; told where we stand, they repeat it for us.
+    So it is passed over for good: the round may become ours before it is heard again.
     """
-    asked_alone = agreement.state is ContactState.ASKING
     higher = round_ > agreement.round
-    if round_ == agreement.round or (higher and (is_for_us or asked_alone)):
-        declined = replace(agreement, state=ContactState.DECLINED, round=round_)
-        return Heard(agreement=declined, tell=higher and not is_for_us)
-    return Heard(agreement=agreement, tell=True)
+    if not is_for_us:
+        if round_ <= agreement.passed_over:
+            return Heard(agreement=agreement, tell=True)
+        if higher and agreement.state is not ContactState.ASKING:
+            return Heard(agreement=replace(agreement, passed_over=round_), tell=True)
+    if round_ < agreement.round:
+        return Heard(agreement=agreement, tell=True)
+    declined = replace(agreement, state=ContactState.DECLINED, round=round_)
+    return Heard(agreement=declined, tell=higher and not is_for_us)

@@ -26,21 +26,24 @@ class KeptAgreement:
 
     round: int = 0
     peer_instance: InstanceId = NOBODY
+    passed_over: int = 0
     statement: MvdsId | None = None
     """The last that we said about it."""
 
     def text(self) -> str:
-        return f"{self.round}:{self.peer_instance.hex()}:{(self.statement or b'').hex()}"
+        peer, statement = self.peer_instance.hex(), (self.statement or b"").hex()
+        return f"{self.round}:{peer}:{self.passed_over}:{statement}"
 
     @classmethod
     def of_text(cls, text: str) -> "KeptAgreement":
         """Of what ``text`` gave; "" is nothing yet."""
         if not text:
             return cls()
-        round_, peer, statement = text.split(":")
+        round_, peer, passed_over, statement = text.split(":")
         return cls(
             round=int(round_),
             peer_instance=InstanceId(bytes.fromhex(peer)),
+            passed_over=int(passed_over),
             statement=MvdsId(bytes.fromhex(statement)) if statement else None,
         )
 
@@ -61,7 +64,12 @@ class PairSeed:
         state = self.contact.state
         if state is ContactState.BLOCKED:
             state = self.before_block or ContactState.DECLINED
-        return Agreement(state=state, round=self.kept.round, peer_instance=self.kept.peer_instance)
+        return Agreement(
+            state=state,
+            round=self.kept.round,
+            peer_instance=self.kept.peer_instance,
+            passed_over=self.kept.passed_over,
+        )
 
 
 def agreement_key(contact: ContactRecord) -> str:

@@ -198,7 +198,10 @@ class PairStatements:
     def _keeping(self) -> KeptAgreement:
         now = self._contact.agreement
         return KeptAgreement(
-            round=now.round, peer_instance=now.peer_instance, statement=self._channel.statement
+            round=now.round,
+            peer_instance=now.peer_instance,
+            passed_over=now.passed_over,
+            statement=self._channel.statement,
         )
 
     def _save(self, batch: Batch) -> None:

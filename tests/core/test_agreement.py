@@ -1,10 +1,13 @@
 """Whether two want to talk, as each knows it: in whatever order they hear, they stand alike."""
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import TypeAlias
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.core.agreement import Agreement, Statement, heard
@@ -13,7 +16,9 @@ from engine.core.content import MAX_SAFE_INTEGER, NOBODY, ContactAnswer, Contact
 from engine.core.errors import LocalProtocolError
 from engine.core.types import InstanceId, UnixMs
 
-OWN, THEIRS, EARLIER = (InstanceId(letter * 16) for letter in (b"O", b"T", b"E"))
+OWN, EARLIER, THEIRS, THEIRS_BEFORE = (
+    InstanceId(letter * 16) for letter in (b"O", b"E", b"T", b"B")
+)
 STATES = [
     ContactState.ASKED,
     ContactState.ASKING,
@@ -33,7 +38,8 @@ statements: st.SearchStrategy[Statement] = st.one_of(
         ContactAnswer,
         accepted=st.booleans(),
         round=rounds,
-        answered_instance=st.sampled_from([OWN, EARLIER]),
+        answered_instance=st.sampled_from([OWN, EARLIER, NOBODY]),
+        withdrawn=st.booleans(),
     ),
 )
 agreements = st.builds(Agreement, state=st.sampled_from(STATES), round=rounds)
@@ -74,13 +80,15 @@ def test_rounds_never_go_back_and_a_decline_ends_its_round(
 
 
 @given(agreements, st.lists(statements, max_size=6))
+@example(standing(ContactState.ASKED, 1), [declines(2, EARLIER), asks(2)])
+@example(standing(ContactState.ACCEPTED, 1), [declines(2, NOBODY), asks(2)])
+@example(standing(ContactState.DECLINED, 1), [declines(3, EARLIER), asks(2)])
 def test_what_was_heard_before_changes_nothing_more(
     before: Agreement, said: list[Statement]
 ) -> None:
     once = hear(before, *said)
-    assert hear(once, *(one for one in said if one.round <= once.round)) == replace(
-        once, peer_instance=THEIRS if said else before.peer_instance
-    )
+    for one in said:
+        assert hear(once, one) == replace(once, peer_instance=THEIRS)
 
 
 @given(agreements, st.lists(statements, max_size=6))
@@ -106,7 +114,9 @@ def test_whose_clock_is_behind_is_brought_up_by_the_answer() -> None:
 def test_an_old_decline_undoes_nothing() -> None:
     for state in (ContactState.ASKED, ContactState.ACCEPTED):
         assert hear(standing(state, 5), declines(4)) == standing(state, 5)
-        assert hear(standing(state, 5), declines(9, EARLIER)) == standing(state, 5)
+        assert hear(standing(state, 5), declines(9, EARLIER)) == replace(
+            standing(state, 5), passed_over=9
+        )
 
 
 def test_rounds_come_to_an_end() -> None:
@@ -114,6 +124,98 @@ def test_rounds_come_to_an_end() -> None:
     with pytest.raises(LocalProtocolError, match="cannot be asked again"):
         last.opened(now_ms=UnixMs(5))
     assert Agreement(state=ContactState.ASKED).opened(now_ms=UnixMs(0)).round == 1
+
+
+# --- heard again ----------------------------------------------------------------------------------
+
+
+def opens(agreement: Agreement) -> Agreement:
+    ended = agreement.state is ContactState.DECLINED
+    return agreement.opened(now_ms=UnixMs(0)) if ended else agreement
+
+
+def agrees(agreement: Agreement) -> Agreement:
+    asked = agreement.state is ContactState.ASKING
+    return replace(agreement, state=ContactState.ACCEPTED) if asked else agreement
+
+
+def ends(agreement: Agreement) -> Agreement:
+    return replace(agreement, state=ContactState.DECLINED)
+
+
+WISHES = {"open": opens, "agree": agrees, "end": ends}
+Said: TypeAlias = tuple[InstanceId, Statement]
+Again: TypeAlias = int
+"""Which of what was heard is heard again; the first is 0, and it starts anew after the last."""
+Step: TypeAlias = Said | Again | str
+steps: st.SearchStrategy[Step] = st.one_of(
+    st.tuples(st.sampled_from([THEIRS, THEIRS_BEFORE]), statements),
+    st.integers(0, 11),
+    st.sampled_from(sorted(WISHES)),
+)
+
+
+def standings(before: Agreement, history: list[Step], *, deaf: bool) -> Iterator[Agreement]:
+    """After each step, except for whom we would answer; ``deaf`` to what was heard before."""
+    heard_once: list[Said] = []
+    for step in history:
+        if isinstance(step, str):
+            before = WISHES[step](before)
+        elif not isinstance(step, int):
+            author, said = step
+            if not (deaf and said in [one for _, one in heard_once]):
+                before = heard(before, said, author=author, own=OWN).agreement
+            heard_once.append(step)
+        elif heard_once and not deaf:
+            author, said = heard_once[step % len(heard_once)]
+            before = heard(before, said, author=author, own=OWN).agreement
+        yield replace(before, peer_instance=NOBODY)
+
+
+@given(agreements, st.lists(steps, max_size=12))
+@example(standing(ContactState.ASKED, 1), [(THEIRS, declines(2, EARLIER)), (THEIRS, asks(2)), 0])
+@example(
+    standing(ContactState.ASKED, 1),
+    [(THEIRS, declines(3, EARLIER)), "end", (THEIRS, asks(2)), 0, "agree", 0],
+)
+def test_who_hears_twice_stands_as_who_hears_once(before: Agreement, history: list[Step]) -> None:
+    """Requests, yes, no and withdrawals, of two stays, and whatever we do ourselves in between."""
+    assert list(standings(before, history, deaf=False)) == list(
+        standings(before, history, deaf=True)
+    )
+
+
+FEW_ROUNDS = (1, 2, 3)
+FEW: list[Statement] = [
+    *(asks(round_) for round_ in FEW_ROUNDS),
+    *(accepts(round_, of) for round_ in FEW_ROUNDS for of in (OWN, EARLIER)),
+    *(declines(round_, of) for round_ in FEW_ROUNDS for of in (OWN, EARLIER)),
+]
+
+
+def all_after(before: Agreement) -> set[Agreement]:
+    """Wherever one can stand some day; we open rounds while they could still know them."""
+    reached, looked_at = deque([before]), set[Agreement]()
+    while reached:
+        now = reached.popleft()
+        if now in looked_at:
+            continue
+        looked_at.add(now)
+        reached.extend(hear(now, said) for said in FEW)
+        reached.extend(
+            wish(now)
+            for wish in WISHES.values()
+            if wish is not opens or now.round < max(FEW_ROUNDS)
+        )
+    return looked_at
+
+
+@pytest.mark.parametrize("said", FEW, ids=repr)
+def test_nothing_changes_anything_again_however_long_ago_it_was(said: Statement) -> None:
+    """Not by chance: every state that any history of three rounds can lead to."""
+    first = [standing(state, round_) for state in STATES for round_ in FEW_ROUNDS]
+    for now in set[Agreement]().union(*(all_after(hear(before, said)) for before in first)):
+        assert hear(now, said) == now
 
 
 # --- two of them ----------------------------------------------------------------------------------
@@ -127,6 +229,8 @@ class Side:
     agreement: Agreement | None = None
     stays: int = 0
     inbox: list[tuple[InstanceId, Statement]] = field(default_factory=list)
+    heard: list[tuple[InstanceId, Statement]] = field(default_factory=list)
+    """In this stay."""
 
     @property
     def instance(self) -> InstanceId:
@@ -153,6 +257,7 @@ class Side:
             self.agreement = now.opened(now_ms=UnixMs(self.clock))
         elif forgets and self.random.random() < 0.1:
             self.agreement = None
+            self.heard.clear()
             return
         elif now.state is ContactState.ASKING and now.peer_instance != NOBODY:
             yes = self.random.random() < 0.6
@@ -172,6 +277,7 @@ class Side:
             self.agreement = Agreement(state=ContactState.ASKING)
         after = heard(self.agreement, said, author=author, own=self.instance)
         self.agreement = after.agreement
+        self.heard.append((author, said))
         if after.tell:
             self.say(other)
 
@@ -186,6 +292,8 @@ def bad_time(seed: int, *, forgets: bool) -> tuple[Side, Side]:
             who.hear(peer)
         elif who.agreement is not None or random.random() < 0.3:
             who.act(peer, forgets=forgets)
+        if who.heard and random.random() < 0.2:
+            who.inbox.append(random.choice(who.heard))
     hear_all(one, other)
     return one, other
 
@@ -204,6 +312,21 @@ def write(who: Side, peer: Side) -> None:
         hear_all(who, peer)
 
 
+def assert_nothing_new(one: Side, other: Side, seed: int) -> None:
+    """All is heard again, in another order; what they tell each other of it arrives, too."""
+    before = where(one), where(other)
+    for who in (one, other):
+        who.inbox += who.random.sample(who.heard, len(who.heard))
+    hear_all(one, other)
+    assert (where(one), where(other)) == before, seed
+
+
+def where(side: Side) -> Agreement:
+    """And not for whom we would answer."""
+    assert side.agreement is not None
+    return replace(side.agreement, peer_instance=NOBODY)
+
+
 def states(one: Side, other: Side) -> tuple[ContactState | None, ContactState | None]:
     first, second = (side.agreement.state if side.agreement else None for side in (one, other))
     return first, second
@@ -216,6 +339,7 @@ def test_two_who_heard_all_of_each_other_stand_alike() -> None:
             assert not one.inbox, seed
             assert not other.inbox, seed
             assert states(one, other) in COMPATIBLE, seed
+            assert_nothing_new(one, other, seed)
 
 
 def test_who_forgot_is_asked_and_the_answer_settles_it() -> None:
@@ -238,4 +362,5 @@ def test_who_forgot_is_asked_and_the_answer_settles_it() -> None:
         assert not one.inbox, seed
         assert not other.inbox, seed
         assert states(one, other) in COMPATIBLE, seed
+        assert_nothing_new(one, other, seed)
     assert settled > 5

@@ -132,6 +132,35 @@ def test_an_old_decline_played_back_ends_no_new_request(later_ms: int) -> None:
     assert alice.session.record.state is ASKED
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_decline_that_was_passed_over_ends_nothing_when_it_is_said_again(restarts: bool) -> None:
+    """Its round became ours in between, by a request that came even later."""
+    alice, bob = PairPerson("Alice"), PairPerson("Bob")
+    alice.ask(bob.link())
+    request = bob.ask(alice.link())
+    exchange(bob, alice, request)
+    declines = bob.perform(bob.session.decline(now_ms=bob.now_ms))
+    exchange(bob, alice, declines)
+    alice.session._contact.stand(friends()[0].session.agreement)
+    again = bob.hear(*alice.say("we talk, do we?"))
+    alice.remove()
+    later(-HOUR_MS, alice)
+    alice.ask(bob.link())
+    alice.hear(*declines)
+    passed_over = alice.session.agreement
+    assert (passed_over.state, passed_over.passed_over) == (ASKED, bob.session.agreement.round)
+    if restarts:
+        alice.restart()
+        assert alice.session.agreement == passed_over
+    alice.hear(*request)
+    assert alice.session.record.state is ACCEPTED
+    told = alice.hear(*again)
+    assert alice.session.record.state is ACCEPTED
+    exchange(alice, bob, told)
+    live(alice, bob, 60)
+    assert states(alice, bob) == (DECLINED, DECLINED), "once it is said to her of today"
+
+
 @pytest.mark.parametrize("behind_ms", [0, HOUR_MS, 400 * DAY_MS])
 def test_who_removed_us_and_asks_again_is_answered_however_wrong_their_clock(
     behind_ms: int,
