@@ -1,11 +1,13 @@
 """Run the tests on all processors and end with one line of counts.
 
-The long ones (``--long``) build packages and take turns instead.  A skipped test counts as a
-failure when ``CI`` is set: there a check that did not run must be red.  So do the tests against
-other implementations where those cannot be had (scripts/peers.py).
+The long ones (``--long``) build packages and take turns instead; with them go all that draw random
+examples, of a new seed.  A skipped test counts as a failure when ``CI`` is set: there a check that
+did not run must be red.  So do the tests against other implementations where those cannot be had
+(scripts/peers.py).
 """
 
 import os
+import secrets
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -16,6 +18,7 @@ from scripts import peers
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS_COLLECTED = 5
+SEEDS = 2**32
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +58,26 @@ def verdict(code: int, counts: Counts, *, strict: bool) -> int:
     return 1 if strict and counts.skipped else 0
 
 
+def chosen(arguments: list[str], *, is_long: bool, seed: int) -> list[str]:
+    """What pytest is told; ``seed`` is for the long ones, the others draw the same every time."""
+    if not is_long:
+        return ["-n", "auto", *arguments]
+    drawn = ["--hypothesis-profile=explore", f"--hypothesis-seed={seed}"]
+    return ["-m", "long or hypothesis", *drawn, *arguments]
+
+
 def main() -> int:
     arguments = sys.argv[1:]
     is_long = arguments[:1] == ["--long"]
+    seed = secrets.randbelow(SEEDS)
     name = "test-long" if is_long else "test"
     report = ROOT / "build" / f"{name}.xml"
     report.parent.mkdir(exist_ok=True)
     report.unlink(missing_ok=True)
-    chosen = ["-m", "long", *arguments[1:]] if is_long else ["-n", "auto", *arguments]
-    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *chosen]
+    told = chosen(arguments[is_long:], is_long=is_long, seed=seed)
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *told]
+    for argument in [one for one in told if one.startswith("--hypothesis-seed=")][-1:]:
+        print(f"{name}: examples are drawn with {argument}", flush=True)
     not_run = peers.missing()
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if not report.exists():
