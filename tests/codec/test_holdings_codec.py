@@ -8,17 +8,29 @@ from hypothesis import strategies as st
 
 from engine.codec.holdings import (
     MAX_AUTHORS,
-    MAX_HOLDINGS_BYTES,
+    MAX_CLAIM_BYTES,
+    MAX_HELD_ASIDE,
     MAX_RANGES_PER_AUTHOR,
-    decode_holdings,
-    encode_holdings,
+    decode_claim,
+    encode_claim,
 )
+from engine.codec.message_id import id_text
 from engine.core.errors import RemoteProtocolError
-from engine.core.sds.types import Holdings, SequenceRange
-from engine.core.types import InstanceId
+from engine.core.sds.types import Claim, Holdings, SequenceRange
+from engine.core.types import InstanceId, MessageId
 from proto import envelope_pb2
 
 AUTHOR = bytes(range(16))
+HEAD = b"the head"
+
+
+def encode_holdings(holdings: Holdings | None) -> bytes:
+    return encode_claim(Claim(holdings))
+
+
+def decode_holdings(encoding: bytes) -> Holdings | None:
+    claim = decode_claim(encoding)
+    return None if claim is None else claim.holdings
 
 
 def ranges_of(distances: list[tuple[int, int]]) -> tuple[SequenceRange, ...]:
@@ -27,7 +39,7 @@ def ranges_of(distances: list[tuple[int, int]]) -> tuple[SequenceRange, ...]:
     for gap, length in distances:
         first = last + 2 + gap
         last = first + length
-        ranges.append(SequenceRange(first=first, last=last))
+        ranges.append(SequenceRange(first=first, last=last, head=last.to_bytes(8, "big")))
     return tuple(ranges)
 
 
@@ -38,9 +50,10 @@ holdings_of_all_kinds = st.dictionaries(instances, range_lists, max_size=5)
 
 
 def encoded(*ranges: int, author: bytes = AUTHOR) -> bytes:
-    return envelope_pb2.Holdings(
-        authors=[envelope_pb2.AuthorHoldings(instance_id=author, ranges=ranges)]
-    ).SerializeToString()
+    holdings = envelope_pb2.AuthorHoldings(
+        instance_id=author, ranges=ranges, heads=HEAD * (len(ranges) // 2)
+    )
+    return envelope_pb2.Claims(authors=[holdings]).SerializeToString()
 
 
 def read(encoding: bytes) -> Holdings | Literal["bad_holdings"] | None:
@@ -71,8 +84,8 @@ def test_nothing_held_is_no_bytes() -> None:
 
 
 def test_it_is_compact() -> None:
-    held: Holdings = {InstanceId(AUTHOR): (SequenceRange(first=1, last=100_000),)}
-    assert len(encode_holdings(held)) <= 26
+    held: Holdings = {InstanceId(AUTHOR): (SequenceRange(first=1, last=100_000, head=HEAD),)}
+    assert len(encode_holdings(held)) <= 36
 
 
 @pytest.mark.parametrize(
@@ -99,7 +112,7 @@ def test_ranges_that_lie_about_their_shape_are_refused(ranges: tuple[int, ...]) 
 def test_the_largest_numbers_are_accepted() -> None:
     last = 2**53 - 1
     assert decode_holdings(encoded(1, last - 1)) == {
-        InstanceId(AUTHOR): (SequenceRange(first=1, last=last),)
+        InstanceId(AUTHOR): (SequenceRange(first=1, last=last, head=HEAD),)
     }
 
 
@@ -115,17 +128,17 @@ def test_authors_must_ascend_and_be_instances() -> None:
 def test_too_much_is_refused_from_others_and_left_out_of_our_own() -> None:
     def held(count: int) -> Holdings:
         return {
-            InstanceId(number.to_bytes(16, "big")): (SequenceRange(first=1, last=1),)
+            InstanceId(number.to_bytes(16, "big")): (SequenceRange(first=1, last=1, head=HEAD),)
             for number in reversed(range(count))
         }
 
     kept = decode_holdings(encode_holdings(held(2 * MAX_AUTHORS)))
     assert kept is not None
-    assert len(encode_holdings(kept)) <= MAX_HOLDINGS_BYTES
-    assert 500 < len(kept) <= MAX_AUTHORS
+    assert len(encode_holdings(kept)) <= MAX_CLAIM_BYTES
+    assert 400 < len(kept) <= MAX_AUTHORS
     assert InstanceId((2 * MAX_AUTHORS - 1).to_bytes(16, "big")) in kept
     with pytest.raises(RemoteProtocolError):
-        decode_holdings(encode_holdings(kept) + bytes(MAX_HOLDINGS_BYTES))
+        decode_holdings(encode_holdings(kept) + bytes(MAX_CLAIM_BYTES))
 
 
 def test_of_too_many_ranges_the_newest_are_kept() -> None:
@@ -138,7 +151,7 @@ def test_of_too_many_ranges_the_newest_are_kept() -> None:
 def test_garbage_is_refused_or_reads_as_a_set(garbage: bytes) -> None:
     holdings = read(garbage)
     if holdings != "bad_holdings":
-        assert decode_holdings(encode_holdings(holdings)) == holdings
+        assert (decode_holdings(encode_holdings(holdings)) or None) == (holdings or None)
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=12))
@@ -146,3 +159,41 @@ def test_any_distances_are_refused_or_read_as_a_set(distances: list[int]) -> Non
     holdings = read(encoded(*distances))
     if holdings != "bad_holdings":
         assert encode_holdings(holdings) == encoded(*distances)
+
+
+# --- heads, and what is held aside ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("heads", [b"", HEAD[:7], HEAD + b"x", HEAD * 2])
+def test_each_range_has_its_head(heads: bytes) -> None:
+    author = envelope_pb2.AuthorHoldings(instance_id=AUTHOR, ranges=(1, 5), heads=heads)
+    with pytest.raises(RemoteProtocolError, match="heads"):
+        decode_claim(envelope_pb2.Claims(authors=[author]).SerializeToString())
+
+
+ids = st.binary(min_size=16, max_size=16).map(id_text)
+
+
+@given(holdings_of_all_kinds, st.lists(ids, max_size=6).map(tuple))
+def test_what_is_held_aside_comes_back(
+    holdings: Holdings, held_aside: tuple[MessageId, ...]
+) -> None:
+    claim = Claim(holdings, held_aside)
+    decoded = decode_claim(encode_claim(claim))
+    assert decoded == (claim if holdings or held_aside else None)
+
+
+def test_of_much_that_is_held_aside_the_last_are_named() -> None:
+    many = tuple(id_text(number.to_bytes(16, "big")) for number in range(MAX_HELD_ASIDE + 9))
+    decoded = decode_claim(encode_claim(Claim({}, many)))
+    assert decoded == Claim({}, many[9:])
+    for wrong in ([bytes(15)], [bytes(17)], [b""], [bytes(16)] * (MAX_HELD_ASIDE + 1)):
+        with pytest.raises(RemoteProtocolError):
+            decode_claim(envelope_pb2.Claims(held_aside=wrong).SerializeToString())
+
+
+def test_what_a_newer_version_claims_claims_nothing() -> None:
+    unknown = b"\xa2\x06\x03abc"  # field 100
+    assert decode_claim(unknown) == Claim({}, ())
+    known = encode_claim(Claim({InstanceId(AUTHOR): ranges_of([(1, 2)])}))
+    assert decode_claim(known + unknown) == decode_claim(known)

@@ -4,7 +4,7 @@ from engine.codec.content import encode_content
 from engine.codec.message_id import message_id_of
 from engine.core.content import NONCE_BYTES, Content, Text
 from engine.core.sds.types import Message
-from engine.core.types import AuthorSequence, UnixMs
+from engine.core.types import AuthorSequence, MessageId, UnixMs
 from engine.session.author_binding import bound_author
 from engine.sim.session_participant import SessionParticipant
 from tests.session.test_group_hostile_member import CHANNEL, NOW, Mallory
@@ -42,12 +42,12 @@ def _under(mallory: Mallory, author: AuthorSequence) -> Message:
     content = encode_content(
         Content(
             author=author,
-            previous_id=None,
+            previous_id=None if author.sequence == 1 else MessageId("before"),
             nonce=bytes(NONCE_BYTES),
             sent_ms=NOW,
             body=Text(text=f"I am number {author.sequence}"),
         )
     )
     sender_id, lamport = mallory.identity.participant_id, NOW + author.sequence
-    message_id = message_id_of(mallory.group_id, sender_id, CHANNEL, lamport, content)
+    message_id = message_id_of(mallory.group_id, sender_id, CHANNEL, lamport, (), content)
     return mallory.content("x", lamport, content=content, message_id=message_id)

@@ -45,12 +45,14 @@ class Mallory:
     def identity(self) -> Identity:
         return self.me.session._identity
 
-    def content(self, text: str, lamport: int, **changes: object) -> Message:
+    def content(
+        self, text: str, lamport: int, history: Sequence[HistoryEntry] = (), **changes: object
+    ) -> Message:
         self.sequence += 1
         content = encode_content(
             Content(
                 author=AuthorSequence(instance_id=INSTANCE, sequence=self.sequence),
-                previous_id=None,
+                previous_id=None if self.sequence == 1 else MessageId("before"),
                 nonce=bytes(NONCE_BYTES),
                 sent_ms=NOW,
                 body=Text(text=text),
@@ -59,10 +61,16 @@ class Mallory:
         message = Message(
             sender_id=self.identity.participant_id,
             message_id=message_id_of(
-                self.group_id, self.identity.participant_id, CHANNEL, lamport, content
+                self.group_id,
+                self.identity.participant_id,
+                CHANNEL,
+                lamport,
+                [entry.message_id for entry in history],
+                content,
             ),
             channel_id=CHANNEL,
             lamport_timestamp=lamport,
+            causal_history=tuple(history),
             content=content,
         )
         return replace(message, **changes)  # type: ignore[arg-type]  # fields of Message
@@ -159,7 +167,7 @@ def test_what_waits_or_was_refused_for_want_of_room_may_come_again_in_the_same_b
     mallory = Mallory()
     first = mallory.content("first", NOW)
     second = mallory.content(
-        "second", NOW + 1, causal_history=(HistoryEntry(message_id=first.message_id),)
+        "second", NOW + 1, history=(HistoryEntry(message_id=first.message_id),)
     )
     early = mallory.sealed(second)
     for _ in range(2):
@@ -235,7 +243,7 @@ def test_phantom_dependencies_are_bounded_and_asking_for_them_is_no_flood() -> N
         phantoms = tuple(
             HistoryEntry(message_id=MessageId(f"phantom {number}/{n}")) for n in range(256)
         )
-        mallory.tell(mallory.content(f"n{number}", NOW + number, causal_history=phantoms))
+        mallory.tell(mallory.content(f"n{number}", NOW + number, history=phantoms))
     state = mallory.alice.session.channel.snapshot()
     assert len(state.missing) <= 1_000
     done = live(mallory.alice, NOW, NOW + 600_000)
@@ -246,7 +254,7 @@ def test_phantom_dependencies_are_bounded_and_asking_for_them_is_no_flood() -> N
 def test_who_is_alone_with_a_gap_does_not_wake_up_to_ask_nobody() -> None:
     mallory = Mallory()
     phantom = HistoryEntry(message_id=MessageId("phantom"))
-    mallory.tell(mallory.content("and gone", NOW, causal_history=(phantom,)))
+    mallory.tell(mallory.content("and gone", NOW, history=(phantom,)))
     for sent in mallory.me.say(Leave(), now_ms=UnixMs(NOW + 1)):
         mallory.alice.receive(sent.payload, now_ms=UnixMs(NOW + 1))
     assert mallory.alice.session.membership.n == 1

@@ -18,7 +18,14 @@ from engine.core.content import NONCE_BYTES
 from engine.core.errors import RemoteProtocolError
 from engine.core.invite import group_id_of
 from engine.core.ports import PutGroup, PutMember
-from engine.core.sds.types import ChannelState, HistoryEntry, Holdings, Message, SequenceRange
+from engine.core.sds.types import (
+    ChannelState,
+    Claim,
+    HistoryEntry,
+    Holdings,
+    Message,
+    SequenceRange,
+)
 from engine.core.types import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -37,21 +44,23 @@ ENTRIES = st.builds(
     sender_id=st.none() | WORDS.map(ParticipantId),
 )
 BODIES = st.one_of(
-    st.builds(lambda text: content_pb2.Content(text=content_pb2.Text(text=text)), WORDS),
-    st.builds(lambda name: content_pb2.Content(created=content_pb2.Created(name=name)), WORDS),
-    st.just(content_pb2.Content(leave=content_pb2.Leave())),
-    st.just(content_pb2.Content(join=content_pb2.Join(name="x"))),
-    st.just(content_pb2.Content()),
+    st.builds(lambda text: content_pb2.Body(text=content_pb2.Text(text=text)), WORDS),
+    st.builds(lambda name: content_pb2.Body(created=content_pb2.Created(name=name)), WORDS),
+    st.just(content_pb2.Body(leave=content_pb2.Leave())),
+    st.just(content_pb2.Body(join=content_pb2.Join(name="x"))),
+    st.just(content_pb2.Body()),
 )
 
 
 @st.composite
 def contents(draw: st.DrawFn) -> bytes:
     wire = content_pb2.Content()
-    wire.CopyFrom(draw(BODIES))
+    wire.body = draw(BODIES).SerializeToString(deterministic=True)
     wire.instance_id = draw(INSTANCES)
     wire.sequence = draw(NUMBERS)
-    wire.previous_id = draw(WORDS)
+    if wire.sequence != 1 or draw(st.booleans()):
+        wire.previous_id = draw(WORDS)
+    wire.replaces = draw(st.just("") | WORDS)
     wire.nonce = bytes(NONCE_BYTES)
     wire.sent_ms = draw(NUMBERS)
     return wire.SerializeToString(deterministic=True)
@@ -64,7 +73,7 @@ def holdings(draw: st.DrawFn) -> Holdings | None:
         return None
     return {
         InstanceId(draw(st.binary(min_size=16, max_size=16))): (
-            SequenceRange(first=first, last=last),
+            SequenceRange(first=first, last=last, head=draw(st.binary(min_size=8, max_size=8))),
         )
     }
 
@@ -110,10 +119,15 @@ def test_no_signed_value_breaks_the_session_or_the_database(
             message_id = message.message_id
             if lamport is not None and content:
                 with contextlib.suppress(RemoteProtocolError):  # Then any id is refused.
-                    message_id = message_id_of(group_id, me, CHANNEL, lamport, content)
+                    history = [entry.message_id for entry in message.causal_history]
+                    message_id = message_id_of(group_id, me, CHANNEL, lamport, history, content)
             whole = replace(message, sender_id=me, message_id=message_id)
             part = sealed._signed(
-                mallory.session._identity, "causerie/1/message", encode_message(whole), held, now_ms
+                mallory.session._identity,
+                "causerie/1/message",
+                encode_message(whole),
+                Claim(held),
+                now_ms,
             )
             payload = sealed.seal(part, random_bytes=alice.session._chance.random_bytes)
             waku = WakuMessage(

@@ -5,7 +5,7 @@ from engine.codec.mvds import decode_payload, encode_payload
 from engine.core.content import Body, ContactRequest, Content, Text
 from engine.core.mvds.types import KeepMessage, MvdsMessage, Payload
 from engine.core.ports import ApplyMvds
-from engine.core.types import AuthorSequence, DeliveryState, InstanceId, UnixMs
+from engine.core.types import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, PairSeal
 from engine.session.pair_channel import MOST_BEFORE_AGREEING
@@ -37,7 +37,7 @@ def forged(
 def said(one: PairPerson, body: Body, sequence: int, *, sent_ms: int = NOW) -> MvdsMessage:
     content = Content(
         author=AuthorSequence(instance_id=FOREIGN, sequence=sequence),
-        previous_id=None,
+        previous_id=None if sequence == 1 else MessageId("before"),
         nonce=sequence.to_bytes(16, "big"),
         sent_ms=UnixMs(sent_ms),
         body=body,

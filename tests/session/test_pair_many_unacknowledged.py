@@ -32,5 +32,7 @@ def test_what_was_on_disk_at_the_start_is_awaited_too() -> None:
     for known in range(COUNT):
         assert channel.awaits
         acknowledged = encode_payload(Payload(acks=(ids[known],)))
-        channel.take(acknowledged, Batch(), admits=None, now_ms=alice.now_ms)
+        channel.take(
+            acknowledged, Batch(), signed_ms=alice.now_ms, admits=None, now_ms=alice.now_ms
+        )
     assert not channel.awaits

@@ -39,6 +39,7 @@ from engine.session.pair_order import (
     Placed,
     Shown,
 )
+from engine.session.session_clock import SessionClock
 
 NOW = UnixMs(1_800_000_000_000)
 PAIR = ConversationId("pair")
@@ -51,7 +52,7 @@ def said(
 ) -> tuple[MessageId, bytes]:
     content = Content(
         author=AuthorSequence(instance_id=by, sequence=sequence),
-        previous_id=None,
+        previous_id=None if sequence == 1 else MessageId("before"),
         nonce=bytes(16),
         sent_ms=NOW,
         body=body or Text(text=f"{by[:1].decode()}-{sequence}"),
@@ -84,6 +85,7 @@ class Stage:
             decode=decode_pair_content,
             online=self.online,
             now_ms=self.now_ms,
+            clock=SessionClock(),
             counters=self.counters,
         )
 

@@ -313,7 +313,7 @@ def test_before_we_agreed_nobody_makes_us_keep_much() -> None:
         request = encode_content(
             Content(
                 author=AuthorSequence(instance_id=InstanceId(b"m" * 16), sequence=number + 1),
-                previous_id=None,
+                previous_id=MessageId("before") if number else None,
                 nonce=number.to_bytes(16, "big"),
                 sent_ms=NOW,
                 body=ContactRequest(name="Alice", picture=b"", round=1),
