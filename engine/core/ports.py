@@ -127,7 +127,7 @@ class MemberRecord:
     named_ms: int = 0
     """When they took ``name`` by their own clock; 0 = with their join."""
     known_ms: int = 0
-    """When this device first heard of them, by its own clock."""
+    """When this device first heard of them, by its own clock; never changes afterwards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,9 +206,12 @@ class ConversationSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSequence:
-    """The newest content message that this instance wrote in a conversation."""
+    """The newest content message that we wrote during one stay in a conversation."""
 
+    stay: InstanceId
+    """Of this device's being in the conversation, until it leaves: the first instance of it."""
     instance_id: InstanceId
+    """Which numbers messages now: another one once a clock that was ahead was put right."""
     sequence: int
     previous_id: MessageId
 
@@ -310,12 +313,17 @@ class SavePicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutMember:
+    """Insert, or replace everything but ``known_ms``."""
+
     member: MemberRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyChannel:
-    """What the channel's state machine wants written."""
+    """What the channel's state machine wants written.
+
+    What it removes from the log leaves the timeline too: its row, its delivery, every count.
+    """
 
     conversation_id: ConversationId
     writes: tuple[Write, ...]
@@ -495,7 +503,7 @@ class ProfileStore(Protocol):
         """The raw bytes of a logged message, for a repair response."""
 
     def own_sequence(
-        self, conversation_id: ConversationId, instance_id: InstanceId, /
+        self, conversation_id: ConversationId, stay: InstanceId, /
     ) -> OwnSequence | None: ...
 
     def message(

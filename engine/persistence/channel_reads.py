@@ -12,6 +12,7 @@ from engine.core.errors import StorageError
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.types import (
     ChannelState,
+    Fork,
     HistoryEntry,
     HolderEntry,
     IncomingEntry,
@@ -20,6 +21,7 @@ from engine.core.sds.types import (
     MissingState,
     OutgoingEntry,
     OutgoingState,
+    Replacement,
     StoresSaid,
 )
 from engine.core.types import (
@@ -36,7 +38,7 @@ from engine.core.types import (
 HolderRow: TypeAlias = tuple[str, str, str, int, float | None]
 _IncomingRow: TypeAlias = tuple[
     str, str, str, int | None, str, bytes | None, str, bytes | None, bytes, bytes | None,
-    int | None, bytes | None, int, int,
+    int | None, MessageId | None, MessageId | None, bytes | None, int, int,
 ]  # fmt: skip
 
 # Held by everybody = by all current members but one, the author.  No members: nothing is left out.
@@ -74,6 +76,8 @@ def read_channel_state(connection: sqlite3.Connection, conversation: int) -> Cha
             for row in connection.execute(_OPEN_HOLDERS, {"conversation": conversation})
         ),
         store_queried_ms=clock[1],
+        replaced=_read_replaced(connection, conversation),
+        forks=_read_forks(connection, conversation),
     )
 
 
@@ -112,7 +116,7 @@ def _read_log(connection: sqlite3.Connection, conversation: int) -> LogTable:
     return LogTable.of_rows(
         connection.execute(
             "SELECT lamport_timestamp, message_id, sender_id, retrieval_hint, instance_id, "
-            "sequence FROM log_entry WHERE conversation_key = ? "
+            "sequence, previous_id FROM log_entry WHERE conversation_key = ? "
             "ORDER BY lamport_timestamp, message_id",
             (conversation,),
         )
@@ -142,8 +146,9 @@ def _read_outgoing(connection: sqlite3.Connection, conversation: int) -> tuple[O
 def _read_incoming(connection: sqlite3.Connection, conversation: int) -> tuple[IncomingEntry, ...]:
     cursor = connection.execute(
         "SELECT message_id, sender_id, channel_id, lamport_timestamp, causal_history, "
-        "bloom_filter, repair_request, content, raw, instance_id, sequence, retrieval_hint, "
-        "received_ms, shown FROM incoming WHERE conversation_key = ? ORDER BY incoming_key",
+        "bloom_filter, repair_request, content, raw, instance_id, sequence, previous_id, replaces, "
+        "retrieval_hint, received_ms, shown "
+        "FROM incoming WHERE conversation_key = ? ORDER BY incoming_key",
         (conversation,),
     )
     return tuple(_incoming_of_row(row) for row in cursor)
@@ -152,7 +157,7 @@ def _read_incoming(connection: sqlite3.Connection, conversation: int) -> tuple[I
 def _incoming_of_row(row: _IncomingRow) -> IncomingEntry:
     (
         message_id, sender_id, channel_id, lamport, causal_history, bloom_filter, repair_request,
-        content, raw, instance_id, sequence, hint, received_ms, shown,
+        content, raw, instance_id, sequence, previous_id, replaces, hint, received_ms, shown,
     ) = row  # fmt: skip
     return IncomingEntry(
         message=Message(
@@ -170,6 +175,8 @@ def _incoming_of_row(row: _IncomingRow) -> IncomingEntry:
         retrieval_hint=hint,
         received_ms=UnixMs(received_ms),
         shown=bool(shown),
+        previous_id=previous_id,
+        replaces=replaces,
     )
 
 
@@ -208,6 +215,36 @@ def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[Mi
             silent,
             kept_back,
         ) in cursor
+    )
+
+
+def _read_replaced(connection: sqlite3.Connection, conversation: int) -> tuple[Replacement, ...]:
+    cursor = connection.execute(
+        "SELECT message_id, sender_id, lamport_timestamp FROM replacement "
+        "WHERE conversation_key = ? ORDER BY replacement_key",
+        (conversation,),
+    )
+    return tuple(
+        Replacement(message_id=message_id, sender_id=sender_id, lamport_timestamp=lamport)
+        for message_id, sender_id, lamport in cursor
+    )
+
+
+def _read_forks(connection: sqlite3.Connection, conversation: int) -> tuple[Fork, ...]:
+    cursor = connection.execute(
+        "SELECT sender_id, instance_id, sequence, first_id, second_id FROM fork "
+        "WHERE conversation_key = ? ORDER BY fork_key",
+        (conversation,),
+    )
+    return tuple(
+        Fork(
+            sender_id=sender_id,
+            instance_id=instance_id,
+            sequence=sequence,
+            first_id=first_id,
+            second_id=second_id,
+        )
+        for sender_id, instance_id, sequence, first_id, second_id in cursor
     )
 
 

@@ -1,9 +1,8 @@
 """An SDS channel's state as rows: log, both buffers, what is missing, who holds what, the clock.
 
 Each ``Write`` of the state machine is one statement, entries of the log excepted, which come many
-at a time; ``channel_reads`` gives back exactly what they
-left.  Bloom filters of the channel are not stored: the machine recomputes them from the log.  Runs
-inside the store's transaction.
+at a time; ``channel_reads`` gives back exactly what they left.  Bloom filters of the channel are
+not stored: the machine recomputes them from the log.  Runs inside the store's transaction.
 """
 
 import json
@@ -13,33 +12,39 @@ from typing import Final, assert_never
 
 from engine.core.sds.types import (
     AppendToLog,
+    Fork,
     HistoryEntry,
     HolderEntry,
     IncomingEntry,
     MarkAccepted,
     MissingEntry,
     OutgoingEntry,
+    PutFork,
     PutHolder,
     PutIncoming,
     PutMissing,
     PutOutgoing,
+    PutReplacement,
+    RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
     Write,
 )
-from engine.core.types import AuthorSequence
+from engine.core.types import AuthorSequence, MessageId
 from engine.persistence.many_rows import insert, with_rows
+from engine.persistence.timeline_tables import remove_message
 
 _INSERT_LOG_ENTRY: Final = with_rows(
     """
 INSERT INTO log_entry (log_key, conversation_key, lamport_timestamp, message_id, sender_id,
-                       retrieval_hint, instance_id, sequence)
+                       retrieval_hint, instance_id, sequence, previous_id)
     """,
-    columns=8,
+    columns=9,
 )
 _INSERT_LOG_RAW: Final = with_rows("INSERT INTO log_raw (log_key, raw)", columns=2)
 # "ON CONFLICT DO UPDATE" keeps the row's key, and with it the entry's place in the buffer.
@@ -55,15 +60,16 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 _PUT_INCOMING: Final = """
 INSERT INTO incoming (conversation_key, message_id, sender_id, channel_id, lamport_timestamp,
                       causal_history, bloom_filter, repair_request, content, raw, instance_id,
-                      sequence, retrieval_hint, received_ms, shown)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                      sequence, previous_id, replaces, retrieval_hint, received_ms, shown)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   sender_id = excluded.sender_id, channel_id = excluded.channel_id,
   lamport_timestamp = excluded.lamport_timestamp, causal_history = excluded.causal_history,
   bloom_filter = excluded.bloom_filter, repair_request = excluded.repair_request,
   content = excluded.content, raw = excluded.raw, instance_id = excluded.instance_id,
-  sequence = excluded.sequence, retrieval_hint = excluded.retrieval_hint,
-  received_ms = excluded.received_ms, shown = excluded.shown
+  sequence = excluded.sequence, previous_id = excluded.previous_id, replaces = excluded.replaces,
+  retrieval_hint = excluded.retrieval_hint, received_ms = excluded.received_ms,
+  shown = excluded.shown
 """
 _PUT_MISSING: Final = """
 INSERT INTO missing (conversation_key, message_id, retrieval_hint, sender_id, state, since_ms,
@@ -88,9 +94,26 @@ ON CONFLICT (conversation_key, message_id, participant_id) DO UPDATE SET
   false_probability = excluded.false_probability
 WHERE source = 'bloom' AND excluded.source <> 'bloom'
 """
+# By sender too: what somebody says of a message of another must not hide what its sender says.
+_PUT_REPLACEMENT: Final = """
+INSERT INTO replacement (conversation_key, message_id, sender_id, lamport_timestamp)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id, sender_id) DO UPDATE SET
+  lamport_timestamp = excluded.lamport_timestamp
+"""
+_PUT_FORK: Final = """
+INSERT INTO fork (conversation_key, instance_id, sender_id, sequence, first_id, second_id)
+VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (conversation_key, instance_id) DO NOTHING
+"""
+# Raw bytes go with their entry.
+_REMOVE_FROM_LOG: Final = (
+    "DELETE FROM log_entry WHERE conversation_key = ? AND message_id = ?",
+    "DELETE FROM outgoing WHERE conversation_key = ? AND message_id = ?",
+    "DELETE FROM holder WHERE conversation_key = ? AND message_id = ?",
+)
 
 
-def apply_channel_write(  # noqa: C901 - one case per kind of write
+def apply_channel_write(  # noqa: C901, PLR0912 - one case per kind of write
     connection: sqlite3.Connection, conversation: int, write: Write
 ) -> None:
     execute = connection.execute
@@ -107,6 +130,12 @@ def apply_channel_write(  # noqa: C901 - one case per kind of write
             )
         case AppendToLog():
             append_to_log(connection, conversation, (write,))
+        case RemoveFromLog(message_id=message_id):
+            _remove_from_log(connection, conversation, message_id)
+        case PutReplacement(replacement=replacement):
+            _put_replacement(connection, conversation, replacement)
+        case PutFork(fork=fork):
+            _put_fork(connection, conversation, fork)
         case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
             execute(
                 "UPDATE log_entry SET retrieval_hint = ? "
@@ -164,11 +193,48 @@ def append_to_log(
                 write.entry.sender_id,
                 write.entry.retrieval_hint,
                 *_author_columns(write.entry.author),
+                write.entry.previous_id,
             )
             for key, write in keyed
         ],
     )
     insert(connection, _INSERT_LOG_RAW, [(key, write.raw) for key, write in keyed])
+
+
+def _remove_from_log(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId
+) -> None:
+    for statement in _REMOVE_FROM_LOG:
+        connection.execute(statement, (conversation, message_id))
+    remove_message(connection, conversation, message_id)
+
+
+def _put_replacement(
+    connection: sqlite3.Connection, conversation: int, replacement: Replacement
+) -> None:
+    connection.execute(
+        _PUT_REPLACEMENT,
+        (
+            conversation,
+            replacement.message_id,
+            replacement.sender_id,
+            replacement.lamport_timestamp,
+        ),
+    )
+
+
+def _put_fork(connection: sqlite3.Connection, conversation: int, fork: Fork) -> None:
+    connection.execute(
+        _PUT_FORK,
+        (
+            conversation,
+            fork.instance_id,
+            fork.sender_id,
+            fork.sequence,
+            fork.first_id,
+            fork.second_id,
+        ),
+    )
 
 
 def _put_outgoing(connection: sqlite3.Connection, conversation: int, entry: OutgoingEntry) -> None:
@@ -203,6 +269,8 @@ def _put_incoming(connection: sqlite3.Connection, conversation: int, entry: Inco
             message.content,
             entry.raw,
             *_author_columns(entry.author),
+            entry.previous_id,
+            entry.replaces,
             entry.retrieval_hint,
             entry.received_ms,
             entry.shown,

@@ -28,6 +28,10 @@ class DatabaseTooNewError(StorageError):
     """A newer version of the application wrote it; it was left untouched."""
 
 
+class DatabaseFromBeforeError(StorageError):
+    """A test version from before the first schema wrote it; it was left untouched."""
+
+
 class KeyUnavailableError(StorageError):
     """A database exists, and its key is not where it should be."""
 

@@ -26,19 +26,24 @@ from engine.core.ports import (
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
+    Fork,
     HolderEntry,
     IncomingEntry,
     LogEntry,
     MarkAccepted,
     MissingEntry,
     OutgoingEntry,
+    PutFork,
     PutHolder,
     PutIncoming,
     PutMissing,
     PutOutgoing,
+    PutReplacement,
+    RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
@@ -75,6 +80,8 @@ class MemoryChannel:
         self._missing: dict[MessageId, MissingEntry] = {}
         self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
         self._holders_of: dict[MessageId, list[ParticipantId]] = {}
+        self._replaced: dict[tuple[MessageId, ParticipantId], Replacement] = {}
+        self._forks: dict[InstanceId, Fork] = {}
 
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._log
@@ -98,6 +105,12 @@ class MemoryChannel:
                 self._store_queried_ms = queried_ms
             case AppendToLog():
                 self._append(write.entry, write.raw)
+            case RemoveFromLog(message_id=message_id):
+                self._remove_from_log(message_id)
+            case PutReplacement(replacement=new):
+                self._replaced[new.message_id, new.sender_id] = new
+            case PutFork(fork=fork):
+                self._forks.setdefault(fork.instance_id, fork)
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
                 if message_id in self._log:
                     self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
@@ -132,6 +145,8 @@ class MemoryChannel:
             missing=tuple(self._missing.values()),
             holders=tuple(h for h in self._holders.values() if h.message_id not in settled),
             store_queried_ms=self._store_queried_ms,
+            replaced=tuple(self._replaced.values()),
+            forks=tuple(self._forks.values()),
         )
 
     def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:
@@ -147,6 +162,15 @@ class MemoryChannel:
         self._log[message_id] = entry
         self._raw[message_id] = raw
         insort(self._order, entry.position)
+
+    def _remove_from_log(self, message_id: MessageId) -> None:
+        entry = self._log.pop(message_id, None)
+        if entry is not None:
+            del self._order[bisect_left(self._order, entry.position)]
+            del self._raw[message_id]
+        self._outgoing.pop(message_id, None)
+        for participant_id in self._holders_of.pop(message_id, ()):
+            del self._holders[message_id, participant_id]
 
     def _put_holder(self, new: HolderEntry) -> None:
         key = (new.message_id, new.participant_id)
@@ -196,6 +220,16 @@ class MemoryConversation:
         old = self.about
         self.about = replace(about, muted=old.muted, draft=old.draft, read_up_to=old.read_up_to)
 
+    def put_member(self, member: MemberRecord) -> None:
+        """Since when a member is known is said once, with the first insert."""
+        known = self.members.get(member.participant_id, member)
+        self.members[member.participant_id] = replace(member, known_ms=known.known_ms)
+
+    def apply_channel(self, write: Write) -> None:
+        self.channel.apply(write)
+        if isinstance(write, RemoveFromLog):
+            self._remove_message(write.message_id)
+
     def put_message(self, record: MessageRecord) -> None:
         message_id = record.position.message_id
         old = self._messages.get(message_id)
@@ -211,6 +245,14 @@ class MemoryConversation:
         if record is not None and message_id not in self._hidden:
             self._hidden.add(message_id)
             self._take_out(_place_of_row(record))
+
+    def _remove_message(self, message_id: MessageId) -> None:
+        record = self._messages.pop(message_id, None)
+        if record is not None and message_id not in self._hidden:
+            self._take_out(_place_of_row(record))
+        self._hidden.discard(message_id)
+        self._deliveries.pop(message_id, None)
+        self._unsettled.discard(message_id)
 
     def put_delivery(self, message_id: MessageId, delivery: DeliveryRecord) -> None:
         self._deliveries[message_id] = delivery

@@ -44,7 +44,7 @@ from engine.core.ports import (
     StoredPage,
     StoreWrite,
 )
-from engine.core.sds.types import AppendToLog, ChannelState, HolderEntry
+from engine.core.sds.types import AppendToLog, ChannelState, HolderEntry, RemoveFromLog
 from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.persistence.logged_reads import MAX_PAGE
 from engine.persistence.memory_conversation import MemoryConversation
@@ -95,7 +95,8 @@ class MemoryProfileStore:
             for conversation_id, conversation in self._conversations.items()
         }
         fresh: set[ConversationId] = set()
-        appended: set[tuple[ConversationId, MessageId]] = set()
+        logged: dict[tuple[ConversationId, MessageId], bool] = {}
+        """Whether it is, by what the batch says so far."""
         for write in writes:
             match write:
                 case PutGroup() | PutContact():
@@ -105,7 +106,7 @@ class MemoryProfileStore:
                 case RemoveGroup(conversation_id=gone):
                     known.pop(gone, None)
                     fresh.add(gone)
-                    appended = {entry for entry in appended if entry[0] != gone}
+                    logged = {entry: is_in for entry, is_in in logged.items() if entry[0] != gone}
                 case (
                     SaveProfile() | PutNodeAddress() | SaveValue() | AddCounters()
                     | SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage()
@@ -118,25 +119,27 @@ class MemoryProfileStore:
                         raise StorageError("This conversation is not in the profile.")
                     check_kind(write, known[conversation_id])
                     if isinstance(write, ApplyChannel):
-                        self._check_appends(write, appended, is_fresh=conversation_id in fresh)
+                        self._check_appends(write, logged, is_fresh=conversation_id in fresh)
 
     def _check_appends(
         self,
         write: ApplyChannel,
-        appended: set[tuple[ConversationId, MessageId]],
+        logged: dict[tuple[ConversationId, MessageId], bool],
         *,
         is_fresh: bool,
     ) -> None:
         conversation_id = write.conversation_id
         old = None if is_fresh else self._conversations.get(conversation_id)
         for channel_write in write.writes:
+            if isinstance(channel_write, RemoveFromLog):
+                logged[conversation_id, channel_write.message_id] = False
             if not isinstance(channel_write, AppendToLog):
                 continue
             message_id = channel_write.entry.position.message_id
-            entry = (conversation_id, message_id)
-            if entry in appended or (old is not None and old.channel.has_logged(message_id)):
+            was_logged = old is not None and old.channel.has_logged(message_id)
+            if logged.get((conversation_id, message_id), was_logged):
                 raise StorageError("Cannot save: it contradicts what is stored already.")
-            appended.add(entry)
+            logged[conversation_id, message_id] = True
 
     # --- writes ---------------------------------------------------------------------------------
 
@@ -202,15 +205,15 @@ class MemoryProfileStore:
         match write:
             case ApplyChannel(writes=channel_writes):
                 for channel_write in channel_writes:
-                    conversation.channel.apply(channel_write)
+                    conversation.apply_channel(channel_write)
             case PutMessage(message=message):
                 conversation.put_message(message)
             case PutDelivery(message_id=message_id, delivery=delivery):
                 conversation.put_delivery(message_id, delivery)
             case SaveOwnSequence(own_sequence=own_sequence):
-                conversation.own_sequences[own_sequence.instance_id] = own_sequence
+                conversation.own_sequences[own_sequence.stay] = own_sequence
             case PutMember(member=member):
-                conversation.members[member.participant_id] = member
+                conversation.put_member(member)
             case _:
                 conversation.pair.apply(write)
 
@@ -297,10 +300,10 @@ class MemoryProfileStore:
         return conversation.channel.raw(message_id) if conversation else None
 
     def own_sequence(
-        self, conversation_id: ConversationId, instance_id: InstanceId, /
+        self, conversation_id: ConversationId, stay: InstanceId, /
     ) -> OwnSequence | None:
         conversation = self._conversations.get(conversation_id)
-        return conversation.own_sequences.get(instance_id) if conversation else None
+        return conversation.own_sequences.get(stay) if conversation else None
 
     def message(
         self, conversation_id: ConversationId, message_id: MessageId, /

@@ -36,10 +36,11 @@ from engine.persistence.rules import (
     require_kind,
 )
 
+# Since when a member is known is said once, with the first insert.
 _PUT_MEMBER: Final = """
 INSERT INTO member (conversation_key, participant_id, public_key, encryption_key, name, is_admin,
-                    joined_ms, left_ms, join_statement, named_ms)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    joined_ms, left_ms, join_statement, named_ms, known_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
   public_key = excluded.public_key, encryption_key = excluded.encryption_key, name = excluded.name,
   is_admin = excluded.is_admin, joined_ms = excluded.joined_ms, left_ms = excluded.left_ms,
@@ -234,6 +235,7 @@ def put_member(connection: sqlite3.Connection, key: int, member: MemberRecord) -
             member.left_ms,
             member.join_statement,
             member.named_ms,
+            member.known_ms,
         ),
     )
 
@@ -243,7 +245,8 @@ def read_members(
 ) -> list[MemberRecord]:
     cursor = connection.execute(
         "SELECT participant_id, public_key, encryption_key, member.name, is_admin, joined_ms, "
-        "left_ms, join_statement, named_ms FROM member JOIN conversation USING (conversation_key) "
+        "left_ms, join_statement, named_ms, known_ms "
+        "FROM member JOIN conversation USING (conversation_key) "
         "WHERE conversation_id = ? ORDER BY member_key",
         (conversation_id,),
     )
@@ -259,6 +262,7 @@ def read_members(
             left_ms=left_ms,
             join_statement=join_statement,
             named_ms=named_ms,
+            known_ms=known_ms,
         )
         for (
             participant_id,
@@ -270,6 +274,7 @@ def read_members(
             left_ms,
             join_statement,
             named_ms,
+            known_ms,
         ) in cursor
     ]
 
@@ -279,24 +284,27 @@ def read_members(
 
 def save_own_sequence(connection: sqlite3.Connection, key: int, own: OwnSequence) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO own_sequence VALUES (?, ?, ?, ?)",
-        (key, own.instance_id, own.sequence, own.previous_id),
+        "INSERT OR REPLACE INTO own_sequence VALUES (?, ?, ?, ?, ?)",
+        (key, own.stay, own.instance_id, own.sequence, own.previous_id),
     )
 
 
 def read_own_sequence(
-    connection: sqlite3.Connection, key: int, instance_id: InstanceId
+    connection: sqlite3.Connection, key: int, stay: InstanceId
 ) -> OwnSequence | None:
-    row: tuple[int, str] | None = connection.execute(
-        "SELECT sequence, previous_id FROM own_sequence "
-        "WHERE conversation_key = ? AND instance_id = ?",
-        (key, instance_id),
+    row: tuple[bytes, int, str] | None = connection.execute(
+        "SELECT instance_id, sequence, previous_id FROM own_sequence "
+        "WHERE conversation_key = ? AND stay = ?",
+        (key, stay),
     ).fetchone()
     if row is None:
         return None
-    sequence, previous_id = row
+    instance_id, sequence, previous_id = row
     return OwnSequence(
-        instance_id=instance_id, sequence=sequence, previous_id=MessageId(previous_id)
+        stay=stay,
+        instance_id=InstanceId(instance_id),
+        sequence=sequence,
+        previous_id=MessageId(previous_id),
     )
 
 

@@ -1,7 +1,10 @@
-"""The tables of a profile, and how an older database becomes a current one.
+"""The tables of a profile, how they come to be, and whose database a file is.
 
-Each migration is one transaction with the version number (``user_version``) inside it.  A database
-with a higher number belongs to a newer version of the application and is left untouched.
+All tables are made in one transaction, with ``application_id`` and the version (``user_version``)
+inside it; what is changed later is a migration each.  A database with a higher version belongs to a
+newer version of the application, one without our ``application_id`` to a test version from before
+this schema: both are left untouched.  The schema freezes at the first tagged release: until then
+the first tables may still change, from then on they change by migrations alone.
 
 Ids are compared bytewise (BINARY, SQLite's default): the order of a log is (Lamport timestamp,
 message id by byte).  A conversation has a small integer key, so that indexes of a million rows do
@@ -12,10 +15,12 @@ import sqlite3
 from typing import Final
 
 from engine.core.errors import StorageError
-from engine.persistence.errors import DatabaseTooNewError
+from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
 from engine.persistence.sqlite_utils_alone import Database, Migrations
 
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 1
+APPLICATION_ID: Final = int.from_bytes(b"Caus")
+"""In the header of every database of ours."""
 
 migrations = Migrations("causerie")
 
@@ -31,6 +36,11 @@ _PROFILE_TABLES: Final = (
       instance_id BLOB NOT NULL, created_ms INTEGER NOT NULL
     ) STRICT
     """,
+    """
+    CREATE TABLE picture (
+      picture_key INTEGER PRIMARY KEY CHECK (picture_key = 1), picture BLOB NOT NULL
+    ) STRICT
+    """,
     "CREATE TABLE value (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
     "CREATE TABLE counter (name TEXT PRIMARY KEY, amount INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     """
@@ -40,9 +50,15 @@ _PROFILE_TABLES: Final = (
     """
     CREATE TABLE conversation (
       conversation_key INTEGER PRIMARY KEY, conversation_id TEXT NOT NULL UNIQUE,
-      name TEXT NOT NULL, epoch_id BLOB NOT NULL, epoch_key BLOB NOT NULL,
-      admin_public_key BLOB NOT NULL, created_ms INTEGER NOT NULL, muted INTEGER NOT NULL,
+      kind TEXT NOT NULL CHECK (kind IN ('group', 'pair')), name TEXT NOT NULL,
+      epoch_id BLOB NOT NULL, epoch_key BLOB NOT NULL, admin_public_key BLOB NOT NULL,
+      created_ms INTEGER NOT NULL, service_nodes TEXT NOT NULL, muted INTEGER NOT NULL,
       draft TEXT NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE removed_conversation (
+      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE
     ) STRICT
     """,
     f"""
@@ -50,7 +66,8 @@ _PROFILE_TABLES: Final = (
       member_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, participant_id TEXT NOT NULL,
       public_key BLOB NOT NULL, encryption_key BLOB NOT NULL, name TEXT NOT NULL,
       is_admin INTEGER NOT NULL, joined_ms INTEGER NOT NULL, left_ms INTEGER,
-      join_statement BLOB NOT NULL, UNIQUE (conversation_key, participant_id)
+      join_statement BLOB NOT NULL, named_ms INTEGER NOT NULL, known_ms INTEGER NOT NULL,
+      UNIQUE (conversation_key, participant_id)
     ) STRICT
     """,
 )
@@ -60,14 +77,14 @@ _CHANNEL_TABLES: Final = (
     """
     CREATE TABLE channel (
       conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
-      lamport_timestamp INTEGER NOT NULL
+      lamport_timestamp INTEGER NOT NULL, store_queried_ms INTEGER
     ) STRICT
     """,
     f"""
     CREATE TABLE log_entry (
       log_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, lamport_timestamp INTEGER NOT NULL,
       message_id TEXT NOT NULL, sender_id TEXT NOT NULL, retrieval_hint BLOB, instance_id BLOB,
-      sequence INTEGER, UNIQUE (conversation_key, message_id)
+      sequence INTEGER, previous_id TEXT, UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
     "CREATE INDEX log_order ON log_entry (conversation_key, lamport_timestamp, message_id)",
@@ -89,8 +106,9 @@ _CHANNEL_TABLES: Final = (
       incoming_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
       sender_id TEXT NOT NULL, channel_id TEXT NOT NULL, lamport_timestamp INTEGER,
       causal_history TEXT NOT NULL, bloom_filter BLOB, repair_request TEXT NOT NULL, content BLOB,
-      raw BLOB NOT NULL, instance_id BLOB, sequence INTEGER, retrieval_hint BLOB,
-      received_ms INTEGER NOT NULL, shown INTEGER NOT NULL, UNIQUE (conversation_key, message_id)
+      raw BLOB NOT NULL, instance_id BLOB, sequence INTEGER, previous_id TEXT, replaces TEXT,
+      retrieval_hint BLOB, received_ms INTEGER NOT NULL, shown INTEGER NOT NULL,
+      UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
     f"""
@@ -98,20 +116,36 @@ _CHANNEL_TABLES: Final = (
       missing_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
       retrieval_hint BLOB, sender_id TEXT, state TEXT NOT NULL, since_ms INTEGER NOT NULL,
       online_ms INTEGER NOT NULL, request_at_ms INTEGER NOT NULL, requests INTEGER NOT NULL,
-      UNIQUE (conversation_key, message_id)
+      before_lamport INTEGER, before_message_id TEXT, stores_ms INTEGER,
+      stores_lacked INTEGER NOT NULL, stores_silent TEXT NOT NULL,
+      stores_kept_back INTEGER NOT NULL, UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
     f"""
     CREATE TABLE holder (
       holder_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
       participant_id TEXT NOT NULL, source TEXT NOT NULL, since_ms INTEGER NOT NULL,
-      UNIQUE (conversation_key, message_id, participant_id)
+      false_probability REAL, UNIQUE (conversation_key, message_id, participant_id)
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE replacement (
+      replacement_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      sender_id TEXT NOT NULL, lamport_timestamp INTEGER NOT NULL,
+      UNIQUE (conversation_key, message_id, sender_id)
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE fork (
+      fork_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, instance_id BLOB NOT NULL,
+      sender_id TEXT NOT NULL, sequence INTEGER NOT NULL, first_id TEXT NOT NULL,
+      second_id TEXT NOT NULL, UNIQUE (conversation_key, instance_id)
     ) STRICT
     """,
     f"""
     CREATE TABLE own_sequence (
-      {_OF_CONVERSATION}, instance_id BLOB NOT NULL, sequence INTEGER NOT NULL,
-      previous_id TEXT NOT NULL, PRIMARY KEY (conversation_key, instance_id)
+      {_OF_CONVERSATION}, stay BLOB NOT NULL, instance_id BLOB NOT NULL, sequence INTEGER NOT NULL,
+      previous_id TEXT NOT NULL, PRIMARY KEY (conversation_key, stay)
     ) STRICT, WITHOUT ROWID
     """,
 )
@@ -163,21 +197,12 @@ _TIMELINE_TABLES: Final = (
 
 # A pair's conversation row has no epoch; what a group has none of is in ``contact``.
 _PAIR_TABLES: Final = (
-    """
-    ALTER TABLE conversation
-    ADD COLUMN kind TEXT NOT NULL DEFAULT 'group' CHECK (kind IN ('group', 'pair'))
-    """,
     # The picture is last: what changes before it, once a minute, leaves its pages alone.
     """
     CREATE TABLE contact (
       conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
       participant_id TEXT NOT NULL, public_key BLOB NOT NULL, encryption_key BLOB NOT NULL,
       state TEXT NOT NULL, local_name TEXT NOT NULL, last_seen_ms INTEGER, picture BLOB NOT NULL
-    ) STRICT
-    """,
-    """
-    CREATE TABLE picture (
-      picture_key INTEGER PRIMARY KEY CHECK (picture_key = 1), picture BLOB NOT NULL
     ) STRICT
     """,
     """
@@ -199,6 +224,14 @@ _PAIR_TABLES: Final = (
       shown INTEGER NOT NULL, UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
+    f"""
+    CREATE TABLE pair_lost (
+      {_OF_CONVERSATION}, instance_id BLOB NOT NULL, first_sequence INTEGER NOT NULL,
+      last_sequence INTEGER NOT NULL, before_lamport INTEGER NOT NULL,
+      before_message_id TEXT NOT NULL, since_ms INTEGER NOT NULL, given_up_ms INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, instance_id, first_sequence)
+    ) STRICT, WITHOUT ROWID
+    """,
 )
 
 _MVDS_TABLES: Final = (
@@ -208,7 +241,7 @@ _MVDS_TABLES: Final = (
     CREATE TABLE mvds_record (
       {_OF_CONVERSATION}, send_epoch INTEGER NOT NULL, created_ms INTEGER NOT NULL,
       peer_id TEXT NOT NULL, message_id BLOB NOT NULL, type TEXT NOT NULL,
-      send_count INTEGER NOT NULL, body_bytes INTEGER NOT NULL,
+      send_count INTEGER NOT NULL, body_bytes INTEGER NOT NULL, waited_epochs INTEGER NOT NULL,
       PRIMARY KEY (conversation_key, send_epoch, created_ms, peer_id, message_id)
     ) STRICT, WITHOUT ROWID
     """,
@@ -235,18 +268,6 @@ _MVDS_TABLES: Final = (
     ) STRICT
     """,
 )
-
-
-_REMOVAL_WAITS_NAMES: Final = (
-    """
-    CREATE TABLE removed_conversation (
-      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE
-    ) STRICT
-    """,
-    "ALTER TABLE mvds_record ADD COLUMN waited_epochs INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE member ADD COLUMN named_ms INTEGER NOT NULL DEFAULT 0",
-)
-
 
 _HISTORY_TABLES: Final = (
     """
@@ -275,92 +296,22 @@ _HISTORY_TABLES: Final = (
       PRIMARY KEY (conversation_key, store)
     ) STRICT, WITHOUT ROWID
     """,
-    "ALTER TABLE missing ADD COLUMN before_lamport INTEGER",
-    "ALTER TABLE missing ADD COLUMN before_message_id TEXT",
 )
-
-_STORES_SAID: Final = (
-    "ALTER TABLE missing ADD COLUMN stores_ms INTEGER",
-    "ALTER TABLE missing ADD COLUMN stores_lacked INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE missing ADD COLUMN stores_silent TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE missing ADD COLUMN stores_kept_back INTEGER NOT NULL DEFAULT 0",
-)
-
-_PAIR_LOST: Final = f"""
-    CREATE TABLE pair_lost (
-      {_OF_CONVERSATION}, instance_id BLOB NOT NULL, first_sequence INTEGER NOT NULL,
-      last_sequence INTEGER NOT NULL, before_lamport INTEGER NOT NULL,
-      before_message_id TEXT NOT NULL, since_ms INTEGER NOT NULL, given_up_ms INTEGER NOT NULL,
-      PRIMARY KEY (conversation_key, instance_id, first_sequence)
-    ) STRICT, WITHOUT ROWID
-"""
 
 
 @migrations()
 def create_first_tables(db: Database) -> None:
-    for statement in (*_PROFILE_TABLES, *_CHANNEL_TABLES, *_TIMELINE_TABLES):
+    for statement in (
+        *_PROFILE_TABLES,
+        *_CHANNEL_TABLES,
+        *_TIMELINE_TABLES,
+        *_PAIR_TABLES,
+        *_MVDS_TABLES,
+        *_HISTORY_TABLES,
+    ):
         db.conn.execute(statement)
+    db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.conn.execute("PRAGMA user_version = 1")
-
-
-@migrations()
-def add_false_probability_of_holders(db: Database) -> None:
-    """What an older version saved stays unknown: nobody noted the filter's fill."""
-    db.conn.execute("ALTER TABLE holder ADD COLUMN false_probability REAL")
-    db.conn.execute("PRAGMA user_version = 2")
-
-
-@migrations()
-def add_one_to_one_conversations(db: Database) -> None:
-    """Every conversation of an older version is a group."""
-    for statement in (*_PAIR_TABLES, *_MVDS_TABLES):
-        db.conn.execute(statement)
-    db.conn.execute("PRAGMA user_version = 3")
-
-
-@migrations()
-def add_store_queries(db: Database) -> None:
-    """Up to when Stores were asked for everything; unknown = for the last 30 days next."""
-    db.conn.execute("ALTER TABLE channel ADD COLUMN store_queried_ms INTEGER")
-    db.conn.execute("PRAGMA user_version = 4")
-
-
-@migrations()
-def add_removal_waits_and_names(db: Database) -> None:
-    """What was waited before is not known, and so is none; nobody was called otherwise yet."""
-    for statement in _REMOVAL_WAITS_NAMES:
-        db.conn.execute(statement)
-    db.conn.execute("PRAGMA user_version = 5")
-
-
-@migrations()
-def add_service_nodes_of_groups(db: Database) -> None:
-    """One address in a line; what an older version joined named none."""
-    db.conn.execute("ALTER TABLE conversation ADD COLUMN service_nodes TEXT NOT NULL DEFAULT ''")
-    db.conn.execute("PRAGMA user_version = 6")
-
-
-@migrations()
-def add_history(db: Database) -> None:
-    """No Store was named yet; where what is missing belongs is told by who names it next."""
-    for statement in _HISTORY_TABLES:
-        db.conn.execute(statement)
-    db.conn.execute("PRAGMA user_version = 7")
-
-
-@migrations()
-def add_what_stores_said(db: Database) -> None:
-    """Of what is missing; one address in a line.  What they said before is not known."""
-    for statement in _STORES_SAID:
-        db.conn.execute(statement)
-    db.conn.execute("PRAGMA user_version = 8")
-
-
-@migrations()
-def add_what_pairs_lost(db: Database) -> None:
-    """What was given up before is not known: nobody noted its numbers."""
-    db.conn.execute(_PAIR_LOST)
-    db.conn.execute("PRAGMA user_version = 9")
 
 
 def migrate(db: Database) -> None:
@@ -370,9 +321,20 @@ def migrate(db: Database) -> None:
 
 
 def check_version(connection: sqlite3.Connection, *, must_be_current: bool = False) -> None:
-    """Raises DatabaseTooNewError, or StorageError if it must be current and is older."""
-    row: tuple[int] = connection.execute("PRAGMA user_version").fetchone()
-    (version,) = row
+    """Whose the database is and of which version; a new one without tables is nobody's yet.
+
+    Raises DatabaseFromBeforeError, DatabaseTooNewError, or StorageError if it must be current and
+    is older.
+    """
+    version, application_id = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("user_version", "application_id")
+    )
+    if version and application_id != APPLICATION_ID:
+        raise DatabaseFromBeforeError(
+            "This profile was written by a test version whose format is not used any more. Start "
+            "the application once: it keeps it in a file of its own and begins a new one."
+        )
     if version > SCHEMA_VERSION:
         raise DatabaseTooNewError(
             f"The profile was written by a newer version of Causerie (its database has version "

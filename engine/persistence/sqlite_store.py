@@ -49,6 +49,7 @@ from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
     HolderEntry,
+    RemoveFromLog,
     SaveRetrievalHint,
     Write,
 )
@@ -210,7 +211,7 @@ class SqliteProfileStore:
         if isinstance(write, AppendToLog):
             self._pending.log(key, write)
             return
-        if isinstance(write, SaveRetrievalHint):
+        if isinstance(write, SaveRetrievalHint | RemoveFromLog):
             self._pending.write()  # It may be of what waits there.
         apply_channel_write(self._connection, key, write)
 
@@ -308,13 +309,13 @@ class SqliteProfileStore:
             )
 
     def own_sequence(
-        self, conversation_id: ConversationId, instance_id: InstanceId, /
+        self, conversation_id: ConversationId, stay: InstanceId, /
     ) -> OwnSequence | None:
         with translated("read the sequence"):
             key = self._key(conversation_id)
             if key is None:
                 return None
-            return profile_tables.read_own_sequence(self._connection, key, instance_id)
+            return profile_tables.read_own_sequence(self._connection, key, stay)
 
     def message(
         self, conversation_id: ConversationId, message_id: MessageId, /

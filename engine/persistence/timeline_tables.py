@@ -123,6 +123,20 @@ def hide_message(connection: sqlite3.Connection, conversation: int, message_id: 
     _recount(connection, conversation, [(old, None)])
 
 
+def remove_message(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId
+) -> None:
+    """The row and what its sender is shown of it, hidden or not; nothing if it is not there."""
+    old = _counted_rows(connection, conversation, [message_id]).get(message_id)
+    for table in ("message", "delivery"):
+        connection.execute(
+            f"DELETE FROM {table} WHERE conversation_key = ? AND message_id = ?",  # noqa: S608
+            (conversation, message_id),
+        )
+    if old is not None:
+        _recount(connection, conversation, [(old, None)])
+
+
 def put_delivery(
     connection: sqlite3.Connection,
     conversation: int,

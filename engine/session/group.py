@@ -185,7 +185,10 @@ class GroupSession:
             if isinstance(event, MessageDelivered) and event.is_own
         )
         self._own_sequence = OwnSequence(
-            instance_id=author.instance_id, sequence=author.sequence, previous_id=own
+            stay=self._own_sequence.stay,
+            instance_id=author.instance_id,
+            sequence=author.sequence,
+            previous_id=own,
         )
         self._echoes.said(own, bound, now_ms)
         self._typing.may_say(active=False, now_ms=now_ms)
@@ -463,7 +466,7 @@ class GroupSession:
 
     def _admit(self, statement: bytes, batch: Batch, *, now_ms: UnixMs) -> None:
         """Take a self-signed join; what its author said meanwhile comes out of parking."""
-        released = self._people.admit(statement, batch)
+        released = self._people.admit(statement, batch, now_ms=now_ms)
         if released is None:
             return
         self._members_changed(batch, now_ms=now_ms)

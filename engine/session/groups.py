@@ -132,9 +132,11 @@ class GroupBook:
         )
         admin_id = participant_id_of(group.admin_public_key)
         records: dict[ParticipantId, MemberRecord | None] = {
-            admin_id: membership.admit_admin(admin_id, group.admin_public_key, name="Admin")
+            admin_id: membership.admit_admin(
+                admin_id, group.admin_public_key, now_ms=now_ms, name="Admin"
+            )
         }
-        records[self.own_id] = membership.join(self.own_id, join)
+        records[self.own_id] = membership.join(self.own_id, join, now_ms=now_ms)
         writes: list[StoreWrite] = [
             PutGroup(group=group, initial_state=ChannelState(lamport_timestamp=now_ms))
         ]
@@ -179,12 +181,14 @@ class GroupBook:
         )
 
     def _own_sequence(self, group: GroupRecord) -> OwnSequence:
-        instance_id = self._instance_id(group)
-        kept = self.store.own_sequence(group.conversation_id, instance_id)
-        return kept or OwnSequence(instance_id=instance_id, sequence=0, previous_id=MessageId(""))
+        stay = self._stay(group)
+        kept = self.store.own_sequence(group.conversation_id, stay)
+        return kept or OwnSequence(
+            stay=stay, instance_id=stay, sequence=0, previous_id=MessageId("")
+        )
 
-    def _instance_id(self, group: GroupRecord) -> InstanceId:
-        stay = tuple_bytes(
+    def _stay(self, group: GroupRecord) -> InstanceId:
+        named = tuple_bytes(
             _INSTANCE_DOMAIN, self.profile.instance_id, group.conversation_id, group.created_ms
         )
-        return InstanceId(sha256(stay).digest()[:INSTANCE_ID_BYTES])
+        return InstanceId(sha256(named).digest()[:INSTANCE_ID_BYTES])

@@ -191,7 +191,10 @@ class PairChannel:
         if isinstance(body, ContactRequest | ContactAnswer):
             self.statement = mvds_id
         self._own_sequence = OwnSequence(
-            instance_id=author.instance_id, sequence=author.sequence, previous_id=message_id
+            stay=self._own_sequence.stay,
+            instance_id=author.instance_id,
+            sequence=author.sequence,
+            previous_id=message_id,
         )
         batch.writes.append(
             SaveOwnSequence(conversation_id=self._conversation_id, own_sequence=self._own_sequence)

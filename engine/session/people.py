@@ -177,9 +177,11 @@ class ContactBook:
         )
 
     def _own_sequence(self, contact: ContactRecord) -> OwnSequence:
-        stay = tuple_bytes(
+        named = tuple_bytes(
             _INSTANCE_DOMAIN, self.instance_id, contact.conversation_id, contact.created_ms
         )
-        instance_id = InstanceId(sha256(stay).digest()[:INSTANCE_ID_BYTES])
-        kept = self.store.own_sequence(contact.conversation_id, instance_id)
-        return kept or OwnSequence(instance_id=instance_id, sequence=0, previous_id=MessageId(""))
+        stay = InstanceId(sha256(named).digest()[:INSTANCE_ID_BYTES])
+        kept = self.store.own_sequence(contact.conversation_id, stay)
+        return kept or OwnSequence(
+            stay=stay, instance_id=stay, sequence=0, previous_id=MessageId("")
+        )

@@ -49,7 +49,7 @@ class ChannelStore:
         self._incoming: dict[MessageId, IncomingEntry] = {}
         self._missing: dict[MessageId, MissingEntry] = {}
         self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
-        self._replaced: dict[MessageId, Replacement] = {}
+        self._replaced: dict[tuple[MessageId, ParticipantId], Replacement] = {}
         self._forks: dict[InstanceId, Fork] = {}
 
     def apply(self, writes: Iterable[Write]) -> None:
@@ -91,29 +91,16 @@ class ChannelStore:
             case SaveStoreQueried(store_queried_ms=queried_ms):
                 self._store_queried_ms = queried_ms
             case AppendToLog(entry=logged, raw=raw):
-                position = logged.position
-                self._log[position.message_id] = logged
-                newest = position.lamport_timestamp
-                self._lamport_timestamp = max(self._lamport_timestamp, newest)
-                self.raw[position.message_id] = raw
+                self._log[logged.position.message_id] = logged
+                self.raw[logged.position.message_id] = raw
             case RemoveFromLog(message_id=message_id):
-                if self._log.pop(message_id, None) is not None:
-                    self._outgoing.pop(message_id, None)
-                    for key in [key for key in self._holders if key[0] == message_id]:
-                        del self._holders[key]
-            case PutReplacement(replacement=replacement):
-                self._replaced[replacement.message_id] = replacement
+                self._remove_from_log(message_id)
+            case PutReplacement(replacement=new):
+                self._replaced[new.message_id, new.sender_id] = new
             case PutFork(fork=fork):
                 self._forks.setdefault(fork.instance_id, fork)
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
-                known = self._log[message_id]
-                self._log[message_id] = LogEntry(
-                    position=known.position,
-                    sender_id=known.sender_id,
-                    retrieval_hint=hint,
-                    author=known.author,
-                    previous_id=known.previous_id,
-                )
+                self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
             case PutOutgoing(entry=outgoing):
                 self._outgoing[outgoing.message_id] = outgoing
             case MarkAccepted(message_id=message_id):
@@ -132,3 +119,10 @@ class ChannelStore:
                 self._holders[holder.message_id, holder.participant_id] = holder
             case _:
                 assert_never(write)
+
+    def _remove_from_log(self, message_id: MessageId) -> None:
+        self._log.pop(message_id, None)
+        self.raw.pop(message_id, None)
+        self._outgoing.pop(message_id, None)
+        for key in [key for key in self._holders if key[0] == message_id]:
+            del self._holders[key]

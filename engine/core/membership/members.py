@@ -87,11 +87,12 @@ class Membership:
     # --- changes --------------------------------------------------------------------------------
 
     def admit_admin(
-        self, participant_id: ParticipantId, public_key: bytes, *, name: str = ""
+        self, participant_id: ParticipantId, public_key: bytes, *, now_ms: UnixMs, name: str = ""
     ) -> MemberRecord | None:
         """The admin, as an invite tells it: a key; the rest comes with the admin's own join.
 
-        Returns the record to store, None if nothing changed.
+        ``now_ms`` is when we heard of it, by our own clock.  Returns the record to store, None if
+        nothing changed.
         """
         known = self._records.get(participant_id)
         if known is not None:
@@ -105,28 +106,32 @@ class Membership:
                 name=name,
                 is_admin=True,
                 joined_ms=UnixMs(0),
+                known_ms=now_ms,
             )
         )
 
-    def join(self, sender_id: ParticipantId, join: Join) -> MemberRecord | None:
+    def join(self, sender_id: ParticipantId, join: Join, *, now_ms: UnixMs) -> MemberRecord | None:
         """A message of ``sender_id`` carried this statement.
 
-        Returns the record to store, None if nothing changed.  Raises RemoteProtocolError
+        ``now_ms`` is when we heard of it, by our own clock: it counts for somebody new.  Returns
+        the record to store, None if nothing changed.  Raises RemoteProtocolError
         ``foreign_join`` or ``too_many_members``, or what verifying raises.
         """
         self._require_own(sender_id, join)
         known = self._records.get(sender_id)
         if known is None:
             self._require_room()
-            return self._put(self._joined(sender_id, join, is_admin=False, left_ms=None))
+            return self._put(self._joined(sender_id, join, known_ms=now_ms))
         if (join.joined_ms, join.statement) <= (known.joined_ms, known.join_statement):
             return None
-        return self._put(
-            self._named_later(
-                known,
-                self._joined(sender_id, join, is_admin=known.is_admin, left_ms=known.left_ms),
-            )
+        joined = self._joined(
+            sender_id,
+            join,
+            is_admin=known.is_admin,
+            left_ms=known.left_ms,
+            known_ms=known.known_ms,
         )
+        return self._put(self._named_later(known, joined))
 
     def rename(self, sender_id: ParticipantId, name: str, named_ms: UnixMs) -> MemberRecord | None:
         """A message of ``sender_id``, written at ``named_ms``, said what they are called.
@@ -155,7 +160,13 @@ class Membership:
     # --- inside ---------------------------------------------------------------------------------
 
     def _joined(
-        self, participant_id: ParticipantId, join: Join, *, is_admin: bool, left_ms: UnixMs | None
+        self,
+        participant_id: ParticipantId,
+        join: Join,
+        *,
+        known_ms: UnixMs,
+        is_admin: bool = False,
+        left_ms: UnixMs | None = None,
     ) -> MemberRecord:
         has_left = left_ms is not None and left_ms >= join.joined_ms
         return MemberRecord(
@@ -168,6 +179,7 @@ class Membership:
             joined_ms=join.joined_ms,
             left_ms=left_ms if has_left else None,
             join_statement=join.statement,
+            known_ms=known_ms,
         )
 
     def _named_later(self, known: MemberRecord, joined: MemberRecord) -> MemberRecord:

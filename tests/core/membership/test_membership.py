@@ -17,6 +17,7 @@ from engine.crypto.identity import Identity
 GROUP, OTHER_GROUP = bytes(range(32)), bytes(32)
 CONVERSATION = ConversationId("conversation")
 JOINED = ("first", "second")
+HEARD, LATER = UnixMs(1_000), UnixMs(2_000)
 ALICE, BOB, CAROL = (
     Identity(signing_key=bytes([seed] * 32), encryption_key=bytes([seed + 100] * 32))
     for seed in (1, 2, 3)
@@ -43,12 +44,14 @@ def reason_of_refusing(members: Membership, sender: Identity, statement: Join | 
 
 def test_the_admin_is_known_from_the_invite_and_completed_by_the_admins_own_join() -> None:
     members = membership()
-    admitted = members.admit_admin(ALICE.participant_id, ALICE.public_key, name="Alice")
+    admitted = members.admit_admin(
+        ALICE.participant_id, ALICE.public_key, name="Alice", now_ms=HEARD
+    )
     assert admitted is not None
     assert (admitted.is_admin, admitted.encryption_key, admitted.join_statement) == (True, b"", b"")
-    assert members.admit_admin(ALICE.participant_id, ALICE.public_key) is None
+    assert members.admit_admin(ALICE.participant_id, ALICE.public_key, now_ms=HEARD) is None
     statement = join(ALICE, 5, "Alice A.")
-    record = members.join(ALICE.participant_id, statement)
+    record = members.join(ALICE.participant_id, statement, now_ms=HEARD)
     assert record == MemberRecord(
         conversation_id=CONVERSATION,
         participant_id=ALICE.participant_id,
@@ -58,14 +61,15 @@ def test_the_admin_is_known_from_the_invite_and_completed_by_the_admins_own_join
         is_admin=True,
         joined_ms=UnixMs(5),
         join_statement=statement.statement,
+        known_ms=HEARD,
     )
     assert members.n == 1
 
 
 def test_an_admin_whose_join_came_first_becomes_admin() -> None:
     members = membership()
-    members.join(ALICE.participant_id, join(ALICE, 5))
-    record = members.admit_admin(ALICE.participant_id, ALICE.public_key)
+    members.join(ALICE.participant_id, join(ALICE, 5), now_ms=HEARD)
+    record = members.admit_admin(ALICE.participant_id, ALICE.public_key, now_ms=HEARD)
     assert record is not None
     assert record.is_admin
     assert record.encryption_key == ALICE.encryption_public_key
@@ -73,9 +77,9 @@ def test_an_admin_whose_join_came_first_becomes_admin() -> None:
 
 def test_members_are_listed_by_time_of_joining_and_counted() -> None:
     members = membership()
-    members.join(CAROL.participant_id, join(CAROL, 3))
-    members.join(BOB.participant_id, join(BOB, 2))
-    members.join(ALICE.participant_id, join(ALICE, 1))
+    members.join(CAROL.participant_id, join(CAROL, 3), now_ms=HEARD)
+    members.join(BOB.participant_id, join(BOB, 2), now_ms=HEARD)
+    members.join(ALICE.participant_id, join(ALICE, 1), now_ms=HEARD)
     assert [m.participant_id for m in members.members()] == [
         ALICE.participant_id,
         BOB.participant_id,
@@ -98,28 +102,30 @@ def test_strangers_are_refused_unless_they_bring_their_own_join() -> None:
     assert reason_of_refusing(members, BOB, join(BOB, 1, group_id=OTHER_GROUP)) == "bad_signature"
     members.require_acceptable(BOB.participant_id, join(BOB, 1))
     assert members.n == 0  # looked at, not yet joined: SDS may still hold the message back
-    members.join(BOB.participant_id, join(BOB, 1))
+    members.join(BOB.participant_id, join(BOB, 1), now_ms=HEARD)
     members.require_acceptable(BOB.participant_id)
 
 
 def test_somebody_elses_or_forged_joins_change_nothing() -> None:
     members = membership()
     with pytest.raises(RemoteProtocolError, match="foreign_join"):
-        members.join(BOB.participant_id, join(CAROL, 1))
+        members.join(BOB.participant_id, join(CAROL, 1), now_ms=HEARD)
     with pytest.raises(CryptoError):
-        members.join(BOB.participant_id, join(BOB, 1, group_id=OTHER_GROUP))
+        members.join(BOB.participant_id, join(BOB, 1, group_id=OTHER_GROUP), now_ms=HEARD)
     assert members.everyone() == ()
 
 
 def test_leaving_and_joining_again() -> None:
     members = membership()
-    members.join(BOB.participant_id, join(BOB, 10))
+    members.join(BOB.participant_id, join(BOB, 10), now_ms=HEARD)
     members.leave(BOB.participant_id, UnixMs(20))
     assert members.n == 0
     members.require_acceptable(BOB.participant_id)  # what was written before may arrive after
-    assert members.join(BOB.participant_id, join(BOB, 10)) is None  # an old join lets nobody back
+    assert (
+        members.join(BOB.participant_id, join(BOB, 10), now_ms=HEARD) is None
+    )  # an old join lets nobody back
     assert not members.is_member(BOB.participant_id)
-    back = members.join(BOB.participant_id, join(BOB, 30, "Bob again"))
+    back = members.join(BOB.participant_id, join(BOB, 30, "Bob again"), now_ms=HEARD)
     assert back is not None
     assert (back.name, back.left_ms) == ("Bob again", None)
     assert members.is_member(BOB.participant_id)
@@ -135,8 +141,8 @@ def test_a_stranger_cannot_leave() -> None:
 
 def test_a_repeated_message_writes_nothing() -> None:
     members = membership()
-    assert members.join(BOB.participant_id, join(BOB, 10)) is not None
-    assert members.join(BOB.participant_id, join(BOB, 10)) is None
+    assert members.join(BOB.participant_id, join(BOB, 10), now_ms=HEARD) is not None
+    assert members.join(BOB.participant_id, join(BOB, 10), now_ms=HEARD) is None
     assert members.leave(BOB.participant_id, UnixMs(20)) is not None
     assert members.leave(BOB.participant_id, UnixMs(20)) is None
     assert members.leave(BOB.participant_id, UnixMs(15)) is None
@@ -153,10 +159,10 @@ STORY: list[Join | int] = [
 
 def outcome(story: list[Join | int]) -> tuple[MemberRecord, ...]:
     members = membership()
-    members.admit_admin(BOB.participant_id, BOB.public_key)
+    members.admit_admin(BOB.participant_id, BOB.public_key, now_ms=HEARD)
     for step in story:
         if isinstance(step, Join):
-            members.join(BOB.participant_id, step)
+            members.join(BOB.participant_id, step, now_ms=HEARD)
         else:
             members.leave(BOB.participant_id, UnixMs(step))
     return members.everyone()
@@ -189,7 +195,7 @@ def test_written_records_bring_everything_back(story: list[Join | int]) -> None:
     members = membership()
     for step in story:
         record = (
-            members.join(BOB.participant_id, step)
+            members.join(BOB.participant_id, step, now_ms=HEARD)
             if isinstance(step, Join)
             else members.leave(BOB.participant_id, UnixMs(step))
         )
@@ -212,13 +218,13 @@ def test_a_full_group_takes_nobody_in_but_keeps_working() -> None:
         )
 
     members = membership(*(filler(number) for number in range(MAX_MEMBERS - 1)))
-    members.join(BOB.participant_id, join(BOB, 10))
+    members.join(BOB.participant_id, join(BOB, 10), now_ms=HEARD)
     assert reason_of_refusing(members, CAROL, join(CAROL, 11)) == "too_many_members"
     with pytest.raises(RemoteProtocolError, match="too_many_members"):
-        members.join(CAROL.participant_id, join(CAROL, 11))
+        members.join(CAROL.participant_id, join(CAROL, 11), now_ms=HEARD)
     members.leave(BOB.participant_id, UnixMs(20))
-    assert members.join(BOB.participant_id, join(BOB, 30)) is not None
-    assert members.admit_admin(ALICE.participant_id, ALICE.public_key) is not None
+    assert members.join(BOB.participant_id, join(BOB, 30), now_ms=HEARD) is not None
+    assert members.admit_admin(ALICE.participant_id, ALICE.public_key, now_ms=HEARD) is not None
 
 
 @given(st.permutations(range(5)), st.lists(st.integers(1, 4), min_size=5, max_size=5))
@@ -229,11 +235,11 @@ def test_the_latest_name_counts_in_whatever_order_joins_and_names_come(
 
     def told(which: list[int]) -> str:
         members = membership()
-        members.admit_admin(BOB.participant_id, BOB.public_key)
+        members.admit_admin(BOB.participant_id, BOB.public_key, now_ms=HEARD)
         for index in which:
             if index < len(JOINED):
                 statement = join(BOB, 10 * times[index], JOINED[index])
-                members.join(BOB.participant_id, statement)
+                members.join(BOB.participant_id, statement, now_ms=HEARD)
             else:
                 named_ms = UnixMs(10 * times[index] + 1)
                 members.rename(BOB.participant_id, f"name {index}", named_ms)
@@ -254,7 +260,7 @@ def test_the_latest_name_counts_in_whatever_order_joins_and_names_come(
 def test_nobody_unknown_has_a_name_and_who_left_keeps_theirs() -> None:
     members = membership()
     assert members.rename(BOB.participant_id, "Bobby", UnixMs(5)) is None
-    members.join(BOB.participant_id, join(BOB, 1, "Bob"))
+    members.join(BOB.participant_id, join(BOB, 1, "Bob"), now_ms=HEARD)
     assert members.rename(BOB.participant_id, "earlier", UnixMs(1)) is None
     named = members.rename(BOB.participant_id, "Bobby", UnixMs(5))
     assert named is not None
@@ -263,3 +269,24 @@ def test_nobody_unknown_has_a_name_and_who_left_keeps_theirs() -> None:
     left = members.leave(BOB.participant_id, UnixMs(9))
     assert left is not None
     assert left.name == "Bobby"
+
+
+def test_since_when_somebody_is_known_is_when_we_first_heard_of_them() -> None:
+    """Not what they wrote down: who joins with a clock a year behind is as new as anybody."""
+    members = membership()
+    bob, alice = BOB.participant_id, ALICE.participant_id
+    told = [
+        members.join(bob, join(BOB, 10), now_ms=HEARD),
+        members.join(bob, join(BOB, 30), now_ms=LATER),
+        members.rename(bob, "Bobby", UnixMs(40)),
+        members.leave(bob, UnixMs(50)),
+        members.join(bob, join(BOB, 60), now_ms=LATER),
+        members.admit_admin(bob, BOB.public_key, now_ms=LATER),
+        members.admit_admin(alice, ALICE.public_key, now_ms=HEARD),
+        members.join(alice, join(ALICE, 10), now_ms=LATER),
+    ]
+    assert [record.known_ms if record else None for record in told] == [HEARD] * len(told)
+    loaded = membership(*members.everyone())
+    again = loaded.join(bob, join(BOB, 70), now_ms=LATER)
+    assert again is not None
+    assert again.known_ms == HEARD
