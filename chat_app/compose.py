@@ -29,6 +29,8 @@ from engine.network.waku.store_server import StoreSettings
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
+from engine.persistence.earlier_profile import keep_aside
+from engine.persistence.errors import DatabaseFromBeforeError
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -95,8 +97,13 @@ def build_engine(
 
 
 def open_store(directory: ProfileDirectory, *, force_key_file: bool) -> OpenedStore:
+    """A profile from before the first schema is kept aside, and a new one begins."""
     key = obtain_database_key(directory, force_key_file=force_key_file)
-    store = SqliteProfileStore.open(directory.database, key.key)
+    try:
+        store = SqliteProfileStore.open(directory.database, key.key)
+    except DatabaseFromBeforeError:
+        keep_aside(directory, key.key, day=time.strftime("%Y-%m-%d"))
+        store = SqliteProfileStore.open(directory.database, key.key)
     return OpenedStore(store=store, key_storage=key.place.value)
 
 

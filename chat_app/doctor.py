@@ -28,6 +28,7 @@ from engine.core.types import ContentTopic
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import content_topic_of
 from engine.persistence.database import damaged_pages, open_readonly
+from engine.persistence.earlier_profile import earlier_profile
 from engine.persistence.errors import ProfileInUseError
 from engine.persistence.key import obtain_database_key
 from engine.persistence.lock import ProfileLock
@@ -99,6 +100,8 @@ def _database(directory: ProfileDirectory, findings: Findings, *, force_key_file
             "key": key.place.value,
             "damaged_pages": len(damaged),
         }
+        if (earlier := earlier_profile(directory)) is not None:
+            findings.sections["database"]["earlier_profile"] = str(earlier)
         if damaged:
             findings.attention.append(f"The database is damaged: {len(damaged)} findings.")
         _identity(store, findings)

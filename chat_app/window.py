@@ -32,6 +32,7 @@ from chat_app.window_network import WindowNetwork, store_problem
 from chat_app.window_settings import WindowSettings
 from engine.core.errors import TransportError
 from engine.core.faults import FaultSpec
+from engine.persistence.earlier_profile import earlier_profile
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.runtime.engine import Engine
@@ -89,7 +90,7 @@ async def _run(
                 WindowSettings(settings, paths.settings_file), directory.path / "window.json"
             )
             network = WindowNetwork(control, paths.settings_file)
-            window = make_window(engine, memory, network)
+            window = make_window(engine, memory, network, earlier_profile(directory))
             await show_until_closed(window, options, interrupts)
         finally:
             await engine.stop()
@@ -122,7 +123,10 @@ def _hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None
 
 
 def make_window(
-    engine: Engine, memory: WindowMemory, network: WindowNetwork | None = None
+    engine: Engine,
+    memory: WindowMemory,
+    network: WindowNetwork | None = None,
+    earlier: Path | None = None,
 ) -> MainWindow:
     return build_window(
         engine,
@@ -131,6 +135,7 @@ def make_window(
             version=importlib.metadata.version("causerie"),
             network=network,
             store_problem=store_problem,
+            earlier_profile="" if earlier is None else str(earlier),
         ),
     )
 

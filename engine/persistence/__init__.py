@@ -2,4 +2,5 @@
 
 The order of a start: ``open_profile_directory``, ``ProfileLock``, ``obtain_database_key``, then
 ``SqliteProfileStore.open`` on a ``StorageThread``, which alone uses and at last closes the store.
+A profile from before the first schema is kept aside in between (``earlier_profile``).
 """

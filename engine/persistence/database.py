@@ -19,6 +19,8 @@ from engine.persistence.schema import check_version, migrate
 from engine.persistence.sqlite_utils_alone import Database
 
 BUSY_TIMEOUT_MS: Final = 5_000
+SIDE_FILES: Final = ("-wal", "-shm")
+"""What SQLite keeps beside a database that is open."""
 _CACHED_STATEMENTS: Final = 256
 
 _CIPHER_PRAGMAS: Final = (
@@ -42,8 +44,8 @@ _DURABILITY_PRAGMAS: Final = (
 def open_database(path: Path, key: bytes) -> Database:
     """Open or create the database and bring its schema up to date.
 
-    Raises StorageError: DatabaseUnreadableError (wrong key, damaged), DatabaseTooNewError
-    (untouched), DiskFullError, or with the reason in words.
+    Raises StorageError: DatabaseUnreadableError (wrong key, damaged), DatabaseTooNewError and
+    DatabaseFromBeforeError (untouched), DiskFullError, or with the reason in words.
     """
     _create_private(path)
     connection = _connect(str(path), key, uri=False)
@@ -75,6 +77,23 @@ def open_readonly(path: Path, key: bytes) -> Database:
     except BaseException:
         connection.close()
         raise
+
+
+def bring_into_one_file(path: Path, key: bytes) -> None:
+    """Put what the write-ahead log holds into the database, whatever version wrote it.
+
+    Raises StorageError if another process has it open.
+    """
+    connection = _connect(str(path), key, uri=False)
+    try:
+        with translated(f"put {path} into one file"):
+            row: tuple[int, int, int] = connection.execute(
+                "PRAGMA wal_checkpoint(TRUNCATE)"
+            ).fetchone()
+    finally:
+        connection.close()
+    if row[0] or any(path.with_name(f"{path.name}{end}").exists() for end in SIDE_FILES):
+        raise StorageError(f"Another process reads {path}. Close it and start again.")
 
 
 def damaged_pages(db: Database) -> list[str]:

@@ -83,10 +83,10 @@ def write_private_file(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
     """Make a rename durable.  Windows has no such call and needs none on NTFS."""
     if os.name == "nt":
         return

@@ -34,12 +34,16 @@ from engine.core.ports import (
 )
 from engine.core.sds.types import (
     AppendToLog,
+    Fork,
     HolderEntry,
     LogEntry,
     OutgoingEntry,
     OutgoingState,
+    PutFork,
     PutHolder,
     PutOutgoing,
+    PutReplacement,
+    Replacement,
     SaveClock,
     Write,
 )
@@ -102,7 +106,9 @@ def contact(conversation_id: ConversationId = PAIR, name: str = "Bob") -> Contac
     )
 
 
-def member(participant_id: ParticipantId, *, left_ms: UnixMs | None = None) -> PutMember:
+def member(
+    participant_id: ParticipantId, *, left_ms: UnixMs | None = None, known_ms: UnixMs = NOW
+) -> PutMember:
     return PutMember(
         member=MemberRecord(
             conversation_id=GROUP,
@@ -114,6 +120,7 @@ def member(participant_id: ParticipantId, *, left_ms: UnixMs | None = None) -> P
             joined_ms=NOW,
             left_ms=left_ms,
             join_statement=b"signed",
+            known_ms=known_ms,
         )
     )
 
@@ -160,12 +167,15 @@ def channel(*writes: Write, conversation_id: ConversationId = GROUP) -> ApplyCha
     return ApplyChannel(conversation_id=conversation_id, writes=writes)
 
 
-def logged(lamport_timestamp: int, name: str, raw: bytes = b"raw") -> AppendToLog:
+def logged(
+    lamport_timestamp: int, name: str, raw: bytes = b"raw", *, previous: str | None = None
+) -> AppendToLog:
     entry = LogEntry(
         position=at(lamport_timestamp, name),
         sender_id=ALICE,
         retrieval_hint=b"\x0a" * 32,
         author=AuthorSequence(instance_id=INSTANCE, sequence=lamport_timestamp + 1),
+        previous_id=None if previous is None else MessageId(previous),
     )
     return AppendToLog(entry=entry, raw=raw)
 
@@ -278,6 +288,40 @@ def given_up(
     )
 
 
+def replacement(
+    name: str, sender_id: ParticipantId = BOB, lamport_timestamp: int = 5
+) -> PutReplacement:
+    return PutReplacement(
+        replacement=Replacement(
+            message_id=MessageId(name), sender_id=sender_id, lamport_timestamp=lamport_timestamp
+        )
+    )
+
+
+def fork(instance_id: InstanceId = INSTANCE, sequence: int = 3) -> PutFork:
+    return PutFork(
+        fork=Fork(
+            sender_id=BOB,
+            instance_id=instance_id,
+            sequence=sequence,
+            first_id=MessageId("first"),
+            second_id=MessageId("second"),
+        )
+    )
+
+
+def own_sequence(
+    sequence: int,
+    name: str,
+    *,
+    stay: InstanceId = INSTANCE,
+    instance_id: InstanceId = INSTANCE,
+) -> OwnSequence:
+    return OwnSequence(
+        stay=stay, instance_id=instance_id, sequence=sequence, previous_id=MessageId(name)
+    )
+
+
 def own_message_sent(sequence: int, text: str = "hello") -> list[StoreWrite]:
     """The writes of one typical transition: an own message, from Enter to "saved"."""
     name = f"message-{sequence:014d}"
@@ -291,8 +335,6 @@ def own_message_sent(sequence: int, text: str = "hello") -> list[StoreWrite]:
         delivery(name, DeliveryState.SAVED),
         SaveOwnSequence(
             conversation_id=GROUP,
-            own_sequence=OwnSequence(
-                instance_id=INSTANCE, sequence=sequence, previous_id=MessageId(name)
-            ),
+            own_sequence=own_sequence(sequence, name),
         ),
     ]

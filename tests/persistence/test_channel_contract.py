@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.core.errors import LocalProtocolError
-from engine.core.ports import ProfileStore, PutGroup
+from engine.core.errors import LocalProtocolError, StorageError
+from engine.core.ports import HideMessage, ProfileStore, PutGroup, StoreWrite
 from engine.core.sds.types import (
     ChannelState,
     HistoryEntry,
@@ -20,6 +20,7 @@ from engine.core.sds.types import (
     MissingState,
     PutIncoming,
     PutMissing,
+    RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
@@ -27,7 +28,15 @@ from engine.core.sds.types import (
     SaveRetrievalHint,
     StoresSaid,
 )
-from engine.core.types import AuthorSequence, ChannelId, HolderSource, MessageId
+from engine.core.types import (
+    AuthorSequence,
+    ChannelId,
+    ConversationId,
+    DeliveryState,
+    HolderSource,
+    InstanceId,
+    MessageId,
+)
 from tests.persistence.store_examples import (
     ALICE,
     BOB,
@@ -35,12 +44,18 @@ from tests.persistence.store_examples import (
     INSTANCE,
     ME,
     NOW,
+    OTHER_GROUP,
+    at,
     channel,
+    delivery,
+    fork,
     group,
     held,
     logged,
     member,
     outgoing,
+    replacement,
+    row,
 )
 
 HISTORY = (
@@ -63,6 +78,8 @@ WAITING = IncomingEntry(
     author=AuthorSequence(instance_id=INSTANCE, sequence=12),
     retrieval_hint=b"hint",
     received_ms=NOW,
+    previous_id=MessageId("in-0"),
+    replaces=MessageId("ünï"),
 )
 BARE = IncomingEntry(
     message=Message(sender_id=ALICE, message_id=MessageId("in-2"), channel_id=ChannelId("")),
@@ -110,7 +127,7 @@ def test_a_channel_comes_back_exactly(with_group: ProfileStore) -> None:
             channel(
                 SaveClock(lamport_timestamp=2**53 - 1),
                 *(logged(5, name) for name in ("é", "a", "Z", "_", "-")),
-                logged(4, "zz"),
+                logged(4, "zz", previous="é"),
                 outgoing("o2"),
                 outgoing("o1"),
                 PutIncoming(entry=WAITING),
@@ -119,14 +136,21 @@ def test_a_channel_comes_back_exactly(with_group: ProfileStore) -> None:
                 PutMissing(entry=LOST),
                 held("o1", BOB, HolderSource.BLOOM),
                 held("o1", ALICE, HolderSource.CAUSAL),
+                replacement("r2"),
+                replacement("r1"),
+                fork(InstanceId(b"2")),
+                fork(InstanceId(b"1")),
             )
         ]
     )
     state = with_group.channel_state(GROUP)
-    by_byte = ("zz", "-", "Z", "_", "a", "é")
+    by_byte = ("-", "Z", "_", "a", "é")
     assert state == ChannelState(
         lamport_timestamp=2**53 - 1,
-        log=tuple(logged(4 if name == "zz" else 5, name).entry for name in by_byte),
+        log=(
+            logged(4, "zz", previous="é").entry,
+            *(logged(5, name).entry for name in by_byte),
+        ),
         outgoing=(outgoing("o2").entry, outgoing("o1").entry),
         incoming=(WAITING, BARE),
         missing=(WANTED, LOST),
@@ -134,10 +158,13 @@ def test_a_channel_comes_back_exactly(with_group: ProfileStore) -> None:
             held("o1", BOB, HolderSource.BLOOM).entry,
             held("o1", ALICE, HolderSource.CAUSAL).entry,
         ),
+        replaced=(replacement("r2").replacement, replacement("r1").replacement),
+        forks=(fork(InstanceId(b"2")).fork, fork(InstanceId(b"1")).fork),
     )
 
 
 def test_buffers_replace_in_place_and_forget_what_is_removed(with_group: ProfileStore) -> None:
+    changed = replace(WAITING, shown=True, previous_id=None, replaces=MessageId("other"))
     with_group.apply(
         [
             channel(
@@ -146,7 +173,7 @@ def test_buffers_replace_in_place_and_forget_what_is_removed(with_group: Profile
                 PutMissing(entry=WANTED),
                 outgoing("a", attempts=3, raw=b"other"),
                 RemoveOutgoing(message_id=MessageId("b")),
-                PutIncoming(entry=replace(WAITING, shown=True)),
+                PutIncoming(entry=changed),
                 PutMissing(entry=replace(WANTED, requests=1)),
             )
         ]
@@ -154,7 +181,7 @@ def test_buffers_replace_in_place_and_forget_what_is_removed(with_group: Profile
     state = with_group.channel_state(GROUP)
     assert state.outgoing == (outgoing("a", attempts=3, raw=b"other").entry, outgoing("c").entry)
 
-    assert state.incoming == (replace(WAITING, shown=True),)
+    assert state.incoming == (changed,)
     assert state.missing == (replace(WANTED, requests=1),)
     gone = MessageId("never there")
     with_group.apply(
@@ -243,3 +270,117 @@ def test_what_everybody_holds_is_not_loaded_again(with_group: ProfileStore) -> N
     with_group.apply([member(BOB, left_ms=NOW)])
     assert still_open() == [], "who left is not waited for"
     assert len(with_group.holders(GROUP, MessageId("all"))) == 2, "but remains on record"
+
+
+def test_a_clock_that_was_put_right_stays_right(with_group: ProfileStore) -> None:
+    """Also behind what is in the log: the store does not know better."""
+    with_group.apply([channel(SaveClock(lamport_timestamp=2**53 - 1), logged(9, "a"))])
+    with_group.apply([channel(SaveClock(lamport_timestamp=5))])
+    assert with_group.channel_state(GROUP).lamport_timestamp == 5
+    with_group.apply([channel(logged(7, "b"))])
+    assert with_group.channel_state(GROUP).lamport_timestamp == 5
+
+
+def test_what_somebody_else_says_of_a_message_does_not_hide_what_its_sender_says(
+    with_group: ProfileStore,
+) -> None:
+    of_bob, of_alice = (replacement("a", who, 5) for who in (BOB, ALICE))
+    with_group.apply([channel(of_bob, replacement("b"), of_alice)])
+    with_group.apply([channel(replacement("a", BOB, 4))])
+    assert with_group.channel_state(GROUP).replaced == (
+        replacement("a", BOB, 4).replacement,
+        replacement("b").replacement,
+        of_alice.replacement,
+    )
+
+
+def test_the_first_proof_against_an_instance_stays(with_group: ProfileStore) -> None:
+    with_group.apply([channel(fork(sequence=3), fork(InstanceId(b"other")), fork(sequence=2))])
+    assert with_group.channel_state(GROUP).forks == (
+        fork(sequence=3).fork,
+        fork(InstanceId(b"other")).fork,
+    )
+
+
+# --- what leaves the log ------------------------------------------------------------------------
+
+
+def said(
+    lamport_timestamp: int, name: str, conversation_id: ConversationId = GROUP
+) -> list[StoreWrite]:
+    """An own message that failed, and another's of the same time."""
+    writes = (
+        logged(lamport_timestamp, name),
+        logged(lamport_timestamp, f"{name} of Alice"),
+        outgoing(name),
+        held(name, BOB, HolderSource.CAUSAL),
+        held(name, ALICE, HolderSource.BLOOM),
+    )
+    return [
+        channel(*writes, conversation_id=conversation_id),
+        row(lamport_timestamp, name, is_own=True, conversation_id=conversation_id),
+        row(lamport_timestamp, f"{name} of Alice", conversation_id=conversation_id),
+        delivery(name, DeliveryState.FAILED),
+    ]
+
+
+def left_over(store: ProfileStore, conversation_id: ConversationId = GROUP) -> object:
+    """All that can be read of a conversation."""
+    return (
+        store.channel_state(conversation_id),
+        store.summary(conversation_id),
+        store.latest_page(conversation_id, limit=9),
+        [store.page_before(conversation_id, at(lamport), limit=9) for lamport in range(5)],
+        [store.page_after(conversation_id, at(lamport), limit=9) for lamport in range(5)],
+        store.logged(conversation_id, None, limit=9),
+        [
+            (store.raw(conversation_id, each), store.holders(conversation_id, each))
+            for each in (MessageId("a"), MessageId("a of Alice"))
+        ],
+    )
+
+
+def remove(*names: str) -> list[StoreWrite]:
+    return [channel(RemoveFromLog(message_id=MessageId(name))) for name in names]
+
+
+@pytest.mark.parametrize("in_one", [True, False], ids=["one transaction", "several"])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_what_is_removed_from_the_log_was_never_there(
+    with_group: ProfileStore, hidden: bool, in_one: bool
+) -> None:
+    with_group.apply([PutGroup(group=group(OTHER_GROUP)), *said(1, "z"), *said(3, "b")])
+    with_group.apply(said(2, "a", OTHER_GROUP)[:-1])
+    before, other = left_over(with_group), left_over(with_group, OTHER_GROUP)
+    hide: list[StoreWrite] = [HideMessage(conversation_id=GROUP, message_id=MessageId("a"))]
+    writes = [*said(2, "a"), *(hide if hidden else []), *remove("a", "a of Alice")]
+    for batch in [writes] if in_one else [[write] for write in writes]:
+        with_group.apply(batch)
+    assert left_over(with_group) == before
+    assert left_over(with_group, OTHER_GROUP) == other
+    with_group.apply(remove("a", "never there"))
+    assert left_over(with_group) == before
+
+
+def test_what_was_removed_may_come_again_and_is_seen(with_group: ProfileStore) -> None:
+    with_group.apply(said(2, "a"))
+    before = left_over(with_group)
+    hide = HideMessage(conversation_id=GROUP, message_id=MessageId("a"))
+    with_group.apply([hide, *remove("a", "a of Alice"), *said(2, "a")])
+    assert left_over(with_group) == before
+    with pytest.raises(StorageError):
+        with_group.apply([*remove("a"), channel(logged(2, "a"), logged(2, "a"))])
+    assert left_over(with_group) == before
+
+
+def test_removing_takes_it_out_of_every_count(with_group: ProfileStore) -> None:
+    with_group.apply([*said(1, "a"), *said(2, "b"), row(1, "waits", waiting=True)])
+    summary = with_group.summary(GROUP)
+    assert (summary.unread, summary.failed) == (3, 2)
+    with_group.apply(remove("a", "b of Alice", "waits"))
+    summary = with_group.summary(GROUP)
+    assert (summary.unread, summary.failed) == (1, 1)
+    page = with_group.page_before(GROUP, at(2, "b"), limit=9)
+    assert [stored.record.position.message_id for stored in page.messages] == ["a of Alice"]
+    assert (page.older_count, page.total) == (0, 2)
+    assert with_group.page_after(GROUP, at(1, "a"), limit=9).older_count == 0

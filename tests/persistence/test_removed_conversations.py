@@ -28,6 +28,7 @@ from tests.persistence.store_examples import (
     channel,
     contact,
     delivery,
+    fork,
     given_up,
     group,
     held,
@@ -37,6 +38,7 @@ from tests.persistence.store_examples import (
     mvds_id,
     outgoing,
     record,
+    replacement,
     row,
     waiting,
 )
@@ -52,6 +54,7 @@ def of_group(count: int = MANY) -> list[StoreWrite]:
         member(ALICE),
         channel(*(logged(number, name) for number, name in enumerate(names))),
         channel(outgoing("m0"), *(held(name, ALICE, HolderSource.CAUSAL) for name in names)),
+        channel(replacement("m0"), fork()),
         *(row(number, name, is_own=True) for number, name in enumerate(names)),
         *(delivery(name, DeliveryState.HELD) for name in names),
     ]

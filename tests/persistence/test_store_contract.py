@@ -12,7 +12,6 @@ from engine.core.errors import StorageError
 from engine.core.ports import (
     AddCounters,
     HideMessage,
-    OwnSequence,
     ProfileStore,
     PutGroup,
     PutMember,
@@ -33,6 +32,7 @@ from tests.persistence.store_examples import (
     BOB,
     GROUP,
     INSTANCE,
+    NOW,
     OTHER_GROUP,
     PROFILE,
     at,
@@ -43,6 +43,7 @@ from tests.persistence.store_examples import (
     logged,
     member,
     outgoing,
+    own_sequence,
     row,
 )
 
@@ -105,11 +106,25 @@ def test_when_a_member_took_their_name_is_kept(with_group: ProfileStore) -> None
     assert with_group.members(GROUP) == [named]
 
 
-def test_own_sequences_are_kept_per_instance(with_conversation: ProfileStore) -> None:
+def test_since_when_a_member_is_known_is_what_was_said_first(with_group: ProfileStore) -> None:
+    """Whatever is put later: whose word counts goes by it."""
+    with_group.apply([member(ALICE, known_ms=UnixMs(5)), member(BOB)])
+    for later in (UnixMs(0), UnixMs(4), UnixMs(9)):
+        with_group.apply([member(ALICE, left_ms=NOW, known_ms=later)])
+        assert with_group.members(GROUP) == [
+            member(ALICE, left_ms=NOW, known_ms=UnixMs(5)).member,
+            member(BOB).member,
+        ]
+    with_group.apply([RemoveGroup(conversation_id=GROUP), PutGroup(group=group())])
+    with_group.apply([member(ALICE, known_ms=UnixMs(9))])
+    assert with_group.members(GROUP) == [member(ALICE, known_ms=UnixMs(9)).member]
+
+
+def test_own_sequences_are_kept_per_stay(with_conversation: ProfileStore) -> None:
     second = InstanceId(b"\x08" * 16)
     newest = {
-        instance: OwnSequence(instance_id=instance, sequence=n, previous_id=MessageId(f"m{n}"))
-        for instance, n in ((INSTANCE, 4), (second, 1))
+        stay: own_sequence(n, f"m{n}", stay=stay, instance_id=stay)
+        for stay, n in ((INSTANCE, 4), (second, 1))
     }
     with_conversation.apply(
         [SaveOwnSequence(conversation_id=GROUP, own_sequence=own) for own in newest.values()]
@@ -118,6 +133,19 @@ def test_own_sequences_are_kept_per_instance(with_conversation: ProfileStore) ->
     assert with_conversation.own_sequence(GROUP, second) == newest[second]
     assert with_conversation.own_sequence(GROUP, InstanceId(b"\x09" * 16)) is None
     assert with_conversation.own_sequence(OTHER_GROUP, INSTANCE) is None
+
+
+def test_a_stay_goes_on_with_another_instance(with_conversation: ProfileStore) -> None:
+    fresh = InstanceId(b"\x09" * 16)
+    advanced = own_sequence(1, "again", instance_id=fresh)
+    with_conversation.apply(
+        [
+            SaveOwnSequence(conversation_id=GROUP, own_sequence=own_sequence(4, "m4")),
+            SaveOwnSequence(conversation_id=GROUP, own_sequence=advanced),
+        ]
+    )
+    assert with_conversation.own_sequence(GROUP, INSTANCE) == advanced
+    assert with_conversation.own_sequence(GROUP, fresh) is None, "an instance is no stay"
 
 
 def test_the_50_newest_addresses_are_kept(store: ProfileStore) -> None:
@@ -162,7 +190,7 @@ def test_a_batch_that_fails_leaves_nothing_behind(with_group: ProfileStore) -> N
         delivery("a", DeliveryState.SENT),
         SaveOwnSequence(
             conversation_id=GROUP,
-            own_sequence=OwnSequence(instance_id=INSTANCE, sequence=1, previous_id=MessageId("a")),
+            own_sequence=own_sequence(1, "a"),
         ),
     ],
     ids=lambda write: type(write).__name__,
@@ -207,7 +235,7 @@ def test_a_removed_group_is_forgotten_and_can_be_joined_again(with_group: Profil
         delivery("a", DeliveryState.FAILED),
         SaveOwnSequence(
             conversation_id=GROUP,
-            own_sequence=OwnSequence(instance_id=INSTANCE, sequence=1, previous_id=MessageId("a")),
+            own_sequence=own_sequence(1, "a"),
         ),
     ]
     with_group.apply(everything)

@@ -29,6 +29,7 @@ from engine.core.mvds.types import (
 )
 from engine.core.ports import (
     HideMessage,
+    LoggedMessage,
     ProfileStore,
     PutContact,
     PutGroup,
@@ -37,6 +38,7 @@ from engine.core.ports import (
     RemoveWaiting,
     SaveDraft,
     SaveMuted,
+    SaveOwnSequence,
     SavePairAuthor,
     SavePairClock,
     SavePicture,
@@ -46,6 +48,7 @@ from engine.core.ports import (
 from engine.core.sds.types import (
     ChannelState,
     MarkAccepted,
+    RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
@@ -79,6 +82,7 @@ from tests.persistence.store_examples import (
     channel,
     contact,
     delivery,
+    fork,
     given_up,
     group,
     held,
@@ -87,7 +91,9 @@ from tests.persistence.store_examples import (
     mvds,
     mvds_id,
     outgoing,
+    own_sequence,
     record,
+    replacement,
     row,
     waiting,
 )
@@ -101,11 +107,22 @@ message_ids = names.map(MessageId)
 lamports = st.integers(0, 6)
 positions = st.builds(at, lamports, names)
 participants = st.sampled_from([ME, ALICE, BOB])
+stays = st.sampled_from([INSTANCE, InstanceId(b"second")])
 
 channel_writes: st.SearchStrategy[Write] = st.one_of(
     st.builds(SaveClock, lamport_timestamp=st.integers(0, 2**53 - 1)),
     st.builds(SaveStoreQueried, store_queried_ms=st.integers(0, 9)),
-    st.builds(logged, lamports, names, st.binary(max_size=3)),
+    st.builds(
+        lambda lamport, name, raw, previous: logged(lamport, name, raw, previous=previous),
+        lamports,
+        names,
+        st.binary(max_size=3),
+        st.none() | names,
+    ),
+    st.builds(RemoveFromLog, message_id=message_ids),
+    st.builds(RemoveFromLog, message_id=message_ids),
+    st.builds(replacement, names, participants, st.integers(0, 9)),
+    st.builds(fork, st.sampled_from([INSTANCE, InstanceId(b"other")]), st.integers(1, 9)),
     st.builds(SaveRetrievalHint, message_id=message_ids, retrieval_hint=st.binary(max_size=3)),
     st.builds(outgoing, names, attempts=st.integers(0, 3)),
     st.builds(RemoveOutgoing, message_id=message_ids),
@@ -195,7 +212,19 @@ writes: st.SearchStrategy[StoreWrite] = st.one_of(
     st.builds(HideMessage, conversation_id=conversations, message_id=message_ids),
     st.builds(SaveReadMark, conversation_id=conversations, up_to=positions),
     st.builds(delivery, names, st.sampled_from(DeliveryState)),
-    st.builds(member, participants, left_ms=st.sampled_from([None, UnixMs(1)])),
+    st.builds(
+        member,
+        participants,
+        left_ms=st.sampled_from([None, UnixMs(1)]),
+        known_ms=st.integers(0, 9).map(UnixMs),
+    ),
+    st.builds(
+        lambda conversation_id, own: SaveOwnSequence(
+            conversation_id=conversation_id, own_sequence=own
+        ),
+        conversations,
+        st.builds(own_sequence, st.integers(0, 9), names, stay=stays, instance_id=stays),
+    ),
 )
 # Also where they are refused: what belongs to a group in a pair, and the other way about.
 rare_writes: st.SearchStrategy[StoreWrite] = st.one_of(
@@ -231,6 +260,8 @@ def story(
         store.contacts(),
         store.picture(),
         store.members(conversation_id),
+        store.own_sequence(conversation_id, INSTANCE),
+        logged_or_none(store, conversation_id),
         channel_or_none(store, conversation_id),
         pair_story(store, conversation_id, position.lamport_timestamp, limit),
         store.summary(conversation_id),
@@ -244,6 +275,15 @@ def story(
 def channel_or_none(store: ProfileStore, conversation_id: ConversationId) -> ChannelState | None:
     try:
         return store.channel_state(conversation_id)
+    except StorageError:
+        return None
+
+
+def logged_or_none(
+    store: ProfileStore, conversation_id: ConversationId
+) -> list[LoggedMessage] | None:
+    try:
+        return store.logged(conversation_id, None, limit=50)
     except StorageError:
         return None
 

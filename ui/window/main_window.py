@@ -6,6 +6,7 @@ which page is shown.  It is closed by the user and never by itself.
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication
@@ -28,7 +29,7 @@ from ui.window.flows import Flows
 from ui.window.layout import Body, Mode
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
-from ui.window.notices import NoticesBar, unreadable_page
+from ui.window.notices import NoticesBar, earlier_profile_kept, unreadable_page
 from ui.window.one_sheet import OneSheet
 from ui.window.outbox import Outbox
 from ui.window.pane import ConversationPane
@@ -191,6 +192,7 @@ class MainWindow(QMainWindow):
     async def start(self) -> None:
         """Read what there is and show it; the first page if there is nobody yet."""
         self._show_connection()
+        self._tell_of_earlier_profile()
         if self._engine.identity() is None:
             self.pages.setCurrentWidget(self.first_start)
             self.panel.setEnabled(True)
@@ -201,6 +203,14 @@ class MainWindow(QMainWindow):
             self.open_conversation(last.conversation_id)
         elif self.pages.currentWidget() is self.body:
             self._show_nothing_open()
+
+    def _tell_of_earlier_profile(self) -> None:
+        """Once of each: its name has the day on it."""
+        file = self._surroundings.earlier_profile
+        name = Path(file).name
+        if name and self._settings.get("earlier_profile") != name:
+            self.notices.raise_notice(earlier_profile_kept(file))
+            self._settings.put("earlier_profile", name)
 
     async def shutdown(self) -> None:
         """After ``closed``: drafts and sends reach the engine, then no more events are heard."""

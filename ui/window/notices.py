@@ -42,6 +42,15 @@ def unreadable_page(reason: str, again: Callable[[], None]) -> Notice:
     )
 
 
+def earlier_profile_kept(file: str) -> Notice:
+    return Notice(
+        key="earlier profile",
+        level=NoticeLevel.INFO,
+        text="Your earlier profile was written by a test version whose format is not used any "
+        f"more. It is kept in {file}; a new one begins here.",
+    )
+
+
 class _Sign(QWidget):
     def __init__(self, level: NoticeLevel) -> None:
         super().__init__()

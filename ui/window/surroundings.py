@@ -27,3 +27,5 @@ class Surroundings:
     """None: the window offers no page for it."""
     store_problem: Callable[[str], str] = lambda _: ""
     """Why a text is no address of a Store, as a sentence; empty if it is one."""
+    earlier_profile: str = ""
+    """The file in which a profile of a format that is not used any more is kept; "" = none is."""

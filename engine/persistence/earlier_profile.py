@@ -1,0 +1,52 @@
+"""An earlier profile, written by a test version before the first schema, is kept aside.
+
+Nothing of it is read or deleted: its database gets another name beside the new one, with the day on
+it, and opens with the same key as before.  All of it is brought into one file first, so that it has
+its new name or its old one and a crash leaves nothing in between.  The caller holds the profile's
+lock.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from engine.core.errors import StorageError
+from engine.persistence.database import SIDE_FILES, bring_into_one_file
+from engine.persistence.profile_directory import ProfileDirectory, sync_directory
+
+_KEPT: Final = re.compile(r"\.before-(\d{4}-\d{2}-\d{2})(?:-(\d+))?")
+
+
+def keep_aside(directory: ProfileDirectory, key: bytes, *, day: str) -> None:
+    """``day``: year, month and day, such as 2026-11-22.
+
+    Raises StorageError if another process reads it or it cannot be renamed; nothing is lost by it.
+    """
+    database = directory.database
+    bring_into_one_file(database, key)
+    target = _free_name(database, day)
+    try:
+        database.rename(target)
+        sync_directory(directory.path)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError(f"Cannot keep {database} as {target.name}: {reason}.") from error
+
+
+def earlier_profile(directory: ProfileDirectory) -> Path | None:
+    """The database that was kept aside last, None if there is none."""
+    kept = {
+        (found[1], int(found[2] or 1)): path
+        for path in directory.path.glob(f"{directory.database.name}.before-*")
+        if (found := _KEPT.fullmatch(path.name.removeprefix(directory.database.name)))
+    }
+    return kept[max(kept)] if kept else None
+
+
+def _free_name(database: Path, day: str) -> Path:
+    """Nothing has it, not even what some other database of this name left beside itself."""
+    number, name = 1, f"{database.name}.before-{day}"
+    while any(database.with_name(f"{name}{end}").exists() for end in ("", *SIDE_FILES)):
+        number += 1
+        name = f"{database.name}.before-{day}-{number}"
+    return database.with_name(name)
