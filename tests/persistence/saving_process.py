@@ -12,7 +12,7 @@ from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.conftest import KEY
-from tests.persistence.store_examples import group, own_message_sent
+from tests.persistence.store_examples import group, own_message_sent, said_again
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
         store.apply([PutGroup(group=group())])
         print("ready", flush=True)  # noqa: T201 - this is how it reports
         for number in itertools.count(int(sys.argv[2])):
-            store.apply(own_message_sent(number))
+            store.apply([*own_message_sent(number), *said_again(number)])
             print(number, flush=True)  # noqa: T201
 
 

@@ -43,6 +43,7 @@ from engine.core.sds.types import (
     PutHolder,
     PutOutgoing,
     PutReplacement,
+    RemoveFromLog,
     Replacement,
     SaveClock,
     Write,
@@ -337,4 +338,21 @@ def own_message_sent(sequence: int, text: str = "hello") -> list[StoreWrite]:
             conversation_id=GROUP,
             own_sequence=own_sequence(sequence, name),
         ),
+    ]
+
+
+FUTURE = 2**50
+
+
+def said_again(number: int) -> list[StoreWrite]:
+    """A message from the future takes the place of the one before, which leaves no trace."""
+    name, before = (f"future-{each:014d}" for each in (number, number - 1))
+    return [
+        channel(
+            RemoveFromLog(message_id=MessageId(before)),
+            replacement(before, ME, number),
+            logged(FUTURE + number, name),
+        ),
+        row(FUTURE + number, name, is_own=True),
+        delivery(name, DeliveryState.SAVED),
     ]

@@ -13,7 +13,7 @@ from engine.core.types import InstanceId
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
-from tests.persistence.store_examples import GROUP, INSTANCE
+from tests.persistence.store_examples import FUTURE, GROUP, INSTANCE
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -42,21 +42,24 @@ def save_until_killed(profile: Path, first: int, after_ms: float) -> int:
 def check_nothing_is_half_there(store: SqliteProfileStore) -> int:
     """Every trace of a transition agrees; returns the last number found."""
     state = store.channel_state(GROUP)
-    count = len(state.log)
+    count = len(state.outgoing)
     numbers = list(range(count))
-    assert [entry.position.lamport_timestamp for entry in state.log] == numbers
+    again = [FUTURE + count - 1] if count else []
+    lamports = [entry.position.lamport_timestamp for entry in state.log]
+    assert lamports == [*numbers, *again], "of those that were said again only the last is left"
     assert [entry.message_id for entry in state.outgoing] == [
-        entry.position.message_id for entry in state.log
+        entry.position.message_id for entry in state.log[:count]
     ]
+    assert [one.lamport_timestamp for one in state.replaced] == numbers
     page = store.latest_page(GROUP, limit=1)
-    assert page.total == count
-    assert store.summary(GROUP).waiting_to_send == count
+    assert page.total == len(state.log)
+    assert store.summary(GROUP).waiting_to_send == len(state.log)
     own = store.own_sequence(GROUP, InstanceId(INSTANCE))
     if count:
         assert state.lamport_timestamp == count - 1
         assert own is not None
         assert own.sequence == count - 1
-        assert store.raw(GROUP, state.log[-1].position.message_id) == b"hello"
+        assert store.raw(GROUP, state.log[count - 1].position.message_id) == b"hello"
     return count - 1
 
 

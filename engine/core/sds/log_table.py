@@ -63,10 +63,9 @@ class LogTable(Sequence[LogEntry]):
         table, rows = cls(), iter(rows)
         while chunk := list(islice(rows, _CHUNK)):
             lamports, ids, senders, hints, instances, sequences, previous = zip(*chunk, strict=True)
-            start = len(table.ids)
-            table.previous.update(
-                (number, item) for number, item in enumerate(previous, start) if item is not None
-            )
+            if previous.count(None) < len(chunk):  # Few chunks have any.
+                numbered = enumerate(previous, len(table.ids))
+                table.previous.update((row, item) for row, item in numbered if item is not None)
             table.lamports.extend(lamports)
             table.ids.extend(ids)
             table.senders.extend(_shared(senders, table.known_senders))
