@@ -466,7 +466,7 @@ class GroupSession:
 
     def _admit(self, statement: bytes, batch: Batch, *, now_ms: UnixMs) -> None:
         """Take a self-signed join; what its author said meanwhile comes out of parking."""
-        released = self._people.admit(statement, batch, now_ms=now_ms)
+        released = self._people.admit(statement, batch, clock_ms=self._clock.at(now_ms))
         if released is None:
             return
         self._members_changed(batch, now_ms=now_ms)

@@ -79,7 +79,9 @@ class GroupPeople:
             raise RemoteProtocolError("foreign_join")
         return body.statement
 
-    def admit(self, statement: bytes, batch: Batch, *, now_ms: UnixMs) -> Sequence[Verified] | None:
+    def admit(
+        self, statement: bytes, batch: Batch, *, clock_ms: UnixMs
+    ) -> Sequence[Verified] | None:
         """Take a self-signed join; gives back what its author said meanwhile.
 
         None if it is no news.  Raises RemoteProtocolError.
@@ -89,7 +91,7 @@ class GroupPeople:
         join = decode_join(statement)
         who = participant_id_of(join.public_key)
         known = self.membership.record(who)
-        member = self.membership.join(who, join, now_ms=now_ms)
+        member = self.membership.join(who, join, now_ms=clock_ms)
         if member is None:
             return None
         if known is not None:

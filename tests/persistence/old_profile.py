@@ -1,6 +1,7 @@
 """A database as the test versions from before the first schema left it, as far as that matters."""
 
 import shutil
+import sqlite3
 from pathlib import Path
 
 from sqlcipher3 import dbapi2
@@ -47,7 +48,7 @@ def texts(path: Path, key: bytes) -> list[str]:
         connection.close()
 
 
-def _connect(path: Path, key: bytes) -> dbapi2.Connection:
+def _connect(path: Path, key: bytes) -> sqlite3.Connection:
     connection = dbapi2.connect(str(path), isolation_level=None)
     connection.execute(f"PRAGMA key = \"x'{key.hex()}'\"")
     return connection

@@ -164,7 +164,7 @@ class Membership:
         participant_id: ParticipantId,
         join: Join,
         *,
-        known_ms: UnixMs,
+        known_ms: int,
         is_admin: bool = False,
         left_ms: UnixMs | None = None,
     ) -> MemberRecord:
