@@ -362,6 +362,15 @@ def test_what_is_removed_from_the_log_was_never_there(
     assert left_over(with_group) == before
 
 
+def test_what_is_removed_with_nothing_in_between_is_gone(with_group: ProfileStore) -> None:
+    before = left_over(with_group)
+    gone = RemoveFromLog(message_id=MessageId("a"))
+    with_group.apply([channel(logged(2, "a"), gone)])
+    assert left_over(with_group) == before
+    with_group.apply([channel(logged(2, "a")), row(2, "a"), channel(gone)])
+    assert left_over(with_group) == before
+
+
 def test_what_was_removed_may_come_again_and_is_seen(with_group: ProfileStore) -> None:
     with_group.apply(said(2, "a"))
     before = left_over(with_group)
@@ -371,6 +380,11 @@ def test_what_was_removed_may_come_again_and_is_seen(with_group: ProfileStore) -
     with pytest.raises(StorageError):
         with_group.apply([*remove("a"), channel(logged(2, "a"), logged(2, "a"))])
     assert left_over(with_group) == before
+    with_group.apply([*remove("a"), row(2, "a", is_own=True)])
+    assert with_group.summary(GROUP).failed == 0, "it is not known to have failed this time"
+    stored = with_group.message(GROUP, MessageId("a"))
+    assert stored is not None
+    assert (stored.delivery, stored.holders) == (None, ())
 
 
 def test_removing_takes_it_out_of_every_count(with_group: ProfileStore) -> None:
