@@ -266,7 +266,7 @@ class LogIndex:
                     author.newest = row
         for row, previous_id in table.previous.items():
             instance_id = table.instances[row]
-            if instance_id is not None:
+            if instance_id is not None and previous_id not in self.rows:
                 before = AuthorSequence(instance_id, table.sequences[row] - 1)
                 self.expected.setdefault(before, (previous_id, table.ids[row]))
 

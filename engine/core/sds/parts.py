@@ -76,8 +76,9 @@ class Parts:
     outgoing: OutgoingBuffer
     incoming: IncomingBuffer
     held: HeldAside
-    replaced: dict[MessageId, Replacement]
-    """What its sender said again, whether it has come or not."""
+    replaced: dict[tuple[MessageId, ParticipantId], Replacement]
+    """What somebody said again, and who, whether it has come or not: anybody can say so of any id,
+    and it counts for their own only."""
     forks: dict[InstanceId, Fork]
     own_from_future: list[MessageId] = field(default_factory=list)
     """Still to be told."""
@@ -160,8 +161,8 @@ class Parts:
 
     def is_replaced(self, entry: HistoryEntry) -> bool:
         """Whether whoever sent it said it again.  Nobody can say so of somebody else's."""
-        replacement = self.replaced.get(entry.message_id)
-        return replacement is not None and replacement.sender_id == entry.sender_id
+        sender_id = entry.sender_id
+        return sender_id is not None and (entry.message_id, sender_id) in self.replaced
 
     def remember_id(self, message_id: MessageId) -> None:
         """Include a received or sent content message in the filter when it is next sent."""
@@ -304,7 +305,7 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         outgoing=OutgoingBuffer(state.outgoing, config=config, random_unit=random_unit),
         incoming=IncomingBuffer(config),
         held=HeldAside(config),
-        replaced={entry.message_id: entry for entry in state.replaced},
+        replaced={(entry.message_id, entry.sender_id): entry for entry in state.replaced},
         forks={fork.instance_id: fork for fork in state.forks},
         news_of_start=False,
         times=times,

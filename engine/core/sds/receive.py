@@ -200,10 +200,13 @@ class Receiver:
             message_id=old_id, sender_id=sender_id, lamport_timestamp=by.lamport_timestamp
         )
         place = self._place_of(old_id)
-        if old_id in parts.replaced or (place and not _replaces(replacement, *place)):
+        if place and not _replaces(replacement, *place):
             parts.counters.add("sds.false_replacement")
             return
-        parts.replaced[old_id] = replacement
+        known = parts.replaced.get((old_id, sender_id))
+        if known is not None and known.lamport_timestamp <= by.lamport_timestamp:
+            return
+        parts.replaced[old_id, sender_id] = replacement
         step.writes.append(PutReplacement(replacement=replacement))
         if place:
             self._drop(old_id, by.message_id, step)
@@ -278,7 +281,7 @@ class Receiver:
     def _receive_content(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
         parts, message = self._parts, received.message
         message_id = message.message_id
-        replacement = parts.replaced.get(message_id)
+        replacement = parts.replaced.get((message_id, message.sender_id))
         if replacement is not None and _replaces(replacement, message.sender_id, _lamport(message)):
             parts.counters.add("sds.replaced")
             return

@@ -220,3 +220,17 @@ def test_wherever_it_is_it_is_dropped(stage: str) -> None:
     assert alice.store.state().incoming == ()
     alice.restart(now_ms=NOW)
     assert alice.channel.snapshot() == alice.store.state()
+
+
+def test_a_lie_about_somebody_elses_message_does_not_stand_before_their_own_word() -> None:
+    """Bob tells only Alice that he replaces what is Carol's; then Carol does so herself."""
+    alice, dave = member(members=EVERYBODY), member(DAVE, members=EVERYBODY)
+    old = content(CAROL, "dated wrongly", lamport=NOW + HOUR)
+    alice.handle(content(BOB, "a lie", lamport=NOW + 1, replaces=old), now_ms=NOW)
+    for person in (alice, dave):
+        person.handle(content(CAROL, "dated rightly", lamport=NOW + 2, replaces=old), now_ms=NOW)
+        person.restart(now_ms=NOW)
+        person.handle(old, now_ms=NOW)
+        person.advance(now_ms=after(2 * HOUR))
+        assert id_of(old) not in log_of(person)
+        assert person.channel.snapshot() == person.store.state()
