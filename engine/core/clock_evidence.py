@@ -6,15 +6,16 @@ of members who have been known for a day counts: identities cost nothing, a day 
 is known so long, one person's word is shown as that.  Nothing here sets a clock; a person does.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import median_low
+from statistics import median_high, median_low
 from typing import Final
 
 from engine.core.types import ParticipantId, UnixMs
 
 NOTICE_MS: Final = 15_000
 """A Store refuses what is 20 s off its clock."""
+CLEAR_MS: Final = 10_000
+"""What was told stands until it is less than this, so that it does not come and go."""
 MEMORY_MS: Final = 3_600_000
 KNOWN_LONG_MS: Final = 24 * 3_600_000
 MAX_PEOPLE: Final = 256
@@ -68,32 +69,28 @@ class ClockEvidence:
         """Our clock was set: what was said of it is past."""
         self._said.clear()
 
-    def verdict(self, now_ms: UnixMs) -> ClockVerdict | None:
-        """None: nothing says that our clock is wrong."""
+    def verdict(self, now_ms: UnixMs, *, least_ms: int = NOTICE_MS) -> ClockVerdict | None:
+        """None: nothing says that our clock is wrong by ``least_ms`` or more."""
         fresh = {who: said for who, said in self._said.items() if now_ms - said.at_ms <= MEMORY_MS}
         known_long = {who: said for who, said in fresh.items() if said.known_long}
         if known_long:
-            return _majority(known_long)
+            return _majority(known_long, least_ms)
         for who, said in reversed(fresh.items()):
-            if abs(said.offset_ms) >= NOTICE_MS:
+            if abs(said.offset_ms) >= least_ms:
                 return ClockVerdict(
                     offset_ms=said.offset_ms, by=(who,), heard=len(fresh), known_long=False
                 )
         return None
 
 
-def _majority(said: dict[ParticipantId, _Said]) -> ClockVerdict | None:
-    for sign in (1, -1):
-        agree = {who: one for who, one in said.items() if sign * one.offset_ms >= NOTICE_MS}
-        if 2 * len(agree) > len(said):
-            return ClockVerdict(
-                offset_ms=_middle(one.offset_ms for one in agree.values()),
-                by=tuple(agree),
-                heard=len(said),
-                known_long=True,
-            )
+def _majority(said: dict[ParticipantId, _Said], least_ms: int) -> ClockVerdict | None:
+    """The middle of all, not of those who agree: a minority of liars moves it by nothing.
+
+    Of an even number the one nearer to no offset: it is reached if more than half lie beyond.
+    """
+    offsets = [one.offset_ms for one in said.values()]
+    for sign, middle in ((1, median_low(offsets)), (-1, median_high(offsets))):
+        if sign * middle >= least_ms:
+            by = tuple(who for who, one in said.items() if sign * one.offset_ms >= least_ms)
+            return ClockVerdict(offset_ms=middle, by=by, heard=len(said), known_long=True)
     return None
-
-
-def _middle(offsets: Iterable[int]) -> int:
-    return median_low(offsets)

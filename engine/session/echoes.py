@@ -41,7 +41,7 @@ class Echoes:
         now_ms: UnixMs,
     ) -> Echo | None:
         """None if nothing of ours is named that we said lately."""
-        while self._recent and next(iter(self._recent.values()))[1] < now_ms - FRESH_MS:
+        while self._recent and next(iter(self._recent.values()))[1] <= now_ms - FRESH_MS:
             self._recent.popitem(last=False)
         if not self._recent:
             return None
