@@ -163,6 +163,7 @@ def node_settings(settings: Settings, overrides: Overrides, seed: TransportSeed)
         proxy=proxy_of(settings),
         port=port or None,
         remembered_port=seed.remembered_port,
+        now_ns=seed.now_ns,
         sharding=Sharding(cluster_id=settings.network.cluster, shard_count=settings.network.shards),
     )
 

@@ -14,10 +14,12 @@ from engine.events import (
     ConnectionView,
     ConversationView,
     EngineEvent,
+    ForkView,
     GapView,
     HeldView,
     IdentityView,
     MessageView,
+    OwnClockView,
 )
 from engine.history_views import HistoryView, StoreTestView, StoreView
 
@@ -75,6 +77,16 @@ class HolderView:
     since_ms: UnixMs | None
     false_probability: float | None = None
     """Of a maybe: how likely it is wrong, where that is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkProof:
+    """Two messages that one author signed for the same place, and how to show it to anybody."""
+
+    messages: tuple[MessageView | None, MessageView | None]
+    """None: it has no row, because it still waits or was hidden here."""
+    text: str
+    """JSON: what it proves, and the two signed parts in base64."""
 
 
 Listener = Callable[[EngineEvent], None]
@@ -205,6 +217,12 @@ class ChatEngine(Protocol):
     ) -> Sequence[HolderView]:
         """One line for every other member."""
 
+    async def forks(self, conversation_id: ConversationId) -> Sequence[ForkView]:
+        """Who told different people different things here."""
+
+    async def fork_proof(self, fork: ForkView) -> ForkProof:
+        """Raises LocalProtocolError if one of the two is not kept here any more."""
+
     # history ----------------------------------------------------------------------------------
 
     async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
@@ -245,6 +263,17 @@ class ChatEngine(Protocol):
         """Dial and ask it, whether it is in the list or not; takes up to 20 s.
 
         Raises ConfigError for no such address; whatever else fails is the view's ``problem``.
+        """
+
+    # clock ------------------------------------------------------------------------------------
+
+    def own_clock(self) -> OwnClockView | None:
+        """Looks at the clock now.  None: the system's time is in force, nothing is against it."""
+
+    async def set_clock_offset(self, offset_ms: int | None) -> None:
+        """Add this to the time of the system until that is set; None: go by it again.
+
+        Raises ConfigError for more than a hundred years.
         """
 
     # state ------------------------------------------------------------------------------------

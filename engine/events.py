@@ -124,7 +124,7 @@ class GapView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockView:
-    """Somebody whose clock was this far ahead of everybody's when it said what is held aside."""
+    """Somebody whose clock was this far ahead of ours when it said what is held aside."""
 
     participant_id: ParticipantId
     name: str
@@ -144,8 +144,43 @@ class HeldView:
     """When the first of them takes its place, by this device's clock."""
     clocks: tuple[ClockView, ...]
     """Of the senders of ``messages``, the furthest ahead first."""
-    own_behind_ms: int
-    """How far this device's clock is behind the others'; negative: ahead; 0: not, or unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnClockView:
+    """Our clock, where others' signed words say that it is wrong, or a person set it by them."""
+
+    behind_ms: int = 0
+    """What it lacks to theirs as it goes now; negative: it is ahead; 0: nothing says so."""
+    by: tuple[str, ...] = ()
+    """The names of those who say so."""
+    heard: int = 0
+    """Of how many who were heard, themselves among them."""
+    known_long: bool = False
+    """They are the majority of those known for a day; else it is one person's word."""
+    offset_ms: int = 0
+    """What a person set: so much is added to the time of the system."""
+    since_ms: UnixMs | None = None
+    """Since when, by the system's time."""
+
+    @property
+    def others_ahead_ms(self) -> int:
+        """How far the others are ahead of the time of the system."""
+        return self.offset_ms + self.behind_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkView:
+    """Somebody told different people different things: both messages bear their signature."""
+
+    conversation_id: ConversationId
+    sender_id: ParticipantId
+    sender_name: str
+    is_self: bool
+    """This very profile, used in two places at once."""
+    sequence: int
+    first_id: MessageId
+    second_id: MessageId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,6 +326,28 @@ class HeldUpdated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForksFound:
+    """All that there are in the conversation, each for one author at one place."""
+
+    conversation_id: ConversationId
+    forks: tuple[ForkView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockJudged:
+    """``clock`` is None once the time of the system is in force and nothing is said against it."""
+
+    clock: OwnClockView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockOffsetDropped:
+    """The system's time was set, so what a person had set beside it holds no longer."""
+
+    offset_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypingChanged:
     conversation_id: ConversationId
     names: tuple[str, ...]
@@ -331,6 +388,9 @@ EngineEvent: TypeAlias = (
     | MessageRemoved
     | GapUpdated
     | HeldUpdated
+    | ForksFound
+    | ClockJudged
+    | ClockOffsetDropped
     | TypingChanged
     | ConnectionChanged
     | NoticeRaised

@@ -64,9 +64,7 @@ FED_TOGETHER = 128
 FED_TOGETHER_MS = 60
 """What Stores gave is made durable in larger pieces, unless somebody waits for something."""
 LONGEST_WAIT_MS = 60_000
-"""Clocks are set, machines sleep, and timers refuse what a peer may choose: look again by then."""
-SET_BACK_MS = 1_000
-"""A clock that was set back so far put off what was near: the session looks at it anew."""
+"""Machines sleep, and timers refuse what a peer may choose: look again by then."""
 LEAST_ADVANCE_MS = 5
 """Between two looks at what is due, so that nothing can make the loop spin."""
 UNKNOWN_OUTCOME = "It is not known whether this was saved: the work was interrupted."
@@ -91,7 +89,8 @@ class ConversationRunner(Generic[S]):
         self._meanwhile = Meanwhile()
         self._session: S | None = None
         self._advanced_s = 0.0
-        self._looked_ms = around.now_ms()
+        self._clock_offset_ms = 0
+        """As the session knows it."""
         self._ready = asyncio.Event()
         self.arrived = 0
         """Messages to read that came from Stores."""
@@ -120,7 +119,6 @@ class ConversationRunner(Generic[S]):
         """From the network.  Junk is turned away here, so that it cannot crowd out the members'."""
         if self._session is not None and not self._session.knock(message):
             return
-        self._around.hear_time(message.timestamp_ns)
         self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
 
     async def feed(self, works: Sequence[Work[S]]) -> None:
@@ -140,6 +138,11 @@ class ConversationRunner(Generic[S]):
             self._inbox.put(
                 lambda session, now_ms: session.stores_changed(reachable=reachable, now_ms=now_ms)
             )
+
+    def clock_moved(self) -> None:
+        """Look at the clock soon, also if nothing else happens."""
+        if self._session is not None:
+            self._inbox.put(lambda _session, _now_ms: SessionTransition())
 
     @property
     def waiting(self) -> int:
@@ -219,6 +222,7 @@ class ConversationRunner(Generic[S]):
         """Build the session from the store; everything asked before waits, or is told why not."""
         reloaded = self._ready.is_set()
         self._inbox.drop_put()
+        self._clock_offset_ms = self._around.clock.offset_ms()
         try:
             session, self._teller.summary = await self._around.storage.run(self._load_all)
         except StorageError as error:
@@ -272,7 +276,7 @@ class ConversationRunner(Generic[S]):
         deadline_ms = session.next_deadline()
         if deadline_ms is None:
             return None
-        wait_ms = min(deadline_ms - self._around.now_ms(), LONGEST_WAIT_MS)
+        wait_ms = min(deadline_ms - self._around.clock.steady_ms(), LONGEST_WAIT_MS)
         since_s = asyncio.get_running_loop().time() - self._advanced_s
         return max(wait_ms / 1000, LEAST_ADVANCE_MS / 1000 - since_s, 0.0)
 
@@ -287,6 +291,7 @@ class ConversationRunner(Generic[S]):
     def _handle_slice(self, session: S, slice_: Slice[S]) -> None:
         loop = asyncio.get_running_loop()
         started_s = loop.time()
+        self._look_at_clock(session, slice_)
         self._advance(session, slice_, started_s)
         for _ in range(MAX_JOBS_PER_SLICE):
             job = self._inbox.take()
@@ -297,14 +302,20 @@ class ConversationRunner(Generic[S]):
             if loop.time() > started_s + slice_ms / 1000:
                 break
 
+    def _look_at_clock(self, session: S, slice_: Slice[S]) -> None:
+        """Before anything else is judged by it."""
+        clock = self._around.clock
+        offset_ms = clock.offset_ms()
+        if offset_ms != self._clock_offset_ms:
+            self._clock_offset_ms = offset_ms
+            slice_.add(session.clock_set(offset_ms, now_ms=clock.steady_ms()))
+
     def _advance(self, session: S, slice_: Slice[S], loop_s: float) -> None:
         """First of all, or a flood of bytes would keep what is due from being done."""
         if loop_s - self._advanced_s < LEAST_ADVANCE_MS / 1000:
             return
-        deadline_ms, now_ms = session.next_deadline(), self._around.now_ms()
-        set_back = now_ms < self._looked_ms - SET_BACK_MS
-        self._looked_ms = now_ms
-        if deadline_ms is None or (deadline_ms > now_ms and not set_back):
+        deadline_ms, now_ms = session.next_deadline(), self._around.clock.steady_ms()
+        if deadline_ms is None or deadline_ms > now_ms:
             return
         self._advanced_s = loop_s
         slice_.add(session.advance(now_ms=now_ms))
@@ -313,7 +324,7 @@ class ConversationRunner(Generic[S]):
         if job.done is not None and job.done.done():
             return
         try:
-            slice_.add(job.work(session, self._around.now_ms()), job)
+            slice_.add(job.work(session, self._around.clock.steady_ms()), job)
         except ChatError as error:
             if job.done is None:
                 raise

@@ -145,6 +145,10 @@ class Conversations:
         for one in self._all():
             one.runner.connectivity_changed(online=online)
 
+    def clock_moved(self) -> None:
+        for one in self._all():
+            one.runner.clock_moved()
+
     async def views(self) -> Sequence[ConversationView]:
         """Most recent activity first."""
         views = []

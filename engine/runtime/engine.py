@@ -33,14 +33,16 @@ from engine.events import (
     EngineEvent,
     IdentityView,
     MessageRemoved,
+    OwnClockView,
 )
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.audience import Audience
+from engine.runtime.clock_watch import ClockWatch
 from engine.runtime.commands import HistoryCommands, PageCommands
 from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
-from engine.runtime.history.clock_check import ClockCheck
 from engine.runtime.history.history import History, HistoryParts
+from engine.runtime.own_clock import OwnClock
 from engine.runtime.parts import NO_IDENTITY, EngineParts, OpenedStore, TransportSeed
 from engine.runtime.people import UNTOLD_KEY
 from engine.runtime.recording import Recording
@@ -55,6 +57,7 @@ from engine.session.types import SessionTransition
 __all__ = ["Engine", "EngineParts", "OpenedStore", "TransportSeed"]
 
 PORT_KEY = "network.port"
+NS_PER_MS = 1_000_000
 
 
 def _say(body: Body, session: Session, now_ms: UnixMs) -> SessionTransition:
@@ -70,11 +73,15 @@ class Engine(HistoryCommands, PageCommands):
         self._counters = Counters()
         self._audience = Audience(self._counters)
         self._conversations = Conversations(publish=self._publish, counters=self._counters)
+        self._clock = OwnClock(parts.now_ms, parts.counted_ms)
+        self._clock_watch = ClockWatch(
+            self._clock, publish=self._publish, moved=self._conversations.clock_moved
+        )
         self._upkeep = Upkeep(
             storage=self._storage,
             counters=self._counters,
             publish=self._publish,
-            now_ms=parts.now_ms,
+            now_ms=self._clock.clock_ms,
         )
         self._recording = (
             None if parts.recorder is None else Recording(parts.recorder, self._conversations)
@@ -95,6 +102,8 @@ class Engine(HistoryCommands, PageCommands):
         Raises StorageError, and TransportError if the port that the user set cannot be had.
         """
         self._opened = await self._storage.run(self._parts.open_store)
+        await self._clock_watch.load(self._store, self._storage)
+        self._upkeep.own(self._clock_watch.run(self._store, self._storage))
         self._profile = await self._storage.run(self._opened.store.profile)
         if self._profile is not None:
             self._picture = await self._storage.run(self._opened.store.picture)
@@ -127,20 +136,19 @@ class Engine(HistoryCommands, PageCommands):
         if self._parts.recorder is not None:
             self._parts.recorder.begin(identity.participant_id)
         store, transport = self._store, await self._start_transport(profile)
-        clock = ClockCheck(self._parts.now_ms, self._publish)
-        history = await self._start_history(store, transport, clock)
+        history = await self._start_history(store, transport)
         around = Surroundings(
             store=store,
             storage=self._storage,
             transport=transport,
             own_id=identity.participant_id,
-            now_ms=self._parts.now_ms,
+            clock=self._clock,
             publish=self._publish,
             counters=self._counters,
             recorder=self._parts.recorder,
             stores_reachable=history.reachable,
             ask_store=history.ask,
-            hear_time=clock.hear,
+            hear_echo=self._clock_watch.hear,
         )
         beginning = Beginning(
             identity=identity,
@@ -166,6 +174,7 @@ class Engine(HistoryCommands, PageCommands):
             TransportSeed(
                 network_key=profile.network_key,
                 remembered_port=int(remembered) if remembered else None,
+                now_ns=lambda: self._clock.clock_ms() * NS_PER_MS,
             )
         )
         self._transport = transport
@@ -179,21 +188,18 @@ class Engine(HistoryCommands, PageCommands):
             await self._storage.run(store.apply, [SaveValue(key=PORT_KEY, value=str(port))])
         return transport
 
-    async def _start_history(
-        self, store: ProfileStore, transport: Transport, clock: ClockCheck
-    ) -> History:
+    async def _start_history(self, store: ProfileStore, transport: Transport) -> History:
         history = History(
             HistoryParts(
                 network=transport.stores(),
                 store=store,
                 storage=self._storage,
                 random_unit=self._parts.chance.random_unit,
-                now_ms=self._parts.now_ms,
                 publish=self._publish,
                 counters=self._counters,
                 online=lambda: self._online,
                 config=self._parts.history,
-                clock=clock,
+                clock=self._clock,
                 recorder=self._parts.recorder,
             )
         )
@@ -247,7 +253,7 @@ class Engine(HistoryCommands, PageCommands):
                 encryption_key=identity.encryption_key,
                 network_key=random_bytes(32),
                 instance_id=InstanceId(random_bytes(16)),
-                created_ms=self._parts.now_ms(),
+                created_ms=self._clock.clock_ms(),
             )
             await self._storage.run(self._store.apply, [SaveProfile(profile=profile)])
             self._profile = profile
@@ -384,6 +390,14 @@ class Engine(HistoryCommands, PageCommands):
         lost = lost_before(runner.gap(), message_ids) if runner.is_pair else ()
         if lost:
             await self._fetch_lost_of_pair(conversation_id, lost)
+
+    # --- clock --------------------------------------------------------------------------------
+
+    def own_clock(self) -> OwnClockView | None:
+        return self._clock_watch.view()
+
+    async def set_clock_offset(self, offset_ms: int | None) -> None:
+        await self._clock_watch.set_offset(offset_ms, self._store, self._storage)
 
     # --- state --------------------------------------------------------------------------------
 

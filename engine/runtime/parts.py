@@ -1,5 +1,6 @@
 """What is injected into an engine: store, transport, clock and chance."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +9,7 @@ from engine.core.ports import ProfileStore
 from engine.core.types import UnixMs
 from engine.delivery.recorder import Recorder
 from engine.network.transport import Transport
+from engine.runtime.own_clock import boot_time_ms
 from engine.session.chance import Chance
 
 
@@ -25,6 +27,8 @@ class TransportSeed:
 
     network_key: bytes
     remembered_port: int | None
+    now_ns: Callable[[], int] = time.time_ns
+    """Our clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,9 @@ class EngineParts:
     port_of: Callable[[Transport], int | None]
     chance: Chance
     now_ms: Callable[[], UnixMs]
+    """The time of the system, which may be set at any moment."""
+    counted_ms: Callable[[], int] = boot_time_ms
+    """What goes on steadily, from anywhere: timers go by it."""
     peers: Sequence[str] = ()
     history: HistoryConfig = field(default_factory=HistoryConfig)
     """Limits and intervals of asking Stores."""

@@ -79,7 +79,7 @@ class People:
         )
 
     def _parse(self, link: str) -> ContactLink:
-        said = parse_contact_link(link, now_ms=self._around.now_ms())
+        said = parse_contact_link(link, now_ms=self._around.clock.clock_ms())
         if said.public_key == self._book.identity.public_key:
             raise InviteError(
                 "This is your own contact link. Send it to somebody, or paste the link of another."
@@ -111,7 +111,7 @@ class People:
         return conversation_id
 
     async def _begin(self, contact: ContactRecord, link: ContactLink) -> None:
-        seen_ms = self._around.now_ms()
+        seen_ms = self._around.clock.clock_ms()
         addresses = (
             PutNodeAddress(multiaddr=address, seen_ms=seen_ms) for address in link.node_addresses
         )

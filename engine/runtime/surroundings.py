@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from engine.core.counters import Counters
 from engine.core.ports import ProfileStore
 from engine.core.sds.types import AskStore
-from engine.core.types import ConversationId, ParticipantId, UnixMs
+from engine.core.types import ConversationId, ParticipantId
 from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
+from engine.runtime.own_clock import OwnClock
+from engine.session.types import EchoHeard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,14 +23,14 @@ class Surroundings:
     storage: StorageThread
     transport: Transport
     own_id: ParticipantId
-    now_ms: Callable[[], UnixMs]
+    clock: OwnClock
     publish: Callable[[EngineEvent], None]
     counters: Counters
     stores_reachable: Callable[[], bool] = lambda: False
     """Whether any Store can be asked."""
     ask_store: Callable[[ConversationId, AskStore], None] = lambda _conversation, _ask: None
     """Comes back at once; what Stores have is fed later."""
-    hear_time: Callable[[int | None], None] = lambda _timestamp_ns: None
-    """Of a live Waku message, by its sender's clock."""
+    hear_echo: Callable[[EchoHeard, str], None] = lambda _heard, _name: None
+    """Of somebody of that name."""
     recorder: Recorder | None = None
     """Where somebody records deliveries."""

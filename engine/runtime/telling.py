@@ -13,6 +13,8 @@ from engine.events import (
     ContactView,
     ConversationChanged,
     ConversationView,
+    ForksFound,
+    ForkView,
     GapUpdated,
     HeldUpdated,
     HeldView,
@@ -23,7 +25,7 @@ from engine.events import (
     MessageView,
     TypingChanged,
 )
-from engine.runtime.held_views import clock_notice, held_view
+from engine.runtime.held_views import fork_view, held_notice, held_view
 from engine.runtime.surroundings import Surroundings
 from engine.runtime.views import (
     Members,
@@ -31,9 +33,12 @@ from engine.runtime.views import (
     conversation_view,
     member_views,
     message_view,
+    name_of,
 )
 from engine.session.session import ConversationRecord, Session
 from engine.session.types import (
+    EchoHeard,
+    ForkNoted,
     GapNoted,
     HeldAsideNoted,
     MembersNoted,
@@ -94,6 +99,12 @@ class Teller:
         aside = session.held_aside()
         return held_view(self._conversation_id, aside, self.members, self._around.own_id)
 
+    def forks(self, session: Session) -> tuple[ForkView, ...]:
+        own_id, conversation_id = self._around.own_id, self._conversation_id
+        return tuple(
+            fork_view(conversation_id, fork, self.members, own_id) for fork in session.forks()
+        )
+
     def _contact_view(self, session: Session) -> ContactView | None:
         own = self.members.get(self._around.own_id)
         if not isinstance(self.record, ContactRecord) or own is None:
@@ -124,9 +135,16 @@ class Teller:
             self._around.publish(gap)
         if any(isinstance(note, HeldAsideNoted) for note in notes):
             self._tell_held(session)
+        if any(isinstance(note, ForkNoted) for note in notes):
+            forks = ForksFound(conversation_id=self._conversation_id, forks=self.forks(session))
+            self._around.publish(forks)
         if any(isinstance(note, TypingNoted) for note in notes):
             self._tell_typing(session)
-        if any(not isinstance(note, TypingNoted) for note in notes):
+        for note in notes:
+            if isinstance(note, EchoHeard):
+                who = note.echo.participant_id
+                self._around.hear_echo(note, name_of(who, self.members))
+        if any(not isinstance(note, TypingNoted | EchoHeard) for note in notes):
             self.tell_conversation(session)
 
     def tell_conversation(self, session: Session | None) -> None:
@@ -137,7 +155,7 @@ class Teller:
     def _tell_held(self, session: Session) -> None:
         publish = self._around.publish
         publish(HeldUpdated(conversation_id=self._conversation_id, held=self.held(session)))
-        publish(clock_notice(session.held_aside(), self.members, self.record))
+        publish(held_notice(session.held_aside(), self.members, self.record))
 
     def tell_rows(self, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]) -> None:
         publish = self._around.publish

@@ -49,12 +49,11 @@ def message_view(
 ) -> MessageView:
     record = stored.record
     delivery = pair_delivery_view if is_pair else delivery_view
-    sender = members.get(record.sender_id)
     return MessageView(
         conversation_id=record.conversation_id,
         position=record.position,
         sender_id=record.sender_id,
-        sender_name=sender.name if sender else record.sender_id[:8],
+        sender_name=name_of(record.sender_id, members),
         is_own=record.is_own,
         kind=MessageKind(record.kind),
         text=record.text,
@@ -67,6 +66,11 @@ def message_view(
         waiting=record.waiting,
         late=record.late,
     )
+
+
+def name_of(who: ParticipantId, members: Members) -> str:
+    member = members.get(who)
+    return member.name if member else who[:8]
 
 
 def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId) -> DeliveryView:

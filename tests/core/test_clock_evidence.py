@@ -120,7 +120,5 @@ def test_an_echo_is_forgotten_after_an_hour_and_when_the_clock_was_set() -> None
 
 def test_only_the_newest_word_of_each_counts() -> None:
     evidence = heard([YEAR_MS])
-    evidence.hear(
-        Echo(participant_id=who(0), offset_ms=0), known_for_ms=KNOWN_LONG_MS, now_ms=NOW
-    )
+    evidence.hear(Echo(participant_id=who(0), offset_ms=0), known_for_ms=KNOWN_LONG_MS, now_ms=NOW)
     assert evidence.verdict(NOW) is None

@@ -32,7 +32,7 @@ def said(*at_ms: int) -> Echoes:
     return echoes
 
 
-def offset_heard(
+def offset_heard(  # noqa: PLR0913 - one argument per fact
     echoes: Echoes,
     *,
     signed_ms: int,

@@ -68,10 +68,11 @@ from engine.core.types import ConversationId, UnixMs, WakuHash
 
 
 class _Step:
-    __slots__ = ("abandoned", "asks", "events", "now_ms", "writes")
+    __slots__ = ("abandoned", "asks", "clock_ms", "events", "now_ms", "writes")
 
-    def __init__(self, now_ms: UnixMs) -> None:
+    def __init__(self, now_ms: UnixMs, clock_ms: UnixMs) -> None:
         self.now_ms = now_ms
+        self.clock_ms = clock_ms
         self.asks: list[Ask] = []
         self.abandoned: list[int] = []
         self.events: list[HistoryEvent] = []
@@ -125,8 +126,11 @@ class Schedule:
 
     # --- the entry points ---
 
-    def handle(self, input_: HistoryInput, *, now_ms: UnixMs) -> HistoryTransition:
-        step = _Step(now_ms)
+    def handle(
+        self, input_: HistoryInput, *, now_ms: UnixMs, clock_ms: UnixMs | None = None
+    ) -> HistoryTransition:
+        """``now_ms`` is for waiting; ``clock_ms``, where it is another, for what Stores keep."""
+        step = _Step(now_ms, now_ms if clock_ms is None else clock_ms)
         match input_:
             case StoresChanged(candidates=candidates):
                 self._stores_changed(candidates, step)
@@ -173,7 +177,7 @@ class Schedule:
                 self._feed(self._lookup, Cancel(), step)
 
     def _wanted(self, input_: Wanted, step: _Step) -> None:
-        until_ms = step.now_ms if input_.until_ms is None else input_.until_ms
+        until_ms = step.clock_ms if input_.until_ms is None else input_.until_ms
         ahead_ms = self._config.ahead_ms if input_.until_ms is None else 0
         since_ns = max(ns_of(input_.since_ms), 0)
         if input_.purpose is Purpose.CONNECT:  # What a Store took in too late to be in the last.
@@ -323,15 +327,16 @@ class Schedule:
         )
         is_open = progress.end_ns > progress.through_ns
         if is_open and wish.is_durable:
-            self._add_trailing(progress, step.now_ms)
+            self._add_trailing(progress, step)
 
-    def _add_trailing(self, progress: Progress, now_ms: UnixMs) -> None:
+    def _add_trailing(self, progress: Progress, step: _Step) -> None:
         """From when it was asked for, to when it is due."""
-        at_ms = UnixMs(now_ms + self._config.trailing_ms)
+        due_ms = UnixMs(step.now_ms + self._config.trailing_ms)
+        at_ms = UnixMs(step.clock_ms + self._config.trailing_ms)
         start_ns = max(progress.through_ns - self._config.overlap_ns, 0)
         end_ns = ns_of(UnixMs(at_ms + self._config.ahead_ms))
         trailing = self._progress(Purpose.TRAILING, start_ns, max(start_ns, end_ns), at_ms)
-        self._wishes.add(trailing, not_before_ms=at_ms)
+        self._wishes.add(trailing, not_before_ms=due_ms)
 
     def _try_again(self, wish: Wish, ended: QueryEnded, step: _Step) -> None:
         """At once if it came further, or grew meanwhile; else later, and not for ever."""
@@ -383,6 +388,6 @@ class Schedule:
                 start_ns = max(ns_of(UnixMs(want.around_ms - self._config.around_before_ms)), 0)
                 end_ns = ns_of(UnixMs(want.around_ms + self._config.around_after_ms))
                 around = self._progress(
-                    Purpose.DEPENDENCY, start_ns, max(start_ns, end_ns), step.now_ms
+                    Purpose.DEPENDENCY, start_ns, max(start_ns, end_ns), step.clock_ms
                 )
                 self._wishes.add_around(around, running=self._wish)

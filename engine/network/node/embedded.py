@@ -184,6 +184,7 @@ class EmbeddedNode:
             is_own=lambda topic: topic in self._subscriptions,
             observer=self,
             counters=self._counters,
+            now_ns=self._settings.now_ns,
         )
         services = self._settings.services
         if self._open_archive is not None and self._archive is None:

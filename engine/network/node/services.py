@@ -15,7 +15,6 @@ Refuses to know how any of these protocols works, and what the messages are.
 
 import asyncio
 import hashlib
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -79,7 +78,7 @@ class Surroundings:
     """Whether the node itself subscribes to a content topic."""
     observer: MetadataObserver
     counters: Counters
-    now_ns: Callable[[], int] = time.time_ns
+    now_ns: Callable[[], int]
 
 
 class NodeServices:

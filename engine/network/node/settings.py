@@ -1,5 +1,7 @@
 """What an embedded node is told: who it is, where it listens, which shard it relays."""
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.core.errors import ConfigError
@@ -40,6 +42,8 @@ class NodeSettings:
     """Likewise, by number."""
     services: ServiceSettings = field(default_factory=ServiceSettings)
     """What the node does for others; a Store also needs an archive."""
+    now_ns: Callable[[], int] = time.time_ns
+    """The clock by which it judges what others' messages say of their time."""
 
     def __post_init__(self) -> None:
         for port in (self.port, self.remembered_port, self.websocket_port):

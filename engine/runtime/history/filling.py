@@ -56,7 +56,6 @@ from engine.core.history.types import (
 from engine.core.sds.inputs import StoreLacks
 from engine.core.sds.types import AskStore
 from engine.core.types import ConversationId, UnixMs
-from engine.core.waku_store import HistoryIndex
 from engine.history_views import HistoryReason, HistoryState, HistoryView
 from engine.runtime.history.filler_parts import FillerParts
 from engine.runtime.history.keepers import Keeper
@@ -94,10 +93,10 @@ class Filler:
         self.conversation_id = conversation_id
         self.topics = topics
         self._sink = sink
-        self._keeping = Keeping(keeper, parts.now_ms)
+        self._keeping = Keeping(keeper, parts.clock.steady_ms)
         self._parts = parts
         self._recorded = recorded
-        self._teller = HistoryTeller(conversation_id, parts.tell, parts.now_ms)
+        self._teller = HistoryTeller(conversation_id, parts.tell, parts.clock.steady_ms)
         self._schedule: Schedule | None = None
         self._candidates: tuple[Candidate, ...] = ()
         self._inputs: deque[HistoryInput] = deque()
@@ -129,7 +128,7 @@ class Filler:
         if self._schedule is None:
             self._connect_wanted = True
             return
-        now_ms, through_ms = self._parts.now_ms(), self._keeping.kept.through_ms
+        now_ms, through_ms = self._parts.clock.clock_ms(), self._keeping.kept.through_ms
         earliest_ms = UnixMs(max(now_ms - CONNECT_LONGEST_MS, 0))
         since_ms = earliest_ms
         if through_ms is not None and through_ms <= now_ms:
@@ -138,7 +137,7 @@ class Filler:
 
     def came(self, store: StoreRef) -> None:
         """A Store of the network that was not there before: it may know more than the others."""
-        now_ms = self._parts.now_ms()
+        now_ms = self._parts.clock.clock_ms()
         covered_ms = self._keeping.kept.covered.get(store)
         if covered_ms is not None and 0 <= now_ms - covered_ms <= CONNECT_AFTER_MS:
             return
@@ -165,7 +164,7 @@ class Filler:
         view = self._teller.view
         if view is not None and not view.is_over and view.reason is HistoryReason.EARLIER:
             return
-        known = (self._keeping.kept.since_ms, self._sink.oldest_ms, self._parts.now_ms())
+        known = (self._keeping.kept.since_ms, self._sink.oldest_ms, self._parts.clock.clock_ms())
         until_ms = min(at_ms for at_ms in known if at_ms is not None)
         self.want(Purpose.EARLIER, UnixMs(max(until_ms - EARLIER_MS, 0)), until_ms)
 
@@ -247,17 +246,22 @@ class Filler:
                 await self._turn.take()
             if isinstance(input_, Wanted):
                 await self._keeping.reach(input_.since_ms)
-            await self._perform(schedule.handle(input_, now_ms=self._parts.now_ms()))
+            await self._perform(self._handled(schedule, input_))
             self._tell_durable(input_)
             if not self._queries and not self._asks:
                 self._turn.rest()
+
+    def _handled(self, schedule: Schedule, input_: HistoryInput) -> HistoryTransition:
+        clock = self._parts.clock
+        return schedule.handle(input_, now_ms=clock.steady_ms(), clock_ms=clock.clock_ms())
 
     async def _next(self, schedule: Schedule) -> HistoryInput:
         while not self._inputs:
             self._wake.clear()
             deadline_ms, wait_s = schedule.next_deadline(), LONGEST_WAIT_S
             if deadline_ms is not None:
-                wait_s = min(max(deadline_ms - self._parts.now_ms(), 0) / 1_000, wait_s)
+                wait_ms = max(deadline_ms - self._parts.clock.steady_ms(), 0)
+                wait_s = min(wait_ms / 1_000, wait_s)
             if self._keeping.has_unsaved:
                 wait_s = min(wait_s, SAVE_EVERY_MS / 1_000)
             try:
@@ -265,7 +269,7 @@ class Filler:
                     await self._wake.wait()
             except TimeoutError:
                 await self._keeping.save_due()
-                if deadline_ms is not None and deadline_ms <= self._parts.now_ms():
+                if deadline_ms is not None and deadline_ms <= self._parts.clock.steady_ms():
                     return DeadlineReached()
         return self._inputs.popleft()
 
@@ -296,8 +300,6 @@ class Filler:
         self._asks.pop(ask.ask_id, None)
         if isinstance(outcome, Page):
             self._sink.expect(outcome.messages)
-            if isinstance(outcome.cursor, HistoryIndex):
-                self._parts.hear_index(ask.store, outcome.cursor)
         self._put(Answered(ask.ask_id, outcome))
 
     async def _take(self, event: HistoryEvent) -> None:  # noqa: C901 - a table of events

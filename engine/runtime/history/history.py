@@ -8,7 +8,6 @@ lack; it tells sessions whether any Store can be asked.  How a conversation is f
 import asyncio
 import contextlib
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +18,6 @@ from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import Topics
 from engine.core.history.progress import Purpose
 from engine.core.history.types import (
-    MAX_QUERY_TOPICS,
     Candidate,
     StoreEnded,
     StoreNote,
@@ -27,7 +25,7 @@ from engine.core.history.types import (
 )
 from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
 from engine.core.sds.types import AskStore, RandomUnit
-from engine.core.types import ContentTopic, ConversationId, PubsubTopic, UnixMs
+from engine.core.types import ContentTopic, ConversationId, UnixMs
 from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.history_views import (
@@ -40,19 +38,17 @@ from engine.history_views import (
 from engine.network.stores.port import StoreNetwork
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.conversation_runner import ConversationRunner
-from engine.runtime.history.clock_check import ClockCheck
 from engine.runtime.history.filler_parts import FillerParts
 from engine.runtime.history.filling import CONNECT_LONGEST_MS, DAY_MS, Filler
 from engine.runtime.history.keepers import ConversationKeeper, InboxKeeper, Keeper
 from engine.runtime.history.sinks import Inbox, InboxSink, RunnerSink, Sink
-from engine.runtime.history.store_times import ask_for_times
 from engine.runtime.history.stores import StoreBook
 from engine.runtime.history.turns import Turns
 from engine.runtime.inbox import S
+from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded import RecordedQueries, which_is
 
 LOOK_AROUND_S: Final = 5.0
-LOOK_AT_CLOCKS_S: Final = 300.0
 """For a Store that came or went while the network stayed as it was; else it is looked at once."""
 SAVE_EVERY_S: Final = 5.0
 TEST_TIMEOUT_S: Final = 20.0
@@ -70,12 +66,11 @@ class HistoryParts:
     store: ProfileStore
     storage: StorageThread
     random_unit: RandomUnit
-    now_ms: Callable[[], UnixMs]
     publish: Callable[[EngineEvent], None]
     counters: Counters
     online: Callable[[], bool]
     config: HistoryConfig
-    clock: ClockCheck
+    clock: OwnClock
     recorder: Recorder | None = None
 
 
@@ -105,7 +100,6 @@ class History:
         self._book.load(await self._parts.storage.run(self._parts.store.stores))
         if self._parts.network is not None:
             self._own(self._look_around())
-            self._own(self._look_at_clocks(self._parts.network))
         self._own(self._keep_records())
 
     async def stop(self) -> None:
@@ -175,13 +169,12 @@ class History:
                 turns=self._turns,
                 config=parts.config,
                 random_unit=parts.random_unit,
-                now_ms=parts.now_ms,
+                clock=parts.clock,
                 counters=parts.counters,
                 tell=self._tell,
                 note=self._note,
                 trouble=self._trouble,
                 address_of=self._book.address_of,
-                hear_index=parts.clock.hear_store,
             ),
             recorded=recorded,
         )
@@ -229,7 +222,7 @@ class History:
     async def _look_around(self) -> None:
         while True:
             came = self._book.look_around()
-            if self._changes(self._book.candidates(self._parts.now_ms())):
+            if self._changes(self._book.candidates(self._parts.clock.clock_ms())):
                 self._stores_changed()
             for one in self._running.values():
                 for store in came:
@@ -239,23 +232,13 @@ class History:
                 async with asyncio.timeout(LOOK_AROUND_S):
                     await self._news.wait()
 
-    async def _look_at_clocks(self, network: StoreNetwork) -> None:
-        while True:
-            await asyncio.sleep(LOOK_AT_CLOCKS_S)
-            parts, by_shard = self._parts, defaultdict[PubsubTopic, list[ContentTopic]](list)
-            for one in self._running.values():
-                by_shard[one.filler.topics.pubsub_topic] += one.filler.topics.content_topics
-            for topics in by_shard.values():
-                some = topics[:MAX_QUERY_TOPICS]
-                await ask_for_times(network, parts.clock, self._candidates, some)
-
     def _changes(self, candidates: Sequence[Candidate]) -> bool:
         before = {one.store for one in self._candidates}
         return before != {one.store for one in candidates}
 
     def _stores_changed(self) -> None:
         was_reachable = self.reachable()
-        self._candidates = self._book.candidates(self._parts.now_ms())
+        self._candidates = self._book.candidates(self._parts.clock.clock_ms())
         is_reachable = self.reachable()
         for one in self._running.values():
             one.filler.stores_changed(self._candidates)
@@ -266,7 +249,7 @@ class History:
         self._tell_list()
 
     def _trouble(self, ended: StoreEnded) -> None:
-        if self._book.trouble(ended, self._parts.now_ms()):
+        if self._book.trouble(ended, self._parts.clock.clock_ms()):
             logger.warning(
                 "a Store was left", extra={"reason": ended.reason or ended.end, "area": "history"}
             )
@@ -275,7 +258,7 @@ class History:
     def _note(self, notes: Sequence[StoreNote]) -> None:
         before = self._book.views()
         for note in notes:
-            record = self._book.note(note, self._parts.now_ms())
+            record = self._book.note(note, self._parts.clock.clock_ms())
             if record is not None:
                 self._dirty.add(record.store)
         if self._book.views() != before:
@@ -300,7 +283,7 @@ class History:
     async def fetch(self, conversation_id: ConversationId, *, days: int | None) -> None:
         if days is not None and not 1 <= days <= LONGEST_DAYS:
             raise ConfigError(f"{days} days: allowed are 1 to {LONGEST_DAYS}")
-        since_ms = 0 if days is None else max(self._parts.now_ms() - days * DAY_MS, 0)
+        since_ms = 0 if days is None else max(self._parts.clock.clock_ms() - days * DAY_MS, 0)
         await self.fetch_since(conversation_id, UnixMs(since_ms))
 
     async def fetch_since(
@@ -360,14 +343,14 @@ class History:
             self._want_all()
 
     async def test_store(self, multiaddr: str) -> StoreTestView:
-        network, now_ms = self._parts.network, self._parts.now_ms
+        network = self._parts.network
         if network is None:
             raise LocalProtocolError("there is no network to test a Store in")
         topics = [one.filler.topics.content_topics[0] for one in self._running.values()]
         tested = await network.test(multiaddr, topics, timeout_s=TEST_TIMEOUT_S)
         view = StoreTestView(
             multiaddr=multiaddr,
-            tested_ms=now_ms(),
+            tested_ms=self._parts.clock.clock_ms(),
             problem=tested.problem,
             reachable=tested.reachable,
             versions=tuple(version.value for version in tested.versions),
@@ -389,7 +372,7 @@ class History:
 
     def _want_all(self) -> None:
         """A Store that was not asked before may have what the others do not."""
-        since_ms = UnixMs(max(self._parts.now_ms() - CONNECT_LONGEST_MS, 0))
+        since_ms = UnixMs(max(self._parts.clock.clock_ms() - CONNECT_LONGEST_MS, 0))
         for one in self._running.values():
             one.filler.want(Purpose.CONNECT, since_ms)
 

@@ -1,0 +1,175 @@
+"""Looks after our clock: hears the echoes of all conversations, and tells what comes of them.
+
+Every minute, and with every echo, it looks whether the clock was set; conversations are told at
+once.  What it judges is told when it changes, and kept for ``causerie doctor``.  It sets nothing:
+a person does, by ``set_offset``.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Final
+
+from engine.core.clock_evidence import CLEAR_MS, NOTICE_MS, ClockEvidence, ClockVerdict
+from engine.core.errors import StorageError
+from engine.core.ports import ProfileStore, SaveValue, StoreWrite
+from engine.core.types import ParticipantId, UnixMs
+from engine.events import ClockJudged, ClockOffsetDropped, EngineEvent, OwnClockView
+from engine.persistence.storage_thread import StorageThread
+from engine.runtime.own_clock import OFFSET_KEY, OwnClock, read_offset, saved
+from engine.session.types import EchoHeard
+
+JUDGED_KEY: Final = "clock.judged"
+"""In the profile: the last ``OwnClockView`` that was told, and when; "" for none."""
+LOOK_EVERY_S: Final = 60.0
+NEWS_MS: Final = 2_000
+"""Smaller changes of what is said of our clock are not told again."""
+
+logger = logging.getLogger(__name__)
+
+
+class ClockWatch:
+    def __init__(
+        self,
+        clock: OwnClock,
+        *,
+        publish: Callable[[EngineEvent], None],
+        moved: Callable[[], None],
+    ) -> None:
+        """``moved``: whoever goes by our clock should look at it now."""
+        self._clock = clock
+        self._publish = publish
+        self._moved = moved
+        self._evidence = ClockEvidence()
+        self._names: dict[ParticipantId, str] = {}
+        self._offset_ms, self._jumps = clock.offset_ms(), clock.jumps
+        self._view: OwnClockView | None = None
+        self._unsaved: list[StoreWrite] = []
+        self._save_soon = asyncio.Event()
+
+    async def load(self, store: ProfileStore, storage: StorageThread) -> None:
+        """Before anything asks what time it is.  Raises StorageError."""
+        stored = await storage.run(store.value, OFFSET_KEY)
+        offset = read_offset(stored)
+        if not self._clock.restore(offset) and offset is not None:
+            self._publish(ClockOffsetDropped(offset_ms=offset.offset_ms))
+            self._save(saved(None))
+        if await storage.run(store.value, JUDGED_KEY):
+            self._save(SaveValue(key=JUDGED_KEY, value=""))  # Of the last time; it is past.
+        self._offset_ms, self._jumps = self._clock.offset_ms(), self._clock.jumps
+        self._judge()
+
+    async def run(self, store: ProfileStore, storage: StorageThread) -> None:
+        """Until cancelled."""
+        while True:
+            self.look()
+            if self._unsaved:
+                writes, self._unsaved = self._unsaved, []
+                try:
+                    await storage.run(store.apply, writes)
+                except StorageError as error:
+                    self._unsaved = writes + self._unsaved
+                    logger.warning("the clock was not saved", extra={"error": type(error).__name__})
+            self._save_soon.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY_S):
+                    await self._save_soon.wait()
+
+    # --- what is heard ------------------------------------------------------------------------
+
+    def hear(self, heard: EchoHeard, name: str) -> None:
+        """An echo in any conversation, of somebody of this name."""
+        self.look()
+        known_for_ms = self._clock.clock_ms() - heard.known_ms if heard.known_ms else 0
+        self._names[heard.echo.participant_id] = name
+        self._evidence.hear(heard.echo, known_for_ms=known_for_ms, now_ms=self._clock.steady_ms())
+        self._judge()
+
+    def look(self) -> None:
+        """Whether the clock was set; what was said of it before is past then."""
+        offset_ms = self._clock.offset_ms()
+        dropped = self._clock.take_dropped()
+        if dropped is not None:
+            self._save(saved(None))
+            self._publish(ClockOffsetDropped(offset_ms=dropped.offset_ms))
+        if offset_ms != self._offset_ms:
+            self._offset_ms = offset_ms
+            self._evidence.forget()
+            self._names.clear()
+            self._moved()
+        self._judge()
+
+    # --- what comes of it ---------------------------------------------------------------------
+
+    def view(self) -> OwnClockView | None:
+        self.look()
+        return self._view
+
+    async def set_offset(
+        self, offset_ms: int | None, store: ProfileStore, storage: StorageThread
+    ) -> None:
+        """Raises ConfigError for one that leads out of time, StorageError."""
+        before = self._clock.stored
+        stored = self._clock.set_offset(offset_ms)
+        try:
+            await storage.run(store.apply, [saved(stored)])
+        except StorageError:
+            self._clock.stored = before
+            raise
+        finally:
+            self.look()
+
+    def _judge(self) -> None:
+        told_ms = self._view.behind_ms if self._view else 0
+        verdict = self._evidence.verdict(
+            self._clock.steady_ms(), least_ms=CLEAR_MS if told_ms else NOTICE_MS
+        )
+        view = self._view_of(verdict)
+        if _is_news(self._view, view):
+            self._view = view
+            self._publish(ClockJudged(clock=view))
+            self._save(_judged(view, self._clock.clock_ms()))
+
+    def _view_of(self, verdict: ClockVerdict | None) -> OwnClockView | None:
+        stored = self._clock.stored
+        if verdict is None and stored is None:
+            return None
+        view = OwnClockView()
+        if verdict is not None:
+            view = OwnClockView(
+                behind_ms=verdict.offset_ms,
+                by=tuple(sorted(self._names[who] for who in verdict.by)),
+                heard=verdict.heard,
+                known_long=verdict.known_long,
+            )
+        if stored is not None:
+            view = replace(view, offset_ms=stored.offset_ms, since_ms=stored.since_ms)
+        return view
+
+    def _save(self, write: SaveValue) -> None:
+        self._unsaved.append(write)
+        self._save_soon.set()
+
+
+def _is_news(before: OwnClockView | None, after: OwnClockView | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    moved_ms = abs(after.behind_ms - before.behind_ms)
+    return moved_ms >= NEWS_MS or replace(after, behind_ms=before.behind_ms) != before
+
+
+def _judged(view: OwnClockView | None, at_ms: UnixMs) -> SaveValue:
+    words = "" if view is None else json.dumps({"at_ms": at_ms, **asdict(view)})
+    return SaveValue(key=JUDGED_KEY, value=words)
+
+
+def read_judged(value: str | None) -> tuple[OwnClockView, UnixMs] | None:
+    """What was told last, and when by our clock."""
+    if not value:
+        return None
+    words = json.loads(value)
+    at_ms = UnixMs(words.pop("at_ms"))
+    return OwnClockView(**{**words, "by": tuple(words["by"])}), at_ms
