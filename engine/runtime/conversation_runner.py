@@ -30,6 +30,7 @@ from engine.core.types import ConversationId, MessageId, Position, UnixMs, WakuH
 from engine.core.waku import WakuMessage
 from engine.events import (
     ConversationView,
+    ForkView,
     GapView,
     HeldView,
 )
@@ -215,6 +216,9 @@ class ConversationRunner(Generic[S]):
 
     def held(self) -> HeldView | None:
         return self._teller.held(self._session) if self._session else None
+
+    def forks(self) -> tuple[ForkView, ...]:
+        return self._teller.forks(self._session) if self._session else ()
 
     # --- running ------------------------------------------------------------------------------
 

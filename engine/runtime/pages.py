@@ -1,14 +1,22 @@
 """Reads of a conversation's timeline, as the window asks for them."""
 
+import json
+from base64 import b64encode
 from collections.abc import Sequence
 
-from engine.api import HolderView, Page
+from engine.api import ForkProof, HolderView, Page
+from engine.core.errors import LocalProtocolError
 from engine.core.ports import ProfileStore, StoredPage
 from engine.core.types import ConversationId, MessageId, ParticipantId, Position
+from engine.events import ForkView
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
-from engine.runtime.views import holder_views, page_view, pair_holder_views
+from engine.runtime.views import holder_views, message_view, page_view, pair_holder_views
 
+PROVES = (
+    "Both parts bear the signature of this author, for the same place in the sequence of its own "
+    "messages, so it told different people different things."
+)
 BEFORE_ALL = Position(lamport_timestamp=-1, message_id=MessageId(""))
 
 
@@ -71,5 +79,31 @@ class Pages:
         entries = await self._storage.run(store.holders, conversation_id, message_id)
         return holder_views(entries, runner.members, self._own_id)
 
+    async def fork_proof(self, fork: ForkView) -> ForkProof:
+        """Raises LocalProtocolError if one of the two is not kept any more."""
+        runner, store = self._conversations.runner(fork.conversation_id), self._store
+        run, ids = self._storage.run, (fork.first_id, fork.second_id)
+        rows = await run(store.messages, fork.conversation_id, ids)
+        signed = [await run(store.raw, fork.conversation_id, message_id) for message_id in ids]
+        first, second = (
+            message_view(rows[message_id], runner.members, self._own_id)
+            if message_id in rows
+            else None
+            for message_id in ids
+        )
+        return ForkProof(messages=(first, second), text=_proof(fork, ids, signed))
+
     def _view(self, page: StoredPage, runner: GroupRunner | PairRunner) -> Page:
         return page_view(page, runner.members, self._own_id, is_pair=runner.is_pair)
+
+
+def _proof(fork: ForkView, ids: Sequence[MessageId], signed: Sequence[bytes | None]) -> str:
+    """Whoever knows the group's format can check it with nothing but this."""
+    parts = [
+        {"message_id": message_id, "signed_part": b64encode(raw).decode()}
+        for message_id, raw in zip(ids, signed, strict=True)
+        if raw is not None
+    ]
+    if len(parts) < len(ids):
+        raise LocalProtocolError("one of the two messages is not kept here any more")
+    return json.dumps({"proves": PROVES, "author": fork.sender_id, "messages": parts}, indent=2)
