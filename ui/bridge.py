@@ -10,11 +10,14 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.api import ChatEngine
 from engine.events import (
+    ClockJudged,
+    ClockOffsetDropped,
     ConnectionChanged,
     ConversationAdded,
     ConversationChanged,
     ConversationRemoved,
     EngineEvent,
+    ForksFound,
     GapUpdated,
     HeldUpdated,
     MessageAdded,
@@ -36,6 +39,9 @@ class EngineBridge(QObject):
     message_removed = Signal(MessageRemoved)
     gap_updated = Signal(GapUpdated)
     held_updated = Signal(HeldUpdated)
+    forks_found = Signal(ForksFound)
+    clock_judged = Signal(ClockJudged)
+    clock_offset_dropped = Signal(ClockOffsetDropped)
     typing_changed = Signal(TypingChanged)
     connection_changed = Signal(ConnectionChanged)
     notice_raised = Signal(NoticeRaised)
@@ -72,6 +78,12 @@ class EngineBridge(QObject):
                 self.gap_updated.emit(event)
             case HeldUpdated():
                 self.held_updated.emit(event)
+            case ForksFound():
+                self.forks_found.emit(event)
+            case ClockJudged():
+                self.clock_judged.emit(event)
+            case ClockOffsetDropped():
+                self.clock_offset_dropped.emit(event)
             case TypingChanged():
                 self.typing_changed.emit(event)
             case ConnectionChanged():

@@ -38,7 +38,7 @@ ColourRole = Literal[
 TypeRole = Literal["title", "heading", "body", "label", "small", "caption", "micro", "code"]
 Edge = Literal["top", "bottom", "left", "right"]
 ButtonKind = Literal["plain", "primary", "warning", "danger", "ghost"]
-ButtonSize = Literal["small", "normal", "big"]
+ButtonSize = Literal["tiny", "small", "normal", "big"]
 
 
 def colour_of(theme: Theme, role: ColourRole) -> QColor:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
-from engine.api import PAGE_SIZE, ChatEngine, HolderView, InvitePreview, Listener, Page
+from engine.api import PAGE_SIZE, ChatEngine, ForkProof, HolderView, InvitePreview, Listener, Page
 from engine.core.errors import InviteError
 from engine.core.types import (
     ConversationId,
@@ -20,6 +20,7 @@ from engine.core.types import (
     UnixMs,
 )
 from engine.events import (
+    ClockJudged,
     ConnectionChanged,
     ConnectionLevel,
     ConnectionView,
@@ -29,6 +30,8 @@ from engine.events import (
     ConversationView,
     DeliveryView,
     EngineEvent,
+    ForksFound,
+    ForkView,
     GapPlace,
     GapUpdated,
     GapView,
@@ -41,6 +44,7 @@ from engine.events import (
     MessageKind,
     MessageRemoved,
     MessageView,
+    OwnClockView,
 )
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
@@ -88,6 +92,8 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
         self.gaps: dict[ConversationId, GapView] = {}
         self.held_views: dict[ConversationId, HeldView] = {}
         self.holder_views: tuple[HolderView, ...] = ()
+        self.clock_view: OwnClockView | None = None
+        self.fork_views: dict[ConversationId, tuple[ForkView, ...]] = {}
         self.link_view: ConnectionView = OFFLINE
         self.failures: dict[str, list[Exception]] = {}
         self.gate = asyncio.Event()
@@ -198,6 +204,15 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
             self.held_views[conversation_id] = held
         self.tell(HeldUpdated(conversation_id=conversation_id, held=held))
 
+    def judge_clock(self, clock: OwnClockView | None) -> None:
+        self.clock_view = clock
+        self.tell(ClockJudged(clock=clock))
+
+    def find_forks(self, *forks: ForkView) -> None:
+        conversation_id = forks[0].conversation_id
+        self.fork_views[conversation_id] = forks
+        self.tell(ForksFound(conversation_id=conversation_id, forks=forks))
+
     def deliver(
         self, conversation_id: ConversationId, message_id: MessageId, delivery: DeliveryView
     ) -> None:
@@ -210,6 +225,29 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
             if other.delivery is not None and other.delivery.state is DeliveryState.FAILED
         )
         self.change(conversation_id, failed=failed)
+
+    # --- ChatEngine: clock and forks --------------------------------------------------------------
+
+    def own_clock(self) -> OwnClockView | None:
+        return self.clock_view
+
+    async def set_clock_offset(self, offset_ms: int | None) -> None:
+        """As the real one does: what was said of the clock before is past."""
+        self._enter("set_clock_offset", offset_ms)
+        since_ms = UnixMs(START_MS)
+        self.judge_clock(
+            OwnClockView(offset_ms=offset_ms, since_ms=since_ms) if offset_ms else None
+        )
+
+    async def forks(self, conversation_id: ConversationId) -> Sequence[ForkView]:
+        return self.fork_views.get(conversation_id, ())
+
+    async def fork_proof(self, fork: ForkView) -> ForkProof:
+        self._enter("fork_proof", fork)
+        rows = self.rows[fork.conversation_id]
+        return ForkProof(
+            messages=(rows.get(fork.first_id), rows.get(fork.second_id)), text='{"proves": "it"}'
+        )
 
     # --- ChatEngine: identity and conversations ---------------------------------------------------
 

@@ -57,6 +57,10 @@ QPushButton[extent="small"] {{
   {_px(type_.caption)}; min-height: {m.scaled(24)}px; padding: 0 {m.gap(10)}px;
   border-radius: {m.gap(8)}px;
 }}
+QPushButton[extent="tiny"] {{
+  {_px(type_.caption)}; min-height: {m.scaled(14)}px; padding: 0 {m.gap(6)}px;
+  border-radius: {m.gap(6)}px;
+}}
 QToolButton {{
   border: 2px solid transparent; border-radius: {radius}px; background: transparent;
 }}

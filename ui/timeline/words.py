@@ -240,12 +240,8 @@ def _next_try(gap: GapPlace, now_ms: int) -> str:
 
 
 def held_title(held: HeldView) -> str:
-    """For example "Held: Bob's clock is 3 h ahead", and of our own where it is wrong."""
-    words = f"Held: {_clocks(held.clocks)}" if held.clocks else "Held: their time has not come"
-    if not held.own_behind_ms:
-        return words
-    where = "behind" if held.own_behind_ms > 0 else "ahead"
-    return f"{words}; your clock is {duration_words(abs(held.own_behind_ms))} {where}"
+    """For example "Held: Bob's clock is 3 h ahead"."""
+    return f"Held: {_clocks(held.clocks)}" if held.clocks else "Held: their time has not come"
 
 
 def _clocks(clocks: Sequence[ClockView]) -> str:
@@ -275,8 +271,7 @@ def held_details(held: HeldView, shown: int, now_ms: UnixMs) -> str:
         words += f". It takes its place {'at' if is_today else 'on'} {due}"
     else:
         words += f". They take their places from {due} on"
-    words += ", or when the clocks agree."
-    return words if held.own_behind_ms else f"{words} If yours is wrong, set it right."
+    return f"{words}, or when the clocks agree. If yours is wrong, set it right."
 
 
 def claimed_words(message: MessageView, now_ms: UnixMs) -> str:

@@ -24,8 +24,10 @@ from ui.notifications import Notifications
 from ui.settings import UiSettings
 from ui.tasks import Tasks
 from ui.theme import theme_changed
+from ui.window.clock_notice import ClockNotice
 from ui.window.empty import EmptyPage
 from ui.window.flows import Flows
+from ui.window.fork_notices import ForkNotices
 from ui.window.layout import Body, Mode
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
@@ -77,6 +79,26 @@ class MainWindow(QMainWindow):
         self.first_start = FirstStart(engine.create_identity, self.tasks)
         self.notices = NoticesBar()
         self.strip = StatusStrip()
+        self.clock = ClockNotice(
+            engine,
+            self.tasks,
+            bridge=self.bridge,
+            notices=self.notices,
+            strip=self.strip,
+            one_sheet=one_sheet,
+            now=surroundings.now,
+            parent=self,
+        )
+        self.forks = ForkNotices(
+            engine,
+            self.tasks,
+            bridge=self.bridge,
+            notices=self.notices,
+            one_sheet=one_sheet,
+            model=self.model,
+            now=surroundings.now,
+            window=self,
+        )
         self.notifications = Notifications(app_icon(), self)
         self.menu = WindowMenu(self)
         self.router = EventRouter(
@@ -193,6 +215,7 @@ class MainWindow(QMainWindow):
         """Read what there is and show it; the first page if there is nobody yet."""
         self._show_connection()
         self._tell_of_earlier_profile()
+        self.clock.start()
         if self._engine.identity() is None:
             self.pages.setCurrentWidget(self.first_start)
             self.panel.setEnabled(True)
@@ -257,6 +280,7 @@ class MainWindow(QMainWindow):
             return
         if not self.pane.is_open(conversation_id):
             self.pane.open(conversation)
+            self.forks.opened(conversation_id)
             self.model.set_open(conversation_id)
             self.pane.header.show_typing(self.model.typing(conversation_id))
             self._settings.put("conversation", conversation_id)

@@ -7,9 +7,9 @@ rest are counted.  Fifty are kept, and the oldest goes first.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.events import NoticeLevel
 from ui.controls import Area, Button, ButtonKind, ColourRole, IconButton, Text, colour_of
@@ -20,6 +20,9 @@ from ui.words import one_line
 MAX_SHOWN = 3
 MAX_KEPT = 50
 _LONGEST = 500
+_STACK_BELOW = 720
+_BESIDE = 92
+"""The sign, the button that closes it, and the edges."""
 _GRAVITY = {NoticeLevel.ERROR: 0, NoticeLevel.WARNING: 1, NoticeLevel.INFO: 2}
 
 
@@ -28,8 +31,8 @@ class Notice:
     key: str
     level: NoticeLevel
     text: str
-    action_name: str = ""
-    action: Callable[[], None] | None = None
+    actions: tuple[tuple[str, Callable[[], None]], ...] = ()
+    """What the buttons say and do; of several the first is the safer one."""
 
 
 def unreadable_page(reason: str, again: Callable[[], None]) -> Notice:
@@ -37,8 +40,7 @@ def unreadable_page(reason: str, again: Callable[[], None]) -> Notice:
         key="page",
         level=NoticeLevel.ERROR,
         text=f"Could not read the messages: {reason}",
-        action_name="Try again",
-        action=again,
+        actions=(("Try again", again),),
     )
 
 
@@ -93,20 +95,39 @@ class _NoticeRow(Area):
         text = one_line(notice.text, _LONGEST)
         self.setAccessibleName(f"{notice.level.value}: {text}")
         self.words = Text(text, face="label", colour=inks[notice.level], wrap=True)
+        self.acts: list[Button] = []
+        self._acts = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._acts.setSpacing(8)
+        for name, act in notice.actions:
+            button = Button(name, kind=kinds[notice.level], size="small")
+            button.clicked.connect(act)
+            self._acts.addWidget(button)
+            self.acts.append(button)
+        self._body = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._body.setSpacing(6)
+        self._body.addWidget(self.words, 1)
+        self._body.addLayout(self._acts)
+        self._body.setAlignment(self._acts, Qt.AlignmentFlag.AlignLeft)
+        self.close_button = IconButton("close", "Close this notice", side=28)
+        key = notice.key
+        self.close_button.clicked.connect(lambda: close(key))
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 6, 10, 6)
         row.setSpacing(10)
         row.addWidget(_Sign(notice.level))
-        row.addWidget(self.words, 1)
-        self.act: Button | None = None
-        if notice.action is not None:
-            self.act = Button(notice.action_name, kind=kinds[notice.level], size="small")
-            self.act.clicked.connect(notice.action)
-            row.addWidget(self.act)
-        self.close_button = IconButton("close", "Close this notice", side=28)
-        key = notice.key
-        self.close_button.clicked.connect(lambda: close(key))
+        row.addLayout(self._body, 1)
         row.addWidget(self.close_button)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Several buttons leave the words too little room in a narrow window: they go below."""
+        super().resizeEvent(event)
+        narrow = self.width() / current_theme().metrics.factor < _STACK_BELOW
+        stacked = narrow and len(self.acts) > 1
+        wanted = sum(button.sizeHint().width() + self._acts.spacing() for button in self.acts)
+        column = stacked and wanted > self.width() - _BESIDE * current_theme().metrics.factor
+        directions = QBoxLayout.Direction
+        for layout, is_column in ((self._body, stacked), (self._acts, column)):
+            layout.setDirection(directions.TopToBottom if is_column else directions.LeftToRight)
 
 
 class NoticesBar(QWidget):

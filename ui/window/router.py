@@ -145,8 +145,7 @@ class EventRouter(QObject):
                 key=f"task: {failure.purpose}",
                 level=NoticeLevel.ERROR,
                 text=f"Could not {failure.purpose}: {failure.text}",
-                action_name="Try again" if failure.retry is not None else "",
-                action=failure.retry,
+                actions=() if failure.retry is None else (("Try again", failure.retry),),
             )
         )
 

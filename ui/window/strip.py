@@ -1,4 +1,4 @@
-"""The strip at the foot: connection, what is asked for, what waits, what failed, and traffic."""
+"""The strip at the foot: connection, what is asked for, what waits, our clock, and traffic."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from engine.events import ConnectionLevel, ConnectionView, ConversationView
-from ui.controls import Area, ElidedText, Text, plain_tip
+from ui.controls import Area, Button, ElidedText, Text, plain_tip
 from ui.theme import current_theme, theme_changed
 from ui.words import (
     connection_line,
@@ -92,6 +92,9 @@ class StatusStrip(Area):
             self._dividers.append((divider, text))
             self._row.addWidget(divider)
             self._row.addWidget(text)
+        self.clock = Button("Clock", kind="warning", size="tiny")
+        self.clock.hide()
+        self._row.addWidget(self.clock)
         self._row.addStretch(1)
         self._row.addWidget(self._traffic)
         theme_changed.connect(self._dress)
@@ -107,6 +110,12 @@ class StatusStrip(Area):
         self._traffic.setText(f"↑ {sent}   ↓ {received}")
         self._traffic.setAccessibleName(f"Sent {sent}, received {received}")
         self._fit()
+
+    def show_clock(self, words: str) -> None:
+        """What is quietly said of our clock; pressing it leads to more.  "": nothing."""
+        if words:
+            self.clock.rename(words)
+        self.clock.setVisible(bool(words))
 
     def show_totals(self, conversations: Sequence[ConversationView]) -> None:
         self._missing = sum(view.missing for view in conversations)

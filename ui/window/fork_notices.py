@@ -1,0 +1,85 @@
+"""A notice for everybody who told different people different things, and the sheet behind it.
+
+Told once for each author and conversation while the window is open: when it is found, or when the
+conversation is opened.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
+
+from engine.api import ChatEngine
+from engine.core.types import ConversationId
+from engine.events import ForksFound, ForkView, NoticeLevel
+from ui.bridge import EngineBridge
+from ui.dialogs.fork import ForkSheet, fork_words
+from ui.list.model import ConversationModel
+from ui.tasks import Tasks
+from ui.window.notices import Notice, NoticesBar
+from ui.window.one_sheet import OneSheet
+from ui.words import one_line
+
+_MAX_NAME = 60
+
+
+class ForkNotices(QObject):
+    def __init__(  # noqa: PLR0913 - keyword-only: the parts of the window that it speaks through
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        *,
+        bridge: EngineBridge,
+        notices: NoticesBar,
+        one_sheet: OneSheet,
+        model: ConversationModel,
+        now: Callable[[], datetime],
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._engine = engine
+        self._tasks = tasks
+        self._notices = notices
+        self._one = one_sheet
+        self._model = model
+        self._now = now
+        self._window = window
+        self._told: set[str] = set()
+        bridge.forks_found.connect(self._found)
+
+    def opened(self, conversation_id: ConversationId) -> None:
+        """Tell of those that were found before this window was there."""
+
+        async def work() -> None:
+            self._tell(await self._engine.forks(conversation_id))
+
+        self._tasks.spawn(work, purpose="look for signs of two stories", retry=False)
+
+    def _found(self, event: ForksFound) -> None:
+        self._tell(event.forks)
+
+    def _tell(self, forks: Sequence[ForkView]) -> None:
+        for fork in forks:
+            key = f"fork/{fork.conversation_id}/{fork.sender_id}"
+            if key in self._told:
+                continue
+            self._told.add(key)
+            view = self._model.conversation(fork.conversation_id)
+            name = one_line(view.name, _MAX_NAME) if view is not None else ""
+            words = fork_words(fork)
+            notice = Notice(
+                key=key,
+                level=NoticeLevel.WARNING,
+                text=f"{name}: {words}" if name else words,
+                actions=(("Show", partial(self._show, fork)),),
+            )
+            self._notices.raise_notice(notice)
+
+    def _show(self, fork: ForkView) -> None:
+        async def flow() -> None:
+            proof = await self._engine.fork_proof(fork)
+            await self._one.ask(ForkSheet(fork, proof, self._now(), self._window))
+
+        self._one.start("show both messages", flow)
