@@ -8,7 +8,7 @@ well, 1 if something needs attention, 2 if the profile cannot be read at all.
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from engine.core.history.kept import StoreRecord
 from engine.core.types import ContentTopic
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import content_topic_of
+from engine.events import OwnClockView
 from engine.persistence.database import damaged_pages, open_readonly
 from engine.persistence.earlier_profile import earlier_profile
 from engine.persistence.errors import ProfileInUseError
@@ -34,7 +35,12 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.runtime.clock_watch import JUDGED_KEY, read_judged
 from engine.runtime.engine import PORT_KEY
+from engine.runtime.own_clock import OFFSET_KEY, read_offset
+from ui.clock_words import off_sentence, off_words, who_sentence
+from ui.refusals import refusal_sentences
+from ui.words import one_line
 
 EARLIEST_PLAUSIBLE_CLOCK_S = 1_760_000_000
 """October 2025: a clock before this program was written is wrong."""
@@ -53,6 +59,8 @@ class Findings:
     stores: list[StoreRecord] = field(default_factory=list)
     content_topics: list[ContentTopic] = field(default_factory=list)
     """Of the groups: what Stores are asked about."""
+    refused: Sequence[str] = ()
+    """What members said that was refused or set aside, in words."""
 
 
 def examine(paths: ProfilePaths, *, as_json: bool) -> int:
@@ -70,7 +78,7 @@ def examine(paths: ProfilePaths, *, as_json: bool) -> int:
     _database(directory, findings, force_key_file=settings.storage.key == "file")
     _service_nodes(settings, findings)
     _stores(settings, findings)
-    _clock(findings)
+    _system_time(findings)
     text = json.dumps(_as_object(findings), indent=2) if as_json else "\n".join(_page(findings))
     sys.stdout.write(text + "\n")
     return 1 if findings.attention else 0
@@ -106,6 +114,7 @@ def _database(directory: ProfileDirectory, findings: Findings, *, force_key_file
             findings.attention.append(f"The database is damaged: {len(damaged)} findings.")
         _identity(store, findings)
         _network(store, findings)
+        _clock(store, findings)
     finally:
         store.close()
 
@@ -152,7 +161,8 @@ def _network(store: SqliteProfileStore, findings: Findings) -> None:
         "known_peers": len(store.node_addresses()),
     }
     findings.stores = store.stores()
-    findings.sections["counters"] = dict(store.counters())
+    findings.sections["counters"] = counters = dict(store.counters())
+    findings.refused = refusal_sentences(counters)
 
 
 def _service_nodes(settings: Settings, findings: Findings) -> None:
@@ -172,18 +182,50 @@ def _stores(settings: Settings, findings: Findings) -> None:
     findings.attention.extend(store_complaints(tested))
 
 
-def _clock(findings: Findings) -> None:
+def _clock(store: SqliteProfileStore, findings: Findings) -> None:
+    """What a person set, and what was said of this clock when the program ran last, or runs."""
+    stored = read_offset(store.value(OFFSET_KEY))
+    judged = read_judged(store.value(JUDGED_KEY))
+    section = findings.sections.setdefault("clock", {})
+    section["offset_ms"] = 0 if stored is None else stored.offset_ms
+    section["offset_since"] = None if stored is None else _utc(stored.since_ms / 1_000)
+    if stored is not None:
+        off = off_words(stored.offset_ms)
+        where = "ahead of" if stored.offset_ms > 0 else "behind"
+        section["in_force"] = f"the others' time, {off} {where} this device's, set by hand"
+    clock, at_ms = judged or (OwnClockView(), None)
+    section["behind_ms"] = clock.behind_ms
+    section["says_who"] = ", ".join(one_line(name, 40) for name in clock.by)
+    section["says_how_many"] = len(clock.by)
+    section["of_how_many_heard"] = clock.heard
+    section["known_for_a_day"] = clock.known_long if clock.by else None
+    section["judged"] = None if at_ms is None else _utc(at_ms / 1_000)
+    if clock.behind_ms:
+        findings.attention.append(f"{off_sentence(clock)} {who_sentence(clock)}")
+
+
+def _utc(at_s: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
+
+
+def _system_time(findings: Findings) -> None:
     now_s = time.time()
     findings.sections["clock"] = {
-        "utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now_s)),
+        "utc": _utc(now_s),
         "plausible": now_s >= EARLIEST_PLAUSIBLE_CLOCK_S,
+        **findings.sections.pop("clock", {}),
     }
     if now_s < EARLIEST_PLAUSIBLE_CLOCK_S:
         findings.attention.append("This machine's clock is far in the past; set it.")
 
 
 def _as_object(findings: Findings) -> dict[str, object]:
-    return {"ok": not findings.attention, "attention": findings.attention, **findings.sections}
+    return {
+        "ok": not findings.attention,
+        "attention": findings.attention,
+        "refused": list(findings.refused),
+        **findings.sections,
+    }
 
 
 def _page(findings: Findings) -> Iterator[str]:
@@ -193,6 +235,9 @@ def _page(findings: Findings) -> Iterator[str]:
             yield "  none"
         for name, value in values.items():
             yield f"  {name.replace('_', ' '):<24} {_shown(value)}"
+    if findings.refused:
+        yield "what members said that was refused or set aside"
+        yield from (f"  {sentence}" for sentence in findings.refused)
     yield ""
     yield from findings.attention or ["Everything is well."]
 

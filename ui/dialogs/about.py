@@ -1,5 +1,7 @@
 """How it works: the marks, what they mean, the keys, and which version this is."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QVBoxLayout, QWidget
@@ -74,7 +76,15 @@ class _Mark(QWidget):
 
 
 class HowItWorks(Sheet):
-    def __init__(self, version: str, key_storage: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        version: str,
+        key_storage: str,
+        parent: QWidget | None = None,
+        *,
+        refused: Sequence[str] = (),
+    ) -> None:
+        """``refused``: what members said that was refused or set aside here, in sentences."""
         super().__init__(
             "How it works",
             "Everyone in a group ends up with the same messages in the same order, and every"
@@ -88,6 +98,10 @@ class HowItWorks(Sheet):
         whole.addLayout(_table("Your messages", [(_Mark(m), w) for m, w in _STATES]))
         whole.addLayout(_table("The beads", [(_Mark(m), w) for m, w in _BEADS]))
         whole.addLayout(_table("Keys", [(KeyCap(k), w) for k, w in _KEYS]))
+        if refused:
+            whole.addWidget(Text("Refused or set aside here", face="label", strong=True))
+            for sentence in refused:
+                whole.addWidget(Text(sentence, face="label", colour="ink2", wrap=True))
         kept = "Messages are kept encrypted on this device."
         if key_storage:
             kept += f" {key_words(key_storage)}"

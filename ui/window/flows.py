@@ -30,6 +30,7 @@ from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
 from ui.network_choice import NetworkPort
 from ui.people import JOIN_PREFIX, faces_of
+from ui.refusals import refusal_sentences
 from ui.tasks import Tasks
 from ui.window.menu import WindowMenu
 from ui.window.one_sheet import OneSheet
@@ -200,7 +201,8 @@ class Flows(QObject):
         async def flow() -> None:
             identity = self._engine.identity()
             stored = "" if identity is None else identity.key_storage
-            await self._ask(HowItWorks(version, stored, self._window))
+            refused = refusal_sentences(self._engine.counters())
+            await self._ask(HowItWorks(version, stored, self._window, refused=refused))
 
         self._start("show how it works", flow)
 
