@@ -65,18 +65,26 @@ class ClockWatch:
     async def run(self, store: ProfileStore, storage: StorageThread) -> None:
         """Until cancelled."""
         while True:
-            self.look()
-            if self._unsaved:
-                writes, self._unsaved = self._unsaved, []
-                try:
-                    await storage.run(store.apply, writes)
-                except StorageError as error:
-                    self._unsaved = writes + self._unsaved
-                    logger.warning("the clock was not saved", extra={"error": type(error).__name__})
             self._save_soon.clear()
+            self.look()
+            try:
+                await self.save(store, storage)
+            except StorageError as error:
+                logger.warning("the clock was not saved", extra={"error": type(error).__name__})
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_EVERY_S):
                     await self._save_soon.wait()
+
+    async def save(self, store: ProfileStore, storage: StorageThread) -> None:
+        """What was told and is not on disk yet.  Raises StorageError."""
+        writes, self._unsaved = self._unsaved, []
+        if not writes:
+            return
+        try:
+            await storage.run(store.apply, writes)
+        except StorageError:
+            self._unsaved = writes + self._unsaved
+            raise
 
     # --- what is heard ------------------------------------------------------------------------
 

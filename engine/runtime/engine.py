@@ -126,6 +126,7 @@ class Engine(HistoryCommands, PageCommands):
             await self._recording.stop(self._up.around if self._up else None)
         if self._opened is not None:
             with contextlib.suppress(ChatError):
+                await self._clock_watch.save(self._store, self._storage)
                 await self._upkeep.save_counters(self._store, self._transport)
             await self._storage.close(self._opened.store.close)
         else:

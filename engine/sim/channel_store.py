@@ -92,6 +92,8 @@ class ChannelStore:
                 self._store_queried_ms = queried_ms
             case AppendToLog(entry=logged, raw=raw):
                 self._log[logged.position.message_id] = logged
+                newest = logged.position.lamport_timestamp
+                self._lamport_timestamp = max(self._lamport_timestamp, newest)
                 self.raw[logged.position.message_id] = raw
             case RemoveFromLog(message_id=message_id):
                 self._remove_from_log(message_id)

@@ -18,6 +18,7 @@ from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineParts, OpenedStore
+from engine.runtime.own_clock import boot_time_ms
 from engine.session.chance import Chance
 
 KEY = bytes(range(32))
@@ -54,6 +55,7 @@ class Person:
                 port_of=lambda _transport: None,
                 chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
                 now_ms=self._now_ms,
+                counted_ms=self._counted_ms,
             )
         )
         self.engine.subscribe(self._hear)
@@ -68,6 +70,9 @@ class Person:
 
     def _now_ms(self) -> UnixMs:
         return UnixMs(time.time_ns() // 1_000_000)
+
+    def _counted_ms(self) -> int:
+        return boot_time_ms()
 
     def _hear(self, event: EngineEvent) -> None:
         self.told.append(event)

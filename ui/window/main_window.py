@@ -213,9 +213,9 @@ class MainWindow(QMainWindow):
 
     async def start(self) -> None:
         """Read what there is and show it; the first page if there is nobody yet."""
+        self.clock.start()
         self._show_connection()
         self._tell_of_earlier_profile()
-        self.clock.start()
         if self._engine.identity() is None:
             self.pages.setCurrentWidget(self.first_start)
             self.panel.setEnabled(True)

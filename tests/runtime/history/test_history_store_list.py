@@ -6,21 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.codec.waku import decode_waku_message
 from engine.core.counters import Counters
 from engine.core.errors import ConfigError
-from engine.core.history.types import Candidate, StoreRef, StoreVersion
-from engine.core.types import UnixMs
-from engine.core.waku_archive import ArchiveQuery
 from engine.history_views import HistoryReason, StoreHealth, StoreOrigin
 from engine.network.libp2p.ports import Host
-from engine.network.node.embedded import EmbeddedNode
-from engine.network.node.settings import NodeSettings
 from engine.network.waku import store_server
 from engine.network.waku.service_server import serve_requests
-from engine.runtime.history.clock_check import ClockCheck
-from engine.runtime.history.store_times import ask_for_times
-from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group, until_stored
+from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 
 MANY = 250
 """More than two pages."""
@@ -95,36 +87,6 @@ def test_a_store_of_the_older_version_alone_fills_everything_in(
         (kept,) = bob.engine.stores()
         assert kept.messages >= MANY, "what it brought is remembered"
         await bob.stop()
-        await node.stop()
-
-    asyncio.run(scenario())
-
-
-def test_a_store_says_when_it_took_in_what_was_heard_live(tmp_path: Path) -> None:
-    """Our clock is 20 s ahead of the Store's, and the senders' may be anything."""
-
-    async def scenario() -> None:
-        node = StoreNode(tmp_path, "store")
-        address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.create_group("Friends")
-        await ann.until_online()
-        await ann.say(group, 5)
-        await until_stored(node, 5)
-        assert node.archive is not None
-        page = await node.archive.query(ArchiveQuery(limit=9, max_bytes=2**20, forward=True))
-        clock = ClockCheck(lambda: UnixMs(ann.now_ms() + 20_000), lambda _event: None)
-        for row in page.rows[:2]:
-            clock.hear(decode_waku_message(row.data).timestamp_ns)
-        other = EmbeddedNode(NodeSettings(network_key=bytes(range(32))))
-        await other.start()
-        candidate = Candidate(store=StoreRef(address), versions=(StoreVersion.V2,))
-        topics = (decode_waku_message(page.rows[0].data).content_topic,)
-        await ask_for_times(other.stores(), clock, (candidate,), topics, heard_before_ms=0)
-        ((_, ahead_ms),) = clock.store_clocks()
-        assert -30_000 < ahead_ms <= -19_000
-        await other.stop()
-        await ann.stop()
         await node.stop()
 
     asyncio.run(scenario())

@@ -1,0 +1,332 @@
+"""Our clock on real engines: who says that it is wrong, what a person decides, and jumps of it.
+
+The time of a person's system can be set by ``ahead_ms``; ``passed_ms`` lets time pass, for which
+nobody waits, and moves the counter by which timers go as well.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+import pytest
+
+from engine.core.errors import ConfigError, StorageError
+from engine.core.types import ConversationId, UnixMs, WakuHash
+from engine.core.waku import WakuMessage
+from engine.events import (
+    ClockJudged,
+    ClockOffsetDropped,
+    EngineEvent,
+    HeldUpdated,
+    MessageAdded,
+    MessageChanged,
+    OwnClockView,
+)
+from engine.network.memory import MemoryNetwork
+from tests.runtime.conftest import Person
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+YEAR_MS = 365 * DAY_MS
+CLOSE_MS = 10_000
+LONGEST_TIMER_MS = 60_000
+"""A sync message's, twice over; a jump would have moved it by an hour at least."""
+
+
+class Clocked(Person):
+    passed_ms = 0
+    published = 0
+
+    def __init__(
+        self, name: str, place: Path, network: MemoryNetwork, *, ahead_ms: int = 0
+    ) -> None:
+        self.ahead_ms = ahead_ms
+        super().__init__(name, place, network)
+
+    def _now_ms(self) -> UnixMs:
+        return UnixMs(super()._now_ms() + self.ahead_ms + self.passed_ms)
+
+    def _counted_ms(self) -> int:
+        return super()._counted_ms() + self.passed_ms
+
+    async def listen(self, group: ConversationId) -> None:
+        """Count what comes by the network from now on; somebody is there as long as it listens."""
+        ear = self.network.attach(f"{self.name}'s ear")
+        ear.subscribe(self.topic(group), self._heard)
+        await ear.start()
+
+    def _heard(self, _message: WakuMessage, _waku_hash: WakuHash) -> None:
+        self.published += 1
+
+
+def play(names: str, at: Path, scenario: Callable[..., Coroutine[object, object, None]]) -> None:
+    async def whole() -> None:
+        network = MemoryNetwork()
+        people = [Clocked(name, at, network) for name in names.split()]
+        try:
+            async with asyncio.timeout(60):
+                await scenario(*people)
+        finally:
+            for one in people:
+                await one.engine.stop()
+
+    asyncio.run(whole())
+
+
+async def together(founder: Clocked, *others: Clocked) -> ConversationId:
+    await founder.start()
+    group = await founder.engine.create_group("Tide")
+    for other in others:
+        await other.start()
+        await other.engine.join_group(await founder.engine.make_invite_link(group))
+    return group
+
+
+def shows(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: isinstance(event, MessageAdded) and event.message.text == text
+
+
+def judged(by: int) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, ClockJudged) and event.clock is not None and len(event.clock.by) == by
+    )
+
+
+def is_held(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, HeldUpdated)
+        and event.held is not None
+        and text in [message.text for message in event.held.messages]
+    )
+
+
+def is_acknowledged(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, MessageChanged)
+        and event.message.text == text
+        and event.message.delivery is not None
+        and bool(event.message.delivery.held_by)
+    )
+
+
+def dropped(event: EngineEvent) -> bool:
+    return isinstance(event, ClockOffsetDropped)
+
+
+async def ask_and_answer(group: ConversationId, asker: Clocked, *others: Clocked) -> None:
+    await asker.engine.send_text(group, "what time is it?")
+    for other in others:
+        await other.until(shows("what time is it?"))
+        await other.engine.send_text(group, f"{other.name}'s answer")
+
+
+def clock_of(event: EngineEvent) -> OwnClockView:
+    assert isinstance(event, ClockJudged)
+    assert event.clock is not None
+    return event.clock
+
+
+def test_one_word_is_told_the_person_decides_and_what_was_held_takes_its_place(
+    tmp_path: Path,
+) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        alice.ahead_ms = -HOUR_MS
+        group = await together(alice, bob)
+        await ask_and_answer(group, alice, bob)
+        clock = clock_of(await alice.until(judged(by=1)))
+        assert abs(clock.behind_ms - HOUR_MS) < CLOSE_MS
+        assert (clock.by, clock.heard, clock.known_long) == (("Bob",), 1, False)
+        await alice.until(is_held("Bob's answer"))
+        assert bob.engine.own_clock() is None, "nobody told Bob anything of his own clock"
+
+        await alice.engine.set_clock_offset(clock.others_ahead_ms)
+        await alice.until(shows("Bob's answer"))
+        going = alice.engine.own_clock()
+        assert going is not None
+        assert (going.offset_ms, going.behind_ms) == (clock.others_ahead_ms, 0)
+        await alice.engine.send_text(group, "right now")
+        there = await bob.until(shows("right now"))
+        assert isinstance(there, MessageAdded)
+        assert abs(there.message.sent_ms - bob._now_ms()) < CLOSE_MS
+
+        await alice.engine.set_clock_offset(None)
+        assert alice.engine.own_clock() is None
+
+    play("Alice Bob", tmp_path, scenario)
+
+
+@pytest.mark.parametrize("ahead_ms", [-HOUR_MS, 1_000 * -30, HOUR_MS, YEAR_MS])
+def test_the_majority_of_those_known_for_a_day_is_told_by_name(
+    tmp_path: Path, ahead_ms: int
+) -> None:
+    async def scenario(alice: Clocked, *others: Clocked) -> None:
+        group = await together(alice, *others)
+        for other in others:
+            await alice.engine.send_text(group, f"hello, {other.name}")
+            await other.until(shows(f"hello, {other.name}"))
+        for one in (alice, *others):
+            one.passed_ms = 2 * DAY_MS
+        alice.ahead_ms = ahead_ms
+        await alice.engine.send_text(group, "what time is it?")
+        for other in others:
+            await other.until(
+                shows("what time is it?") if ahead_ms < HOUR_MS else is_held("what time is it?")
+            )
+            await other.engine.send_text(group, f"{other.name}'s answer")
+        clock = clock_of(await alice.until(judged(by=len(others))))
+        assert abs(clock.behind_ms + ahead_ms) < CLOSE_MS
+        assert (clock.by, clock.heard, clock.known_long) == (("Bob", "Carol", "Dave"), 3, True)
+
+    play("Alice Bob Carol Dave", tmp_path, scenario)
+
+
+def test_what_was_decided_outlives_a_restart_and_is_dropped_when_the_clock_is_set(
+    tmp_path: Path,
+) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        alice.ahead_ms = -HOUR_MS
+        await together(alice, bob)
+        await alice.engine.set_clock_offset(HOUR_MS)
+        await alice.engine.stop()
+
+        again = Clocked("Alice", tmp_path, bob.network, ahead_ms=-HOUR_MS)
+        try:
+            await again.start()
+            clock = again.engine.own_clock()
+            assert clock is not None
+            assert clock.offset_ms == HOUR_MS
+            again.ahead_ms = 0
+            assert again.engine.own_clock() is None
+            event = await again.until(dropped)
+            assert isinstance(event, ClockOffsetDropped)
+            assert event.offset_ms == HOUR_MS
+        finally:
+            await again.engine.stop()
+
+        last = Clocked("Alice", tmp_path, bob.network)
+        try:
+            await last.start()
+            assert last.engine.own_clock() is None, "that it was dropped is on disk, too"
+            assert not any(map(dropped, last.told))
+        finally:
+            await last.engine.stop()
+
+    play("Alice Bob", tmp_path, scenario)
+
+
+def test_a_system_that_starts_before_the_decision_has_another_clock(tmp_path: Path) -> None:
+    async def scenario(alice: Clocked) -> None:
+        await alice.start()
+        await alice.engine.set_clock_offset(HOUR_MS)
+        await alice.engine.stop()
+        again = Clocked("Alice", tmp_path, alice.network, ahead_ms=-DAY_MS)
+        try:
+            await again.start()
+            assert again.engine.own_clock() is None
+            assert any(map(dropped, again.told))
+        finally:
+            await again.engine.stop()
+
+    play("Alice", tmp_path, scenario)
+
+
+def test_a_decision_that_cannot_be_kept_is_none(tmp_path: Path) -> None:
+    async def scenario(alice: Clocked) -> None:
+        await alice.start()
+        with pytest.raises(ConfigError):
+            await alice.engine.set_clock_offset(101 * YEAR_MS)
+        assert alice.store is not None
+        alice.store.broken = True
+        with pytest.raises(StorageError):
+            await alice.engine.set_clock_offset(HOUR_MS)
+        alice.store.broken = False
+        assert alice.engine.own_clock() is None
+
+    play("Alice", tmp_path, scenario)
+
+
+@pytest.mark.parametrize("jump_ms", [HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS])
+def test_a_jump_of_the_system_moves_no_timer_and_makes_no_burst(
+    tmp_path: Path, jump_ms: int
+) -> None:
+    """What waits to be sent again waits as long as before; nothing is said because of the jump."""
+
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        group = await together(alice, bob)
+        await alice.engine.send_text(group, "before")
+        await bob.until(shows("before"))
+        await alice.listen(group)
+        bob.transport.set_online(False)
+        await alice.engine.send_text(group, "unacknowledged")
+        session = alice.engine._conversations.group(group)._session
+        assert session is not None
+        due_ms = session.next_deadline()
+        assert due_ms is not None
+        published = alice.published
+        alice.ahead_ms = jump_ms
+        alice.engine.own_clock()
+        for _ in range(2_000):
+            await asyncio.sleep(0)
+        assert alice.published - published <= 1, "a sync message that was due, at most"
+        after_ms = session.next_deadline()
+        assert after_ms is not None
+        assert abs(after_ms - due_ms) <= LONGEST_TIMER_MS
+        assert "runner.crashed" not in alice.engine.counters()
+
+    play("Alice Bob", tmp_path, scenario)
+
+
+@pytest.mark.parametrize("jump_ms", [HOUR_MS, YEAR_MS])
+def test_what_is_held_takes_its_place_when_the_clock_is_set_forward(
+    tmp_path: Path, jump_ms: int
+) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        group = await together(alice, bob)
+        await alice.engine.send_text(group, "before")
+        await bob.until(shows("before"))
+        bob.ahead_ms = jump_ms
+        await bob.engine.send_text(group, "from the future")
+        await alice.until(is_held("from the future"))
+        alice.ahead_ms = jump_ms
+        alice.engine.own_clock()
+        await alice.until(shows("from the future"))
+        assert await alice.engine.held(group) is None
+
+    play("Alice Bob", tmp_path, scenario)
+
+
+@pytest.mark.parametrize("jump_ms", [HOUR_MS, YEAR_MS])
+def test_what_a_wrong_clock_dated_is_said_again_and_everybody_can_read_it(
+    tmp_path: Path, jump_ms: int
+) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        group = await together(alice, bob)
+        await alice.engine.send_text(group, "before")
+        await bob.until(shows("before"))
+        bob.ahead_ms = jump_ms
+        await bob.engine.send_text(group, "from the future")
+        await alice.until(is_held("from the future"))
+        bob.ahead_ms = 0
+        bob.engine.own_clock()
+        await alice.until(shows("from the future"))
+        await alice.engine.send_text(group, "and after")
+        await bob.until(shows("and after"))
+        for one in (alice, bob):
+            page = await one.engine.latest_page(group)
+            texts = [message.text for message in page.messages if message.kind == "text"]
+            assert texts == ["before", "from the future", "and after"]
+            assert await one.engine.held(group) is None
+
+    play("Alice Bob", tmp_path, scenario)
+
+
+def test_an_acknowledgement_comes_as_soon_after_a_jump_as_without_one(tmp_path: Path) -> None:
+    async def scenario(alice: Clocked, bob: Clocked) -> None:
+        group = await together(alice, bob)
+        alice.ahead_ms = bob.ahead_ms = -YEAR_MS
+        await alice.engine.send_text(group, "a year ago")
+        await bob.until(shows("a year ago"))
+        await bob.engine.send_text(group, "I have it")
+        await alice.until(is_acknowledged("a year ago"))
+
+    play("Alice Bob", tmp_path, scenario)
