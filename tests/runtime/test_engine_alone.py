@@ -3,22 +3,16 @@
 import asyncio
 from pathlib import Path
 
-from engine.core.types import UnixMs
 from engine.events import MessageAdded
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
 
 
 class Clocked(Person):
-    """A person whose clock can be put forward, which makes everything that waits due."""
-
-    ahead_ms = 0
-
-    def _now_ms(self) -> UnixMs:
-        return UnixMs(super()._now_ms() + self.ahead_ms)
+    """A person for whom time can pass, which makes everything that waits due."""
 
     def pass_time(self, ms: int) -> None:
-        self.ahead_ms += ms
+        self.passed_ms += ms
         for runner in self.engine._conversations.groups():
             runner.offer(lambda session, now_ms: session.advance(now_ms=now_ms))
 

@@ -29,6 +29,7 @@ from engine.network.waku.store_archive import Archive
 from engine.network.waku.store_server import StoreSettings
 from engine.persistence.archive_thread import ThreadedArchive
 from engine.runtime.engine import Engine, EngineParts, OpenedStore, TransportSeed
+from engine.runtime.own_clock import boot_time_ms
 from engine.session.chance import Chance
 from tests.runtime.conftest import BreakableStore
 
@@ -115,8 +116,8 @@ class Person:
         self._recorder = recorder
         self._changed = asyncio.Event()
         self.store: BreakableStore | None = None
-        self.ahead_ms = 0
-        """How far this person's clock is ahead of everybody's: a day is over sooner by that."""
+        self.passed_ms = 0
+        """What timers count and nobody waited for: a day is over sooner by that."""
         self.engine = self._make()
 
     def _make(self) -> Engine:
@@ -127,6 +128,7 @@ class Person:
                 port_of=lambda _transport: None,
                 chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
                 now_ms=self.now_ms,
+                counted_ms=lambda: boot_time_ms() + self.passed_ms,
                 peers=self._peers,
                 history=self._config,
                 recorder=self._recorder,
@@ -136,7 +138,7 @@ class Person:
         return engine
 
     def now_ms(self) -> UnixMs:
-        return UnixMs(time.time_ns() // 1_000_000 + self.ahead_ms)
+        return UnixMs(time.time_ns() // 1_000_000)
 
     def _open(self) -> OpenedStore:
         self.store = BreakableStore.open(self._place / f"{self.name}.db", KEY)

@@ -85,12 +85,12 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
         await bob.stop()
         lost_id = await say_what_one_store_lacks(ann, pair, had, lacks)
 
-        # A day later by Bob's clock the first one is given up.
+        # A day later by Bob's timers the first one is given up.
         await bob.start_again()
         await until_it_waits(bob, pair)
         assert await bob.engine.gap(pair) is None, "it is shown after a minute"
         assert bob.texts(pair) == []
-        bob.ahead_ms = DAY_MS + HOUR_MS
+        bob.passed_ms = DAY_MS + HOUR_MS
         await bob.engine.fetch_missing(pair)
         await bob.until_told(pair, 1)
         gap = await bob.engine.gap(pair)
@@ -103,7 +103,6 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
         assert (gap.missing, gap.waiting, gap.lost_total) == (0, 0, 1)
 
         # The Store that has it comes back, while Ann is not there to send it once more.
-        bob.ahead_ms = 0
         await had.start_where_it_was()
         stored = await lacks.messages()
         await bob.engine.add_store(had.address)
@@ -146,10 +145,9 @@ def test_trying_again_at_the_gap_brings_it_from_a_store_that_was_away(tmp_path: 
         lost_id = await say_what_one_store_lacks(ann, pair, had, lacks)
         await bob.start_again()
         await until_it_waits(bob, pair)
-        bob.ahead_ms = DAY_MS + HOUR_MS
+        bob.passed_ms = DAY_MS + HOUR_MS
         await bob.engine.fetch_missing(pair)
         await bob.until_told(pair, 1)
-        bob.ahead_ms = 0
         await had.start_where_it_was()
         gap = await bob.engine.gap(pair)
         assert gap is not None

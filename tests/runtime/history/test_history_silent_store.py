@@ -126,8 +126,8 @@ def test_what_no_store_and_no_member_has_is_lost_though_one_store_is_silent(
         gap = await gap_of(bob, group)
         assert (gap.missing, gap.waiting, gap.lost) == (1, 1, ()), "it may still come"
 
-        # A day later by Bob's clock; nobody gives anything up sooner.
-        bob.ahead_ms = DAY_MS + HOUR_MS
+        # A day later by Bob's timers; nobody gives anything up sooner.
+        bob.passed_ms = DAY_MS + HOUR_MS
         lost = await ask_until_lost(bob, group)
         (after_row,) = await bob.log_of(group, {"after"})
         assert (lost.message_id, lost.sender_name) == (lost_row[1], "Ann")
