@@ -2,15 +2,19 @@
 
 ``cryptography`` takes any 32 bytes for a public key, and under a small-order Ed25519 key it accepts
 signatures that nobody made: under the identity element one signature fits every message.  A
-small-order X25519 key makes every shared secret zero.  So keys are refused here, before anything
-relies on them: wrong length, not canonical (y or u not below p, or a "negative zero"), not on the
-curve, small order.  Arithmetic on public values only; nothing here needs constant time.
+small-order X25519 key makes every shared secret zero.  A key of *mixed order*, a genuine one plus a
+small-order point, is a second name of the same private key: what was sealed for one opens for the
+other, and every eighth signature fits both.  So keys are refused here, before anything relies on
+them: wrong length, not canonical (y or u not below p, or a "negative zero"), not on the curve,
+small order, mixed order.  What is left generates the group of prime order l.  Public values only;
+nothing here needs constant time.
 """
 
 from functools import lru_cache
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from engine.core.errors import CryptoError
 
@@ -18,6 +22,13 @@ KEY_BYTES: Final = 32
 _P: Final = 2**255 - 19
 _D: Final = -121665 * pow(121666, -1, _P) % _P
 _SIGN_BIT: Final = 1 << 255
+_L: Final = 2**252 + 27742317777372353535851937790883648493
+_A: Final = 486662
+# 5·l - 1 is a multiple of 8 with bit 254 as the highest, so that X25519 takes it as it is.  P times
+# that has the u of P if and only if the order of P divides 5·l or 5·l - 2 (the result is -P or P).
+# On the curve orders divide 8·l, so it is 1 or l; on the twist they divide 4 times a prime that
+# divides neither, so it is 1.
+_MINUS_ONE: Final = X25519PrivateKey.from_private_bytes((5 * _L - 1).to_bytes(KEY_BYTES, "little"))
 
 # Doubling a point of order 8 gives y = 0, which needs x² = -y²; on the curve: d·y⁴ + 2·y² = 1.
 _Y_OF_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
@@ -37,7 +48,7 @@ _SMALL_ORDER_U: Final = frozenset(
 def import_public_key(public_key: bytes) -> Ed25519PublicKey:
     """An Ed25519 key that signatures may be checked under.
 
-    Raises CryptoError ``bad_public_key`` or ``small_order_key``.
+    Raises CryptoError ``bad_public_key``, ``small_order_key`` or ``mixed_order_key``.
     """
     if len(public_key) != KEY_BYTES:
         raise CryptoError("bad_public_key", "wrong length")
@@ -47,18 +58,21 @@ def import_public_key(public_key: bytes) -> Ed25519PublicKey:
         raise CryptoError("small_order_key")
     if y >= _P:
         raise CryptoError("bad_public_key", "not canonical")
-    if not _is_square((y * y - 1) * (_D * y * y + 1)):
-        raise CryptoError("bad_public_key", "not on the curve")
+    if not _has_prime_order((1 + y) * pow(1 - y, -1, _P) % _P):  # The same point on curve25519.
+        if not _is_square((y * y - 1) * (_D * y * y + 1)):
+            raise CryptoError("bad_public_key", "not on the curve")
+        raise CryptoError("mixed_order_key")
     return Ed25519PublicKey.from_public_bytes(public_key)
 
 
 def require_public_key(public_key: bytes) -> None:
-    """Raises CryptoError ``bad_public_key`` or ``small_order_key`` (Ed25519)."""
+    """Raises CryptoError as ``import_public_key`` (Ed25519)."""
     import_public_key(public_key)
 
 
+@lru_cache(maxsize=4096)
 def require_encryption_key(public_key: bytes) -> None:
-    """Raises CryptoError ``bad_encryption_key`` or ``small_order_key`` (X25519)."""
+    """Raises CryptoError ``bad_encryption_key``, ``small_order_key`` or ``mixed_order_key``."""
     if len(public_key) != KEY_BYTES:
         raise CryptoError("bad_encryption_key", "wrong length")
     number = int.from_bytes(public_key, "little")
@@ -66,6 +80,16 @@ def require_encryption_key(public_key: bytes) -> None:
         raise CryptoError("small_order_key")
     if number >= _P:
         raise CryptoError("bad_encryption_key", "not canonical")
+    if not _has_prime_order(number):
+        if not _is_square(number * (number * number + _A * number + 1)):
+            raise CryptoError("bad_encryption_key", "not on the curve")
+        raise CryptoError("mixed_order_key")
+
+
+def _has_prime_order(u: int) -> bool:
+    """Of a point of curve25519 or its twist whose order is not small."""
+    encoded = u.to_bytes(KEY_BYTES, "little")
+    return _MINUS_ONE.exchange(X25519PublicKey.from_public_bytes(encoded)) == encoded
 
 
 def _is_square(number: int) -> bool:
