@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14proto/envelope.proto\x12\x11\x63\x61userie.envelope\"4\n\x0eSealedEnvelope\x12\x0e\n\x06header\x18\x01 \x01(\x0c\x12\x12\n\nciphertext\x18\x02 \x01(\x0c\"h\n\x0e\x45nvelopeHeader\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x11\n\tgroup_tag\x18\x02 \x01(\x0c\x12\x10\n\x08\x65poch_id\x18\x03 \x01(\x0c\x12\x0c\n\x04salt\x18\x04 \x01(\x0c\x12\x12\n\ncommitment\x18\x05 \x01(\x0c\":\n\x0fSealedPlaintext\x12\x13\n\x0bsigned_part\x18\x01 \x01(\x0c\x12\x12\n\nstatements\x18\x02 \x03(\x0c\"\x98\x01\n\nSignedPart\x12\x19\n\x11sender_public_key\x18\x01 \x01(\x0c\x12\x13\n\x0bsds_message\x18\x02 \x01(\x0c\x12\x10\n\x08holdings\x18\x03 \x01(\x0c\x12\x11\n\tsigned_ms\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\x12\x10\n\x08original\x18\x06 \x01(\x0c\x12\x10\n\x08\x65poch_id\x18\x07 \x01(\x0c\"P\n\x06\x43laims\x12\x32\n\x07\x61uthors\x18\x01 \x03(\x0b\x32!.causerie.envelope.AuthorHoldings\x12\x12\n\nheld_aside\x18\x02 \x03(\x0c\"D\n\x0e\x41uthorHoldings\x12\x13\n\x0binstance_id\x18\x01 \x01(\x0c\x12\x0e\n\x06ranges\x18\x02 \x03(\x04\x12\r\n\x05heads\x18\x03 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14proto/envelope.proto\x12\x11\x63\x61userie.envelope\"4\n\x0eSealedEnvelope\x12\x0e\n\x06header\x18\x01 \x01(\x0c\x12\x12\n\nciphertext\x18\x02 \x01(\x0c\"h\n\x0e\x45nvelopeHeader\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x11\n\tgroup_tag\x18\x02 \x01(\x0c\x12\x10\n\x08\x65poch_id\x18\x03 \x01(\x0c\x12\x0c\n\x04salt\x18\x04 \x01(\x0c\x12\x12\n\ncommitment\x18\x05 \x01(\x0c\":\n\x0fSealedPlaintext\x12\x13\n\x0bsigned_part\x18\x01 \x01(\x0c\x12\x12\n\nstatements\x18\x02 \x03(\x0c\"\x96\x01\n\nSignedPart\x12\x19\n\x11sender_public_key\x18\x01 \x01(\x0c\x12\x13\n\x0bsds_message\x18\x02 \x01(\x0c\x12\x0e\n\x06\x63laims\x18\x03 \x01(\x0c\x12\x11\n\tsigned_ms\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\x12\x10\n\x08original\x18\x06 \x01(\x0c\x12\x10\n\x08\x65poch_id\x18\x07 \x01(\x0c\"P\n\x06\x43laims\x12\x32\n\x07\x61uthors\x18\x01 \x03(\x0b\x32!.causerie.envelope.AuthorHoldings\x12\x12\n\nheld_aside\x18\x02 \x03(\x0c\"D\n\x0e\x41uthorHoldings\x12\x13\n\x0binstance_id\x18\x01 \x01(\x0c\x12\x0e\n\x06ranges\x18\x02 \x03(\x04\x12\r\n\x05heads\x18\x03 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,9 +38,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEALEDPLAINTEXT']._serialized_start=203
   _globals['_SEALEDPLAINTEXT']._serialized_end=261
   _globals['_SIGNEDPART']._serialized_start=264
-  _globals['_SIGNEDPART']._serialized_end=416
-  _globals['_CLAIMS']._serialized_start=418
-  _globals['_CLAIMS']._serialized_end=498
-  _globals['_AUTHORHOLDINGS']._serialized_start=500
-  _globals['_AUTHORHOLDINGS']._serialized_end=568
+  _globals['_SIGNEDPART']._serialized_end=414
+  _globals['_CLAIMS']._serialized_start=416
+  _globals['_CLAIMS']._serialized_end=496
+  _globals['_AUTHORHOLDINGS']._serialized_start=498
+  _globals['_AUTHORHOLDINGS']._serialized_end=566
 # @@protoc_insertion_point(module_scope)

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12proto/invite.proto\x12\x0f\x63\x61userie.invite\"\xc3\x01\n\x06Invite\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x10\n\x08group_id\x18\x02 \x01(\x0c\x12\x12\n\ngroup_name\x18\x03 \x01(\t\x12\x10\n\x08\x65poch_id\x18\x04 \x01(\x0c\x12\x11\n\tepoch_key\x18\x05 \x01(\x0c\x12\x18\n\x10\x61\x64min_public_key\x18\x06 \x01(\x0c\x12\x16\n\x0enode_addresses\x18\x07 \x03(\t\x12\x14\n\x0cinviter_name\x18\x08 \x01(\t\x12\x15\n\rservice_nodes\x18\t \x03(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12proto/invite.proto\x12\x0f\x63\x61userie.invite\"\xb1\x01\n\x06Invite\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x10\n\x08group_id\x18\x02 \x01(\x0c\x12\x12\n\ngroup_name\x18\x03 \x01(\t\x12\x11\n\tepoch_key\x18\x04 \x01(\x0c\x12\x18\n\x10\x61\x64min_public_key\x18\x05 \x01(\x0c\x12\x16\n\x0enode_addresses\x18\x06 \x03(\t\x12\x14\n\x0cinviter_name\x18\x07 \x01(\t\x12\x15\n\rservice_nodes\x18\x08 \x03(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,5 +32,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'proto.invite_pb2', _globals
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_INVITE']._serialized_start=40
-  _globals['_INVITE']._serialized_end=235
+  _globals['_INVITE']._serialized_end=217
 # @@protoc_insertion_point(module_scope)

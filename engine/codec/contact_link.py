@@ -4,7 +4,8 @@ The form is ``proto/contact.proto`` in the text of ``engine.codec.link_text``.  
 in it: whoever has it can ask its owner to talk, and can tell when somebody does, nothing more.  The
 last day is kept by who reads the link, so that stale ones do not go round.  The signature shows
 that the owner of the identity made it, keys, name, addresses and expiry together; it does not show
-that this is the person one has in mind.  Every refusal is a sentence for the user.  Nothing here
+that this is the person one has in mind; bytes that we should write otherwise are refused.  Every
+refusal is a sentence for the user.  Nothing here
 touches the network, and whether it is one's own link is not known here.
 """
 
@@ -13,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from google.protobuf.message import DecodeError
 
+from engine.codec.canonical import one_form
 from engine.codec.link_text import LinkForm, is_address
 from engine.codec.tuples import tuple_bytes
 from engine.core.contacts import CONTACT_PREFIX, ContactLink
@@ -81,6 +83,9 @@ def parse_contact_link(text: str, *, now_ms: UnixMs) -> ContactLink:
     except DecodeError as error:
         raise InviteError(f"This contact link cannot be read. {_ASK}") from error
     _check_shape(wire)
+    if one_form(wire) != encoded:
+        words = "This contact link has something in it that does not belong there."
+        raise InviteError(f"{words} {_ASK}")
     _check_signature(wire)
     if wire.expires_ms <= now_ms:
         expired = _date_words(wire.expires_ms)

@@ -1,9 +1,9 @@
 """``proto/envelope.proto`` as bytes: sealed envelope, header, plaintext, signed part.
 
 Header and signed part travel as opaque bytes and are handed on exactly as received, because they
-are what was authenticated.  Every length is fixed or bounded here; unknown fields are skipped, as
-protobuf does.  It refuses to know keys: what a seal or a signature is worth is decided in
-``engine.crypto.sealed``.
+are what was authenticated.  Every length is fixed or bounded here, and each of them has one form
+only: a signature covers the fields of a signed part, and nothing that could be hung on to it.  It
+refuses to know keys: what a seal or a signature is worth is decided in ``engine.crypto.sealed``.
 """
 
 from collections.abc import Sequence
@@ -11,22 +11,23 @@ from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
 
+from engine.codec.canonical import one_form
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.types import ParticipantId, UnixMs
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from proto import envelope_pb2, sds_pb2
 
-VERSION = 1
+VERSION = 2
 GROUP_TAG_BYTES = 8
+EPOCH_ID_BYTES = 8
 SALT_BYTES = 24
 COMMITMENT_BYTES = 32
 MAX_HEADER_BYTES = 256
 MAX_STATEMENTS = 2
 MAX_STATEMENT_BYTES = 1024
-_EPOCH_ID_BYTES = 8
+MAX_TIME_MS = 2**53 - 1
 _KEY_BYTES = 32
 _SIGNATURE_BYTES = 64
-_MAX_TIME_MS = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class SignedPart:
     signature: bytes
     sds_message: bytes = b""
     original: bytes = b""
-    holdings: bytes = b""
+    claims: bytes = b""
 
 
 def encode_envelope(header: bytes, ciphertext: bytes) -> bytes:
@@ -57,7 +58,10 @@ def encode_envelope(header: bytes, ciphertext: bytes) -> bytes:
 
 
 def decode_envelope(payload: bytes) -> tuple[bytes, bytes]:
-    """(header, ciphertext), as received.  Raises RemoteProtocolError."""
+    """(header, ciphertext), as received.
+
+    Raises RemoteProtocolError ``oversized``, ``malformed`` or ``not_canonical``.
+    """
     if len(payload) > MAX_WAKU_MESSAGE_BYTES:
         raise RemoteProtocolError("oversized")
     try:
@@ -66,6 +70,8 @@ def decode_envelope(payload: bytes) -> tuple[bytes, bytes]:
         raise RemoteProtocolError("malformed", "envelope") from error
     if not wire.header or not wire.ciphertext:
         raise RemoteProtocolError("malformed", "envelope")
+    if one_form(wire) != payload:
+        raise RemoteProtocolError("not_canonical", "envelope")
     return wire.header, wire.ciphertext
 
 
@@ -79,7 +85,10 @@ def encode_plaintext(signed_part: bytes, statements: Sequence[bytes]) -> bytes:
 
 
 def decode_plaintext(plaintext: bytes) -> tuple[bytes, tuple[bytes, ...]]:
-    """(signed part, join statements), as received.  Raises RemoteProtocolError ``malformed``."""
+    """(signed part, join statements), as received.
+
+    Raises RemoteProtocolError ``malformed`` or ``not_canonical``.
+    """
     try:
         wire = envelope_pb2.SealedPlaintext.FromString(plaintext)
     except DecodeError as error:
@@ -87,6 +96,8 @@ def decode_plaintext(plaintext: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     statements = tuple(wire.statements)
     if not wire.signed_part or not _are_statements(statements):
         raise RemoteProtocolError("malformed", "plaintext")
+    if one_form(wire) != plaintext:
+        raise RemoteProtocolError("not_canonical", "plaintext")
     return wire.signed_part, statements
 
 
@@ -107,7 +118,7 @@ def encode_header(header: EnvelopeHeader) -> bytes:
 
 
 def decode_header(header: bytes) -> EnvelopeHeader:
-    """Raises RemoteProtocolError ``malformed`` or ``unsupported_version``."""
+    """Raises RemoteProtocolError ``malformed``, ``unsupported_version`` or ``not_canonical``."""
     if len(header) > MAX_HEADER_BYTES:
         raise RemoteProtocolError("malformed", "header too long")
     try:
@@ -117,8 +128,10 @@ def decode_header(header: bytes) -> EnvelopeHeader:
     if wire.version != VERSION:
         raise RemoteProtocolError("unsupported_version")
     lengths = (len(wire.group_tag), len(wire.epoch_id), len(wire.salt), len(wire.commitment))
-    if lengths != (GROUP_TAG_BYTES, _EPOCH_ID_BYTES, SALT_BYTES, COMMITMENT_BYTES):
+    if lengths != (GROUP_TAG_BYTES, EPOCH_ID_BYTES, SALT_BYTES, COMMITMENT_BYTES):
         raise RemoteProtocolError("malformed", "header")
+    if one_form(wire) != header:
+        raise RemoteProtocolError("not_canonical", "header")
     return EnvelopeHeader(
         group_tag=wire.group_tag,
         epoch_id=wire.epoch_id,
@@ -131,7 +144,7 @@ def encode_signed_part(part: SignedPart) -> bytes:
     return envelope_pb2.SignedPart(
         sender_public_key=part.sender_public_key,
         sds_message=part.sds_message,
-        holdings=part.holdings,
+        claims=part.claims,
         signed_ms=part.signed_ms,
         signature=part.signature,
         original=part.original,
@@ -140,7 +153,10 @@ def encode_signed_part(part: SignedPart) -> bytes:
 
 
 def decode_signed_part(signed_part: bytes) -> SignedPart:
-    """Shape only, no signature.  Raises RemoteProtocolError ``oversized`` or ``malformed``."""
+    """Shape only, no signature.
+
+    Raises RemoteProtocolError ``oversized``, ``malformed`` or ``not_canonical``.
+    """
     if len(signed_part) > MAX_WAKU_MESSAGE_BYTES:
         raise RemoteProtocolError("oversized")
     try:
@@ -148,10 +164,12 @@ def decode_signed_part(signed_part: bytes) -> SignedPart:
     except DecodeError as error:
         raise RemoteProtocolError("malformed", "signed part") from error
     lengths = (len(wire.sender_public_key), len(wire.epoch_id), len(wire.signature))
-    if lengths != (_KEY_BYTES, _EPOCH_ID_BYTES, _SIGNATURE_BYTES):
+    if lengths != (_KEY_BYTES, EPOCH_ID_BYTES, _SIGNATURE_BYTES):
         raise RemoteProtocolError("malformed", "signed part")
-    if bool(wire.sds_message) == bool(wire.original) or wire.signed_ms > _MAX_TIME_MS:
+    if bool(wire.sds_message) == bool(wire.original) or wire.signed_ms > MAX_TIME_MS:
         raise RemoteProtocolError("malformed", "signed part")
+    if one_form(wire) != signed_part:
+        raise RemoteProtocolError("not_canonical", "signed part")
     return SignedPart(
         sender_public_key=wire.sender_public_key,
         epoch_id=wire.epoch_id,
@@ -159,7 +177,7 @@ def decode_signed_part(signed_part: bytes) -> SignedPart:
         signature=wire.signature,
         sds_message=wire.sds_message,
         original=wire.original,
-        holdings=wire.holdings,
+        claims=wire.claims,
     )
 
 

@@ -1,20 +1,20 @@
 """Invitation links: ``causerie:join/`` and what lets somebody into a group.
 
-The form is ``proto/invite.proto`` in the text of ``engine.codec.link_text``.  Every refusal is a
-sentence for the user.  Nothing here touches the network, and addresses are only checked for length
-and characters.
+The form is ``proto/invite.proto`` in the text of ``engine.codec.link_text``; bytes that we should
+write otherwise are refused.  Every refusal is a sentence for the user.  Nothing here touches the
+network, and addresses are only checked for length and characters.
 """
 
 from collections.abc import Iterable, MutableSequence
 
 from google.protobuf.message import DecodeError
 
+from engine.codec.canonical import one_form
 from engine.codec.link_text import LinkForm, is_address
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.content import clean_name
 from engine.core.errors import CryptoError, InviteError, LocalProtocolError
 from engine.core.invite import (
-    EPOCH_ID_BYTES,
     EPOCH_KEY_BYTES,
     GROUP_ID_BYTES,
     INVITE_PREFIX,
@@ -26,7 +26,7 @@ from engine.core.invite import (
 from engine.crypto.keys import require_public_key
 from proto import invite_pb2
 
-VERSION = 1
+VERSION = 2
 _FORM = LinkForm(
     prefix=INVITE_PREFIX,
     domain="causerie/1/invite",
@@ -50,7 +50,6 @@ def encode_invite(invite: Invite) -> str:
             version=VERSION,
             group_id=invite.group_id,
             group_name=clean_name(invite.group_name),
-            epoch_id=invite.epoch_id,
             epoch_key=invite.epoch_key,
             admin_public_key=invite.admin_public_key,
             inviter_name=clean_name(invite.inviter_name),
@@ -88,8 +87,11 @@ def _is_service_node(address: str) -> bool:
 
 def parse_invite(link: str) -> Invite:
     """Raises InviteError, whose text tells the user what is wrong and what to do."""
-    wire = _unpack(link)
+    encoded = _FORM.read(link)
+    wire = _decode(encoded)
     _check(wire)
+    if one_form(wire) != encoded:
+        raise InviteError(f"This invitation has something in it that does not belong there. {_ASK}")
     try:
         group_name, inviter_name = clean_name(wire.group_name), clean_name(wire.inviter_name)
     except ValueError as error:
@@ -97,7 +99,6 @@ def parse_invite(link: str) -> Invite:
     return Invite(
         group_id=wire.group_id,
         group_name=group_name,
-        epoch_id=wire.epoch_id,
         epoch_key=wire.epoch_key,
         admin_public_key=wire.admin_public_key,
         inviter_name=inviter_name,
@@ -106,9 +107,9 @@ def parse_invite(link: str) -> Invite:
     )
 
 
-def _unpack(link: str) -> invite_pb2.Invite:
+def _decode(encoded: bytes) -> invite_pb2.Invite:
     try:
-        return invite_pb2.Invite.FromString(_FORM.read(link))
+        return invite_pb2.Invite.FromString(encoded)
     except DecodeError as error:
         raise InviteError(f"This invitation cannot be read. {_ASK}") from error
 
@@ -116,8 +117,8 @@ def _unpack(link: str) -> invite_pb2.Invite:
 def _check(wire: invite_pb2.Invite) -> None:
     if wire.version > VERSION:
         raise InviteError("This invitation was made by a newer version of Causerie. Update first.")
-    lengths = (len(wire.group_id), len(wire.epoch_id), len(wire.epoch_key))
-    complete = lengths == (GROUP_ID_BYTES, EPOCH_ID_BYTES, EPOCH_KEY_BYTES)
+    lengths = (len(wire.group_id), len(wire.epoch_key))
+    complete = lengths == (GROUP_ID_BYTES, EPOCH_KEY_BYTES)
     if wire.version < VERSION or not complete:
         raise InviteError(f"Something is missing in this invitation. {_ASK}")
     try:

@@ -2,12 +2,14 @@
 
 It is signed apart from the message that carries it, so that it can be shown later to somebody who
 never saw that message.  The signature is over (domain, group, public key, X25519 key, name, time),
-the name exactly as written; the statement as received is what is checked, kept and passed on.
-Whether the newcomer may join is not known here: in a simple group whoever has the key may.
+the name exactly as written; the statement as received is what is checked, kept and passed on, so it
+has one form only.  Whether the newcomer may join is not known here: in a simple group whoever has
+the key may.
 """
 
 from google.protobuf.message import DecodeError
 
+from engine.codec.canonical import one_form
 from engine.codec.envelope import MAX_STATEMENT_BYTES
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import MAX_SAFE_INTEGER, Join, clean_name
@@ -17,7 +19,7 @@ from engine.crypto.identity import SIGNATURE_BYTES, Identity, participant_id_of,
 from engine.crypto.keys import KEY_BYTES, require_encryption_key
 from proto import content_pb2
 
-_DOMAIN = "causerie/1/join"
+_DOMAIN = "causerie/2/join"
 
 
 def build_join(identity: Identity, *, group_id: bytes, name: str, joined_ms: UnixMs) -> Join:
@@ -74,9 +76,12 @@ def _parse(statement: bytes) -> content_pb2.Join:
     if len(statement) > MAX_STATEMENT_BYTES:
         raise RemoteProtocolError("join_oversized")
     try:
-        return content_pb2.Join.FromString(statement)
+        wire = content_pb2.Join.FromString(statement)
     except DecodeError as error:
         raise RemoteProtocolError("join_malformed") from error
+    if one_form(wire) != statement:
+        raise RemoteProtocolError("not_canonical", "join statement")
+    return wire
 
 
 def _signed_bytes(group_id: bytes, wire: content_pb2.Join) -> bytes:

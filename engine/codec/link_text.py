@@ -39,8 +39,7 @@ class LinkForm:
 
     def write(self, encoded: bytes) -> str:
         """However long it becomes."""
-        packed = urlsafe_b64encode(self._checksum(encoded) + encoded).decode().rstrip("=")
-        return f"{self.prefix}{packed}"
+        return f"{self.prefix}{_base64url(self._checksum(encoded) + encoded)}"
 
     def read(self, text: str) -> bytes:
         """What was written, never empty.  Raises InviteError."""
@@ -79,6 +78,8 @@ class LinkForm:
             unpacked = urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
         except ValueError as error:
             raise changed from error
+        if _base64url(unpacked) != packed:  # Bits that belong to no byte are set.
+            raise changed
         checksum, encoded = unpacked[:_CHECKSUM_BYTES], unpacked[_CHECKSUM_BYTES:]
         if not encoded or checksum != self._checksum(encoded):
             raise changed
@@ -86,6 +87,10 @@ class LinkForm:
 
     def _checksum(self, encoded: bytes) -> bytes:
         return sha256(tuple_bytes(self.domain, encoded)).digest()[:_CHECKSUM_BYTES]
+
+
+def _base64url(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def is_address(text: str) -> bool:

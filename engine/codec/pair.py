@@ -2,10 +2,9 @@
 
 What one person sends another is one of two things: an MVDS payload, or an ephemeral content that
 MVDS never sees.  Which of them it is, is part of what was signed.  Every length is fixed or bounded
-here.  The envelope itself is not authenticated, so it has one form only: otherwise anybody could
-make ever new copies of a message that no memory of payloads recognises.  Under the seal unknown
-fields are skipped, as protobuf does.  It refuses to know keys: what a seal or a signature is worth
-is decided in ``engine.crypto.pair``.
+here, and both have one form only: the envelope is not authenticated, so otherwise anybody could
+make ever new copies of a message that no memory of payloads recognises.  It refuses to know keys:
+what a seal or a signature is worth is decided in ``engine.crypto.pair``.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import TypeAlias
 
 from google.protobuf.message import DecodeError
 
+from engine.codec.canonical import one_form
 from engine.codec.content import MAX_EPHEMERAL_BYTES
 from engine.core.content import MAX_SAFE_INTEGER
 from engine.core.errors import RemoteProtocolError
@@ -20,7 +20,7 @@ from engine.core.types import UnixMs
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from proto import pair_pb2
 
-VERSION = 1
+VERSION = 2
 _KEY_BYTES = 32
 _SIGNATURE_BYTES = 64
 
@@ -60,7 +60,8 @@ def encode_pair_envelope(sealed: bytes) -> bytes:
 def decode_pair_envelope(payload: bytes) -> bytes:
     """What is sealed, as received.
 
-    Raises RemoteProtocolError ``oversized``, ``malformed`` or ``unsupported_version``.
+    Raises RemoteProtocolError ``oversized``, ``malformed``, ``unsupported_version`` or
+    ``not_canonical``.
     """
     if len(payload) > MAX_WAKU_MESSAGE_BYTES:
         raise RemoteProtocolError("oversized")
@@ -70,8 +71,10 @@ def decode_pair_envelope(payload: bytes) -> bytes:
         raise RemoteProtocolError("malformed", "pair envelope") from error
     if wire.version != VERSION:
         raise RemoteProtocolError("unsupported_version")
-    if not wire.sealed or encode_pair_envelope(wire.sealed) != payload:
+    if not wire.sealed:
         raise RemoteProtocolError("malformed", "pair envelope")
+    if one_form(wire) != payload:
+        raise RemoteProtocolError("not_canonical", "pair envelope")
     return wire.sealed
 
 
@@ -92,7 +95,8 @@ def encode_pair_plaintext(plaintext: PairPlaintext) -> bytes:
 def decode_pair_plaintext(plaintext: bytes) -> PairPlaintext:
     """Shape only, no signature.
 
-    Raises RemoteProtocolError ``malformed``, ``empty`` or ``ephemeral_oversized``.
+    Raises RemoteProtocolError ``malformed``, ``not_canonical``, ``empty`` or
+    ``ephemeral_oversized``.
     """
     try:
         wire = pair_pb2.PairPlaintext.FromString(plaintext)
@@ -101,6 +105,8 @@ def decode_pair_plaintext(plaintext: bytes) -> PairPlaintext:
     lengths = (len(wire.sender_public_key), len(wire.sender_encryption_key), len(wire.signature))
     if lengths != (_KEY_BYTES, _KEY_BYTES, _SIGNATURE_BYTES) or wire.signed_ms > MAX_SAFE_INTEGER:
         raise RemoteProtocolError("malformed", "pair plaintext")
+    if one_form(wire) != plaintext:
+        raise RemoteProtocolError("not_canonical", "pair plaintext")
     return PairPlaintext(
         sender_public_key=wire.sender_public_key,
         sender_encryption_key=wire.sender_encryption_key,
@@ -112,7 +118,7 @@ def decode_pair_plaintext(plaintext: bytes) -> PairPlaintext:
 
 def _decode_body(wire: pair_pb2.PairPlaintext) -> PairBody:
     if not wire.mvds_payload and not wire.ephemeral:
-        raise RemoteProtocolError("empty", "nothing in it, or of a kind that we do not know")
+        raise RemoteProtocolError("empty")
     if wire.mvds_payload:
         return MvdsPart(payload=wire.mvds_payload)
     if len(wire.ephemeral) > MAX_EPHEMERAL_BYTES:

@@ -2,8 +2,11 @@
 
 A tuple starts with its domain, so that no signature or hash made for one purpose can ever serve
 another, and every part carries its type and length, so that two different tuples never have the
-same bytes.  The form is private to us and never parsed: it is only ever built and compared.
-It refuses to know what is signed and by whom.
+same bytes.  The number in a domain is the version of the format that the tuple belongs to: 2 in
+what goes into envelopes (seals, signatures, tags of groups and epochs, join statements, message
+ids).  Who somebody is, where people meet, and links outlast an envelope's format: they have 1.  The
+form is private to us and never parsed: it is only ever built and compared.  It refuses to know what
+is signed and by whom.
 """
 
 from engine.core.errors import LocalProtocolError

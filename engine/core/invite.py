@@ -12,7 +12,6 @@ from engine.core.errors import LocalProtocolError
 from engine.core.types import ConversationId
 
 GROUP_ID_BYTES = 32
-EPOCH_ID_BYTES = 8
 EPOCH_KEY_BYTES = 32
 INVITE_PREFIX = "causerie:join/"
 MAX_LINK_CHARACTERS = 2048
@@ -31,7 +30,6 @@ class Invite:
 
     group_id: bytes
     group_name: str
-    epoch_id: bytes
     epoch_key: bytes = field(repr=False)
     admin_public_key: bytes
     inviter_name: str

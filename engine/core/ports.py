@@ -42,8 +42,8 @@ class ProfileRecord:
 class GroupRecord:
     conversation_id: ConversationId
     name: str
-    epoch_id: bytes
-    epoch_key: bytes
+    epoch_keys: tuple[bytes, ...]
+    """Oldest first, at least one: the first leads to the content topic, the newest seals."""
     admin_public_key: bytes
     created_ms: UnixMs
     service_nodes: tuple[str, ...] = ()

@@ -103,7 +103,7 @@ def fingerprint_of(public_key: bytes) -> str:
 
 
 def verify(public_key: bytes, signature: bytes, message: bytes) -> None:
-    """Raises CryptoError: ``bad_public_key``, ``small_order_key`` or ``bad_signature``."""
+    """Raises CryptoError ``bad_signature``, or as ``import_public_key``."""
     key = import_public_key(public_key)
     try:
         key.verify(signature, message)

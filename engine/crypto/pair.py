@@ -6,9 +6,10 @@ acknowledgement.  So under the seal is an Ed25519 signature over (domain, sender
 encryption key, recipient's identity key, group id, time, kind, payload).  It fits one recipient,
 one pair, one direction and one kind only; whoever opens it can seal it again for nobody else.
 
-Checked in this order: size, version, seal, shape, who claims to have sent it, keys, signature.
-Nothing is parsed as MVDS or content before.  There is no forward secrecy here, and nothing against
-replay: MVDS delivers a message once, and who takes an ephemeral content looks at ``signed_ms``.
+Checked in this order: size, version, seal, padding, shape, who claims to have sent it, keys,
+signature. Nothing is parsed as MVDS or content before.  There is no forward secrecy here, and
+nothing against replay: MVDS delivers a message once, and who takes an ephemeral content looks at
+``signed_ms``.
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from engine.codec.content import MAX_EPHEMERAL_BYTES
+from engine.codec.padding import pad, unpad
 from engine.codec.pair import (
     VERSION,
     EphemeralPart,
@@ -41,7 +43,6 @@ from engine.core.mvds.types import GroupId
 from engine.core.types import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.crypto.identity import Identity, participant_id_of, verify
 from engine.crypto.keys import require_encryption_key, require_public_key
-from engine.crypto.sealed import MAX_ENVELOPE_BYTES
 
 __all__ = [
     "EphemeralPart",
@@ -55,8 +56,8 @@ __all__ = [
     "safety_number",
 ]
 
-_PAIR_DOMAIN = "causerie/1/pair"
-_SEAL_DOMAIN = "causerie/1/pair-seal"
+_PAIR_DOMAIN = "causerie/2/pair"
+_SEAL_DOMAIN = "causerie/2/pair-seal"
 _GROUP_DOMAIN = "causerie/1/pair-group"
 _TOPIC_DOMAIN = "causerie/1/pair-topic"
 _INBOX_DOMAIN = "causerie/1/inbox"
@@ -116,7 +117,7 @@ class PairSeal:
         return _topic_named(name)
 
     def seal(self, body: PairBody, *, signed_ms: UnixMs) -> bytes:
-        """A Waku payload, different at every call.
+        """A Waku payload of at most MAX_ENVELOPE_BYTES, different at every call.
 
         Raises LocalProtocolError for an empty or too large body, or a time out of bounds.
         """
@@ -137,11 +138,8 @@ class PairSeal:
                 body=body,
             )
         )
-        sealed = _SUITE.encrypt(plaintext, self._seal_to, _info_for(self._peer_public_key))
-        payload = encode_pair_envelope(sealed)
-        if len(payload) > MAX_ENVELOPE_BYTES:
-            raise LocalProtocolError(f"an envelope of {len(payload)} bytes is too large")
-        return payload
+        info = _info_for(self._peer_public_key)
+        return encode_pair_envelope(_SUITE.encrypt(pad(plaintext), self._seal_to, info))
 
     def open(self, payload: bytes) -> OpenedPair:
         """As ``open_from_anybody``; also raises CryptoError ``forged_sender``.
@@ -158,9 +156,10 @@ class PairSeal:
 def open_from_anybody(identity: Identity, payload: bytes) -> OpenedPair:
     """What came to our inbox: the sender is proved, but perhaps a stranger.
 
-    Raises RemoteProtocolError ``oversized``, ``malformed``, ``unsupported_version``, ``empty``,
-    ``ephemeral_oversized``; CryptoError ``bad_seal``, ``bad_public_key``, ``bad_encryption_key``,
-    ``small_order_key``, ``bad_signature``, and ``forged_sender`` if it claims to be from ourselves.
+    Raises RemoteProtocolError ``oversized``, ``malformed``, ``not_canonical``,
+    ``unsupported_version``, ``bad_padding``, ``empty``, ``ephemeral_oversized``; CryptoError
+    ``bad_seal``, ``bad_public_key``, ``bad_encryption_key``, ``small_order_key``,
+    ``mixed_order_key``, ``bad_signature``, and ``forged_sender`` if it claims to be from ourselves.
     """
     return _verified(identity, _unseal(identity, payload))
 
@@ -212,10 +211,10 @@ def _unseal(identity: Identity, payload: bytes) -> PairPlaintext:
     sealed = decode_pair_envelope(payload)
     info = _info_for(identity.public_key)
     try:
-        plaintext = _SUITE.decrypt(sealed, identity.decryption_key, info)
+        padded = _SUITE.decrypt(sealed, identity.decryption_key, info)
     except InvalidTag as error:
         raise CryptoError("bad_seal") from error
-    return decode_pair_plaintext(plaintext)
+    return decode_pair_plaintext(unpad(padded))
 
 
 def _verified(identity: Identity, plaintext: PairPlaintext) -> OpenedPair:

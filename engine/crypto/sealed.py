@@ -1,16 +1,20 @@
 """The sealed envelope of a group: who may read it, who wrote it, and that nothing was changed.
 
-Inside is a *signed part*: SDS bytes, holdings and a time under the sender's Ed25519 signature,
-which also covers group and epoch.  Around it a *seal*: AES-256-GCM under a key that HKDF-SHA256
-makes for this one message from the epoch key and 24 random bytes; the header is associated data and
-carries a commitment to the key, compared first, so that no ciphertext opens under two keys.  Beside
-the signed part the seal holds join statements, which are signed by themselves.  A repair wraps
-somebody's signed part, as received, in a signed part of the responder's own.
+Inside is a *signed part*: SDS bytes, claims and a time under the sender's Ed25519 signature, which
+also covers group and epoch.  Around it a *seal*: AES-256-GCM under a key that HKDF-SHA256 makes for
+this one message from the epoch key and 24 random bytes; the header is associated data and carries a
+commitment to the key, compared first, so that no ciphertext opens under two keys.  Beside the
+signed part the seal holds join statements, which are signed by themselves, and padding.  A repair
+wraps somebody's signed part, as received, in a signed part of the responder's own.
 
-``SealedGroup.open`` checks in this order: size, header, group, epoch, commitment, seal, shape, key,
-signature, and that the signer's id IS the SDS ``sender_id``.  Nothing is parsed as SDS before.  Who
-is a member is not known here; there is no ratchet, so history opens in any order.  What is signed
-stays valid when it is sealed again, with another salt, for a retransmission.
+A group has *epochs*, each with a key of its own and an id that follows from it.  We seal and sign
+in the newest.  A seal opens in any epoch that we know; a signed part is checked within the epoch
+that it names, whichever sealed it: history is repaired in a later one.
+
+``SealedGroup.open`` checks in this order: size, header, group, epoch, commitment, seal, padding,
+shape, key, signature, and that the signer's id IS the SDS ``sender_id``.  Nothing is parsed as SDS
+before.  Who is a member is not known here; there is no ratchet, so history opens in any order.
+What is signed stays valid when it is sealed again, with another salt, for a retransmission.
 """
 
 import hmac
@@ -27,9 +31,11 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from engine.codec.envelope import (
     COMMITMENT_BYTES,
+    EPOCH_ID_BYTES,
     GROUP_TAG_BYTES,
     MAX_STATEMENT_BYTES,
     MAX_STATEMENTS,
+    MAX_TIME_MS,
     SALT_BYTES,
     VERSION,
     EnvelopeHeader,
@@ -45,33 +51,52 @@ from engine.codec.envelope import (
     sds_sender_of,
 )
 from engine.codec.holdings import MAX_CLAIM_BYTES, decode_claim, encode_claim
+from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad, unpad
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
-from engine.core.invite import (
-    EPOCH_ID_BYTES,
-    EPOCH_KEY_BYTES,
-    GROUP_ID_BYTES,
-    conversation_id_of,
-)
+from engine.core.invite import EPOCH_KEY_BYTES, GROUP_ID_BYTES, conversation_id_of
 from engine.core.sds.types import Claim
 from engine.core.types import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
-from engine.crypto.identity import Identity, RandomBytes, participant_id_of, verify
+from engine.crypto.identity import (
+    SIGNATURE_BYTES,
+    Identity,
+    RandomBytes,
+    participant_id_of,
+    verify,
+)
+from engine.crypto.keys import KEY_BYTES
 
 MAX_ENVELOPE_BYTES = MAX_WAKU_MESSAGE_BYTES - 512
 """What we make leaves room for the Waku message's other fields; what we accept may be larger."""
 
-MAX_SIGNED_PART_BYTES = (
-    MAX_ENVELOPE_BYTES - MAX_CLAIM_BYTES - MAX_STATEMENTS * (MAX_STATEMENT_BYTES + 4) - 512
-)
-"""Leaves room for a repair response's own signature and holdings around it.  Nobody accepts more:
-what is logged can be repaired."""
 
-_SEAL_DOMAIN = "causerie/1/seal"
-_MESSAGE_DOMAIN = "causerie/1/message"
-_REPAIR_DOMAIN = "causerie/1/repair"
-_GROUP_TAG_DOMAIN = "causerie/1/group-tag"
+def _largest_repair_of(original: bytes) -> bytes:
+    """A plaintext with everything in it that may be around a signed part."""
+    repair = SignedPart(
+        sender_public_key=bytes(KEY_BYTES),
+        epoch_id=bytes(EPOCH_ID_BYTES),
+        signed_ms=UnixMs(MAX_TIME_MS),
+        signature=bytes(SIGNATURE_BYTES),
+        original=original,
+        claims=bytes(MAX_CLAIM_BYTES),
+    )
+    statements = (bytes(MAX_STATEMENT_BYTES),) * MAX_STATEMENTS
+    return encode_plaintext(encode_signed_part(repair), statements)
+
+
+_LARGE = bytes(MAX_PLAINTEXT_BYTES // 2)
+"""Its length takes as many bytes as that of the largest."""
+MAX_SIGNED_PART_BYTES = MAX_PLAINTEXT_BYTES - (len(_largest_repair_of(_LARGE)) - len(_LARGE))
+"""Nobody makes or accepts more: what is logged can be repaired by anybody, whatever they claim."""
+
+_EPOCH_DOMAIN = "causerie/2/epoch"
+_SEAL_DOMAIN = "causerie/2/seal"
+_MESSAGE_DOMAIN = "causerie/2/message"
+_REPAIR_DOMAIN = "causerie/2/repair"
+_GROUP_TAG_DOMAIN = "causerie/2/group-tag"
 _TOPIC_DOMAIN = "causerie/1/topic"
+_EPOCH_COMMITMENT_BYTES = 32
 _AES_KEY_BYTES = 32
 _AES_NONCE_BYTES = 12
 _TOPIC_NAME_BYTES = 16
@@ -104,18 +129,28 @@ class _MessageKeys(NamedTuple):
     commitment: bytes
 
 
+class _Epoch(NamedTuple):
+    epoch_id: bytes
+    key: bytes
+    seal_info: bytes
+
+
 @dataclass(frozen=True, kw_only=True)
 class SealedGroup:
-    """One group in one epoch.  Raises LocalProtocolError if a length is wrong."""
+    """One group and its epochs, as far as we know their keys; oldest first.
+
+    Raises LocalProtocolError if a length is wrong, and unless every epoch has an id of its own.
+    """
 
     group_id: bytes
-    epoch_id: bytes
-    epoch_key: bytes = field(repr=False)
+    epoch_keys: tuple[bytes, ...] = field(repr=False)
 
     def __post_init__(self) -> None:
-        lengths = (len(self.group_id), len(self.epoch_id), len(self.epoch_key))
-        if lengths != (GROUP_ID_BYTES, EPOCH_ID_BYTES, EPOCH_KEY_BYTES):
-            raise LocalProtocolError("group id, epoch id and epoch key have 32, 8 and 32 bytes")
+        lengths = {len(key) for key in self.epoch_keys}
+        if len(self.group_id) != GROUP_ID_BYTES or lengths != {EPOCH_KEY_BYTES}:
+            raise LocalProtocolError("a group has an id of 32 bytes and epoch keys of 32 bytes")
+        if len(self._epochs) != len(self.epoch_keys):
+            raise LocalProtocolError("two epochs with one id")
 
     @cached_property
     def conversation_id(self) -> ConversationId:
@@ -126,9 +161,30 @@ class SealedGroup:
         """In every header, in clear: lets a receiver skip other groups' messages cheaply."""
         return sha256(tuple_bytes(_GROUP_TAG_DOMAIN, self.group_id)).digest()[:GROUP_TAG_BYTES]
 
+    @property
+    def epoch_id(self) -> bytes:
+        """Of the newest epoch: what is sealed and signed now names it."""
+        return self._newest.epoch_id
+
     @cached_property
-    def _seal_info(self) -> bytes:
-        return tuple_bytes(_SEAL_DOMAIN, VERSION, self.group_id, self.epoch_id)
+    def _epochs(self) -> dict[bytes, _Epoch]:
+        """By id, oldest first."""
+        epochs: dict[bytes, _Epoch] = {}
+        for key in self.epoch_keys:
+            epoch_id = epoch_commitment(self.group_id, key)[:EPOCH_ID_BYTES]
+            seal_info = tuple_bytes(_SEAL_DOMAIN, VERSION, self.group_id, epoch_id)
+            epochs[epoch_id] = _Epoch(epoch_id, key, seal_info)
+        return epochs
+
+    @cached_property
+    def _newest(self) -> _Epoch:
+        return next(reversed(self._epochs.values()))
+
+    def _epoch(self, epoch_id: bytes) -> _Epoch:
+        epoch = self._epochs.get(epoch_id)
+        if epoch is None:
+            raise RemoteProtocolError("unknown_epoch")
+        return epoch
 
     # --- out ------------------------------------------------------------------------------------
 
@@ -168,13 +224,14 @@ class SealedGroup:
         random_bytes: RandomBytes,
         statements: Sequence[bytes] = (),
     ) -> bytes:
-        """A Waku payload, different at every call.  Raises LocalProtocolError if too large.
+        """A Waku payload of at most MAX_ENVELOPE_BYTES, different at every call.
 
         ``statements`` are at most two self-signed joins: the sender's, and a repaired author's.
+        Raises LocalProtocolError if it becomes too large.
         """
-        plaintext = encode_plaintext(signed_part, statements)
+        padded = pad(encode_plaintext(signed_part, statements))
         salt = random_bytes(SALT_BYTES)
-        keys = self._message_keys(salt)
+        keys = _message_keys(self._newest, salt)
         header = encode_header(
             EnvelopeHeader(
                 group_tag=self.group_tag,
@@ -183,10 +240,7 @@ class SealedGroup:
                 commitment=keys.commitment,
             )
         )
-        payload = encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, plaintext, header))
-        if len(payload) > MAX_ENVELOPE_BYTES:
-            raise LocalProtocolError(f"an envelope of {len(payload)} bytes is too large")
-        return payload
+        return encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, padded, header))
 
     # --- in -------------------------------------------------------------------------------------
 
@@ -202,15 +256,13 @@ class SealedGroup:
     def open(self, payload: bytes) -> Opened:
         """Everything checked but membership.
 
-        Raises RemoteProtocolError ``oversized``, ``malformed``, ``unsupported_version``,
-        ``wrong_group``, ``unknown_epoch``, ``nested_repair``, ``bad_holdings``; CryptoError
-        ``bad_commitment``, ``bad_seal``, ``bad_public_key``, ``small_order_key``,
-        ``bad_signature``, ``forged_sender``.
+        Raises RemoteProtocolError ``oversized``, ``malformed``, ``not_canonical``,
+        ``unsupported_version``, ``wrong_group``, ``unknown_epoch``, ``bad_padding``,
+        ``nested_repair``, ``bad_holdings``; CryptoError ``bad_commitment``, ``bad_seal``,
+        ``bad_public_key``, ``small_order_key``, ``mixed_order_key``, ``bad_signature``,
+        ``forged_sender``.
         """
-        return self.open_envelope(*decode_envelope(payload))
-
-    def open_envelope(self, encoded_header: bytes, ciphertext: bytes) -> Opened:
-        """As ``open``, for an envelope that was taken apart already."""
+        encoded_header, ciphertext = decode_envelope(payload)
         return self._read(*decode_plaintext(self._unseal(encoded_header, ciphertext)))
 
     def read(self, signed_part: bytes) -> Opened:
@@ -236,7 +288,7 @@ class SealedGroup:
             signed_ms=message.signed_ms,
             raw=message.raw,
             repaired_by=participant_id_of(outer.sender_public_key),
-            outer_claim=decode_claim(outer.holdings),
+            outer_claim=decode_claim(outer.claims),
             outer_signed_ms=outer.signed_ms,
             statements=statements,
         )
@@ -252,7 +304,7 @@ class SealedGroup:
             sender_id=sender_id,
             sender_public_key=part.sender_public_key,
             sds_bytes=part.sds_message,
-            claim=decode_claim(part.holdings),
+            claim=decode_claim(part.claims),
             signed_ms=part.signed_ms,
             raw=raw,
             statements=statements,
@@ -261,34 +313,19 @@ class SealedGroup:
     def _unseal(self, encoded_header: bytes, ciphertext: bytes) -> bytes:
         keys = self._keys_for(encoded_header)
         try:
-            return AESGCM(keys.key).decrypt(keys.nonce, ciphertext, encoded_header)
+            padded = AESGCM(keys.key).decrypt(keys.nonce, ciphertext, encoded_header)
         except InvalidTag as error:
             raise CryptoError("bad_seal") from error
+        return unpad(padded)
 
     def _keys_for(self, encoded_header: bytes) -> _MessageKeys:
         header = decode_header(encoded_header)
         if header.group_tag != self.group_tag:
             raise RemoteProtocolError("wrong_group")
-        if header.epoch_id != self.epoch_id:
-            raise RemoteProtocolError("unknown_epoch")
-        keys = self._message_keys(header.salt)
+        keys = _message_keys(self._epoch(header.epoch_id), header.salt)
         if not hmac.compare_digest(keys.commitment, header.commitment):
             raise CryptoError("bad_commitment")
         return keys
-
-    def _message_keys(self, salt: bytes) -> _MessageKeys:
-        derived = HKDF(
-            algorithm=SHA256(),
-            length=_AES_KEY_BYTES + _AES_NONCE_BYTES + COMMITMENT_BYTES,
-            salt=salt,
-            info=self._seal_info,
-        ).derive(self.epoch_key)
-        nonce_end = _AES_KEY_BYTES + _AES_NONCE_BYTES
-        return _MessageKeys(
-            key=derived[:_AES_KEY_BYTES],
-            nonce=derived[_AES_KEY_BYTES:nonce_end],
-            commitment=derived[nonce_end:],
-        )
 
     def _signed(
         self,
@@ -298,9 +335,9 @@ class SealedGroup:
         claim: Claim | None,
         signed_ms: UnixMs,
     ) -> bytes:
-        encoded_claim = encode_claim(claim)
+        claims = encode_claim(claim)
         to_sign = self._signed_bytes(
-            domain, self.epoch_id, identity.public_key, signed_ms, body, encoded_claim
+            domain, self.epoch_id, identity.public_key, signed_ms, body, claims
         )
         return encode_signed_part(
             SignedPart(
@@ -310,16 +347,14 @@ class SealedGroup:
                 signature=identity.sign(to_sign),
                 sds_message=body if domain == _MESSAGE_DOMAIN else b"",
                 original=body if domain == _REPAIR_DOMAIN else b"",
-                holdings=encoded_claim,
+                claims=claims,
             )
         )
 
     def _check_signature(self, part: SignedPart, domain: str, body: bytes) -> None:
-        # Signed in this epoch or, once groups change their key, in an earlier one that we know.
-        if part.epoch_id != self.epoch_id:
-            raise RemoteProtocolError("unknown_epoch")
+        epoch_id = self._epoch(part.epoch_id).epoch_id
         to_check = self._signed_bytes(
-            domain, part.epoch_id, part.sender_public_key, part.signed_ms, body, part.holdings
+            domain, epoch_id, part.sender_public_key, part.signed_ms, body, part.claims
         )
         verify(part.sender_public_key, part.signature, to_check)
 
@@ -330,19 +365,42 @@ class SealedGroup:
         sender_public_key: bytes,
         signed_ms: UnixMs,
         body: bytes,
-        holdings: bytes,
+        claims: bytes,
     ) -> bytes:
         return tuple_bytes(
-            domain, self.group_id, epoch_id, sender_public_key, signed_ms, body, holdings
+            domain, self.group_id, epoch_id, sender_public_key, signed_ms, body, claims
         )
 
 
+def _message_keys(epoch: _Epoch, salt: bytes) -> _MessageKeys:
+    derived = HKDF(
+        algorithm=SHA256(),
+        length=_AES_KEY_BYTES + _AES_NONCE_BYTES + COMMITMENT_BYTES,
+        salt=salt,
+        info=epoch.seal_info,
+    ).derive(epoch.key)
+    nonce_end = _AES_KEY_BYTES + _AES_NONCE_BYTES
+    return _MessageKeys(
+        key=derived[:_AES_KEY_BYTES],
+        nonce=derived[_AES_KEY_BYTES:nonce_end],
+        commitment=derived[nonce_end:],
+    )
+
+
+def epoch_commitment(group_id: bytes, epoch_key: bytes) -> bytes:
+    """32 bytes that fit one epoch key only and tell nothing about it; an epoch's id begins them."""
+    return HKDF(
+        algorithm=SHA256(),
+        length=_EPOCH_COMMITMENT_BYTES,
+        salt=None,
+        info=tuple_bytes(_EPOCH_DOMAIN, group_id),
+    ).derive(epoch_key)
+
+
 def new_group(random_bytes: RandomBytes) -> SealedGroup:
-    """A fresh group id, epoch id and epoch key."""
+    """A fresh group id, and the key of its first epoch."""
     return SealedGroup(
-        group_id=random_bytes(GROUP_ID_BYTES),
-        epoch_id=random_bytes(EPOCH_ID_BYTES),
-        epoch_key=random_bytes(EPOCH_KEY_BYTES),
+        group_id=random_bytes(GROUP_ID_BYTES), epoch_keys=(random_bytes(EPOCH_KEY_BYTES),)
     )
 
 

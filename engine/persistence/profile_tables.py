@@ -6,7 +6,7 @@ Runs inside the store's transaction; small tables, read whole.
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from engine.core.errors import StorageError
@@ -47,7 +47,7 @@ ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
   join_statement = excluded.join_statement, named_ms = excluded.named_ms
 """
 _GROUPS: Final = """
-SELECT conversation_id, name, epoch_id, epoch_key, admin_public_key, created_ms, muted, draft,
+SELECT conversation_key, conversation_id, name, admin_public_key, created_ms, muted, draft,
        read_lamport, read_message_id, service_nodes
 FROM conversation JOIN timeline USING (conversation_key)
 WHERE kind = 'group' ORDER BY conversation_key
@@ -125,21 +125,19 @@ def require_conversation(
 
 def add_conversation(connection: sqlite3.Connection, record: GroupRecord | ContactRecord) -> int:
     """The row that a group and a pair have alike, and an empty timeline."""
-    epoch = (
-        (record.epoch_id, record.epoch_key, record.admin_public_key)
+    admin_public_key, nodes = (
+        (record.admin_public_key, record.service_nodes)
         if isinstance(record, GroupRecord)
-        else (b"", b"", b"")
+        else (b"", ())
     )
-    nodes = record.service_nodes if isinstance(record, GroupRecord) else ()
     (key,) = connection.execute(
-        "INSERT INTO conversation (conversation_id, kind, name, epoch_id, epoch_key, "
-        "admin_public_key, created_ms, muted, draft, service_nodes) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING conversation_key",
+        "INSERT INTO conversation (conversation_id, kind, name, admin_public_key, created_ms, "
+        "muted, draft, service_nodes) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING conversation_key",
         (
             record.conversation_id,
             kind_of(record),
             record.name,
-            *epoch,
+            admin_public_key,
             record.created_ms,
             record.muted,
             record.draft,
@@ -159,6 +157,7 @@ def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
     known = find_conversation(connection, group.conversation_id)
     if known is None:
         key = add_conversation(connection, group)
+        _put_epochs(connection, key, group.epoch_keys)
         connection.execute(
             "INSERT INTO channel (conversation_key, lamport_timestamp) VALUES (?, ?)",
             (key, initial_clock(write)),
@@ -167,18 +166,35 @@ def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
     key, kind = known
     require_kind(kind, ConversationKind.GROUP)
     connection.execute(
-        "UPDATE conversation SET name = ?, epoch_id = ?, epoch_key = ?, admin_public_key = ?, "
-        "created_ms = ?, service_nodes = ? WHERE conversation_key = ?",
+        "UPDATE conversation SET name = ?, admin_public_key = ?, created_ms = ?, "
+        "service_nodes = ? WHERE conversation_key = ?",
         (
             group.name,
-            group.epoch_id,
-            group.epoch_key,
             group.admin_public_key,
             group.created_ms,
             "\n".join(group.service_nodes),
             key,
         ),
     )
+    connection.execute("DELETE FROM epoch WHERE conversation_key = ?", (key,))
+    _put_epochs(connection, key, group.epoch_keys)
+
+
+def _put_epochs(connection: sqlite3.Connection, key: int, epoch_keys: Sequence[bytes]) -> None:
+    connection.executemany(
+        "INSERT INTO epoch VALUES (?, ?, ?)",
+        [(key, place, epoch_key) for place, epoch_key in enumerate(epoch_keys)],
+    )
+
+
+def _read_epochs(connection: sqlite3.Connection) -> dict[int, list[bytes]]:
+    """By conversation key, oldest first."""
+    epoch_keys: dict[int, list[bytes]] = {}
+    for key, epoch_key in connection.execute(
+        "SELECT conversation_key, epoch_key FROM epoch ORDER BY conversation_key, place"
+    ):
+        epoch_keys.setdefault(key, []).append(epoch_key)
+    return epoch_keys
 
 
 def save_draft(connection: sqlite3.Connection, key: int, text: str) -> None:
@@ -190,12 +206,12 @@ def save_muted(connection: sqlite3.Connection, key: int, *, muted: bool) -> None
 
 
 def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
+    epoch_keys = _read_epochs(connection)
     return [
         GroupRecord(
             conversation_id=ConversationId(conversation_id),
             name=name,
-            epoch_id=epoch_id,
-            epoch_key=epoch_key,
+            epoch_keys=tuple(epoch_keys.get(key, ())),
             admin_public_key=admin_public_key,
             created_ms=UnixMs(created_ms),
             muted=bool(muted),
@@ -206,10 +222,9 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             service_nodes=tuple(service_nodes.splitlines()),
         )
         for (
+            key,
             conversation_id,
             name,
-            epoch_id,
-            epoch_key,
             admin_public_key,
             created_ms,
             muted,

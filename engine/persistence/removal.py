@@ -62,18 +62,17 @@ _GROWING: Final = (
     _Growing("store_covered", "conversation_key, store"),
 )
 GROWING_TABLES: Final = frozenset(growing.table for growing in _GROWING)
-SINGLE_TABLES: Final = ("contact", "channel", "timeline", "pair_clock", "history_reach")
-"""One row of a conversation at most; without its timeline it is in no list."""
+SMALL_TABLES: Final = ("epoch", "contact", "channel", "timeline", "pair_clock", "history_reach")
+"""A row of a conversation or a few; without its timeline it is in no list."""
 
 
 def remove_conversation(connection: sqlite3.Connection, key: int) -> None:
     """From here on nobody finds it."""
-    for table in SINGLE_TABLES:
+    for table in SMALL_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE conversation_key = ?", (key,))  # noqa: S608
     connection.execute(
         "UPDATE conversation SET conversation_id = 'removed ' || conversation_key, name = '', "
-        "epoch_id = x'', epoch_key = x'', admin_public_key = x'', draft = '' "
-        "WHERE conversation_key = ?",
+        "admin_public_key = x'', draft = '' WHERE conversation_key = ?",
         (key,),
     )
     connection.execute("INSERT INTO removed_conversation VALUES (?)", (key,))

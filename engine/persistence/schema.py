@@ -51,10 +51,16 @@ _PROFILE_TABLES: Final = (
     CREATE TABLE conversation (
       conversation_key INTEGER PRIMARY KEY, conversation_id TEXT NOT NULL UNIQUE,
       kind TEXT NOT NULL CHECK (kind IN ('group', 'pair')), name TEXT NOT NULL,
-      epoch_id BLOB NOT NULL, epoch_key BLOB NOT NULL, admin_public_key BLOB NOT NULL,
-      created_ms INTEGER NOT NULL, service_nodes TEXT NOT NULL, muted INTEGER NOT NULL,
-      draft TEXT NOT NULL
+      admin_public_key BLOB NOT NULL, created_ms INTEGER NOT NULL, service_nodes TEXT NOT NULL,
+      muted INTEGER NOT NULL, draft TEXT NOT NULL
     ) STRICT
+    """,
+    # Of a group: from place 0, the oldest, to the newest.
+    f"""
+    CREATE TABLE epoch (
+      {_OF_CONVERSATION}, place INTEGER NOT NULL, epoch_key BLOB NOT NULL,
+      PRIMARY KEY (conversation_key, place)
+    ) STRICT, WITHOUT ROWID
     """,
     """
     CREATE TABLE removed_conversation (

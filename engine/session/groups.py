@@ -19,7 +19,6 @@ from engine.codec.tuples import tuple_bytes
 from engine.core.content import INSTANCE_ID_BYTES, Body, Created
 from engine.core.counters import Counters
 from engine.core.invite import (
-    EPOCH_ID_BYTES,
     EPOCH_KEY_BYTES,
     GROUP_ID_BYTES,
     MAX_SERVICE_NODES,
@@ -82,7 +81,7 @@ class GroupBook:
         return UnixMs(self.now_ms() + self.clock_offset_ms())
 
     def content_topic(self, group: GroupRecord) -> ContentTopic:
-        return content_topic_of(group.epoch_key)
+        return content_topic_of(group.epoch_keys[0])
 
     def new_group(self, name: str) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
         """A group of our own: its record, what to write, what to say first."""
@@ -90,8 +89,7 @@ class GroupBook:
         group = GroupRecord(
             conversation_id=conversation_id_of(random_bytes(GROUP_ID_BYTES)),
             name=name,
-            epoch_id=random_bytes(EPOCH_ID_BYTES),
-            epoch_key=random_bytes(EPOCH_KEY_BYTES),
+            epoch_keys=(random_bytes(EPOCH_KEY_BYTES),),
             admin_public_key=self.identity.public_key,
             created_ms=self._clock_ms(),
             service_nodes=tuple(self.service_nodes()[:MAX_SERVICE_NODES]),
@@ -106,8 +104,7 @@ class GroupBook:
         group = GroupRecord(
             conversation_id=invite.conversation_id,
             name=invite.group_name,
-            epoch_id=invite.epoch_id,
-            epoch_key=invite.epoch_key,
+            epoch_keys=(invite.epoch_key,),
             admin_public_key=invite.admin_public_key,
             created_ms=self._clock_ms(),
             service_nodes=invite.service_nodes,
@@ -148,8 +145,8 @@ class GroupBook:
             Invite(
                 group_id=group_id_of(group.conversation_id),
                 group_name=group.name,
-                epoch_id=group.epoch_id,
-                epoch_key=group.epoch_key,
+                # Of the only epoch yet: the key that opens also leads to the topic.
+                epoch_key=group.epoch_keys[0],
                 admin_public_key=group.admin_public_key,
                 inviter_name=self.profile.name,
                 node_addresses=tuple(node_addresses),

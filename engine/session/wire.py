@@ -1,17 +1,18 @@
 """The bytes of a group: what goes out is signed once and sealed afresh, what comes in is checked.
 
 Everything that a received payload must pass before anybody looks at membership: seal, signature,
-signer is sender (``engine.crypto.sealed``), SDS shape, content shape.  It keeps no state of the
-conversation; who is a member and what happens with a message is the session's business.
+signer is sender (``engine.crypto.sealed``), SDS shape (one form only), content shape.  It keeps no
+state of the conversation; who is a member and what happens with a message is the session's
+business.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 
 from engine.codec.content import decode_content
-from engine.codec.envelope import decode_envelope
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import Body, Content
 from engine.core.errors import RemoteProtocolError
@@ -30,7 +31,8 @@ EPHEMERAL_MAX_AGE_MS = 30_000
 EPHEMERAL_MAX_AHEAD_MS = 300_000
 """As far as clocks may differ; what is signed for later could be sent again until then."""
 MAX_REMEMBERED = 4_096
-"""Envelopes that are known to be dealt with, about half a megabyte."""
+"""Hashes of envelopes that are dealt with, about half a megabyte."""
+_HASH_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +46,8 @@ class Verified:
     message: Message
     content: Content | None
     waku_hash: WakuHash
-    header: bytes
-    """Of the seal: no two copies that an honest member makes have the same."""
+    envelope_hash: bytes
+    """Of header and ciphertext: a member can seal something else under a header that was seen."""
     stored: bool = False
     """It came from a Store."""
 
@@ -55,7 +57,7 @@ class Verified:
 
 
 class GroupWire:
-    """One identity in one group and epoch."""
+    """One identity in one group."""
 
     def __init__(
         self, group: GroupRecord, identity: Identity, random_bytes: Callable[[int], bytes]
@@ -64,12 +66,11 @@ class GroupWire:
         self._random_bytes = random_bytes
         self._sealed = SealedGroup(
             group_id=group_id_of(group.conversation_id),
-            epoch_id=group.epoch_id,
-            epoch_key=group.epoch_key,
+            epoch_keys=group.epoch_keys,
         )
         self._done_with: OrderedDict[bytes, None] = OrderedDict()
         self._ahead: OpenedAhead[Verified] = OpenedAhead()
-        self.content_topic: ContentTopic = content_topic_of(group.epoch_key)
+        self.content_topic: ContentTopic = content_topic_of(group.epoch_keys[0])
 
     def sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
         """The signed part that is kept, broadcast and resent."""
@@ -111,17 +112,11 @@ class GroupWire:
 
     def knock(self, waku: WakuMessage) -> None:
         """Raises RemoteProtocolError for what no member made, or what was dealt with already."""
-        self._new_envelope(waku)
+        self._refuse_known(_hash_of(waku))
         self._sealed.knock(waku.payload)
 
-    def _new_envelope(self, waku: WakuMessage) -> tuple[bytes, bytes]:
-        """Header and ciphertext."""
-        header, ciphertext = decode_envelope(waku.payload)
-        self._refuse_known(header)
-        return header, ciphertext
-
-    def _refuse_known(self, header: bytes) -> None:
-        if header in self._done_with:
+    def _refuse_known(self, envelope_hash: bytes) -> None:
+        if envelope_hash in self._done_with:
             raise RemoteProtocolError("replayed")
 
     def open_ahead(self, waku: WakuMessage, waku_hash: WakuHash) -> None:
@@ -138,11 +133,14 @@ class GroupWire:
         """
         ahead = self._ahead.take(waku, waku_hash) if stored else None
         if ahead is not None:
-            self._refuse_known(ahead.header)
+            self._refuse_known(ahead.envelope_hash)
             return ahead
-        header, ciphertext = self._new_envelope(waku)
-        opened = self._sealed.open_envelope(header, ciphertext)
+        envelope_hash = _hash_of(waku)
+        self._refuse_known(envelope_hash)
+        opened = self._sealed.open(waku.payload)
         message = decode_message(opened.sds_bytes)
+        if encode_message(message) != opened.sds_bytes:
+            raise RemoteProtocolError("not_canonical", "SDS message")
         is_content = not message.is_sync and not message.is_ephemeral
         content = decode_content(message.content or b"") if is_content else None
         return Verified(
@@ -150,7 +148,7 @@ class GroupWire:
             message=message,
             content=content,
             waku_hash=waku_hash,
-            header=header,
+            envelope_hash=envelope_hash,
             stored=stored,
         )
 
@@ -160,9 +158,14 @@ class GroupWire:
         Whoever hears the network, member or not, can send its bytes again and again: after this
         they cost no more than a look.
         """
-        self._done_with[verified.header] = None
+        self._done_with[verified.envelope_hash] = None
         if len(self._done_with) > MAX_REMEMBERED:
             self._done_with.popitem(last=False)
+
+
+def _hash_of(waku: WakuMessage) -> bytes:
+    """Of the whole envelope, which has one form only."""
+    return sha256(waku.payload).digest()[:_HASH_BYTES]
 
 
 def check_is_fresh(signed_ms: UnixMs, clock_ms: UnixMs) -> None:

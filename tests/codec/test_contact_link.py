@@ -114,7 +114,6 @@ def test_the_two_kinds_of_link_are_told_apart() -> None:
         Invite(
             group_id=bytes(32),
             group_name="Les amis",
-            epoch_id=bytes(8),
             epoch_key=bytes(32),
             admin_public_key=ZOE.public_key,
             inviter_name="Zoë",
@@ -144,6 +143,20 @@ def test_a_newer_version_is_called_so_whatever_else_is_in_it() -> None:
     wire.signature = b"of another length by then"
     wire.expires_ms = 1
     assert "newer version" in refusal(pack(wire.SerializeToString()))
+
+
+def test_a_link_has_one_form() -> None:
+    """The signature covers the fields, not what could be hung on to them."""
+    encoded = wire_of(LINK).SerializeToString()
+    for other in (
+        encoded + b"\x7a\x01x",
+        encoded[2:] + encoded[:2],
+        b"\x08\x01" + encoded,
+        b"\x08\x81\x00" + encoded[2:],
+    ):
+        assert contact_pb2.ContactLink.FromString(other).public_key == ZOE.public_key
+        assert "does not belong there" in refusal(pack(other))
+    assert parse_contact_link(pack(encoded), now_ms=NOW).public_key == ZOE.public_key
 
 
 def test_links_that_are_too_long_are_called_so() -> None:

@@ -29,7 +29,6 @@ ADDRESS = "/ip4/192.0.2.7/tcp/60000/p2p/12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBY
 INVITE = Invite(
     group_id=bytes(range(32)),
     group_name="Les amis",
-    epoch_id=bytes(range(8)),
     epoch_key=bytes(range(100, 132)),
     admin_public_key=ADMIN.public_key,
     inviter_name="Zoë",
@@ -119,7 +118,7 @@ def test_every_changed_character_is_noticed() -> None:
 
 def test_a_newer_version_is_called_so() -> None:
     wire = wire_of(LINK)
-    wire.version = 2
+    wire.version = 3
     wire.epoch_key = b"of another length by then"
     assert "newer version" in refusal(link_of(wire))
 
@@ -134,7 +133,6 @@ def test_links_that_are_too_long_are_called_so() -> None:
     ("field", "value", "words"),
     [
         ("group_id", bytes(31), "missing"),
-        ("epoch_id", b"", "missing"),
         ("epoch_key", bytes(33), "missing"),
         ("version", 0, "missing"),
         ("admin_public_key", b"", "admin key"),
@@ -209,6 +207,31 @@ def test_checksummed_rubbish_is_refused() -> None:
     assert "cannot be read" in refusal(pack(b"\xff\xff"))
 
 
+def test_a_link_has_one_form() -> None:
+    encoded = wire_of(LINK).SerializeToString()
+    for other in (
+        encoded + b"\x7a\x01x",
+        encoded[2:] + encoded[:2],
+        b"\x08\x02" + encoded,
+        b"\x08\x82\x00" + encoded[2:],
+    ):
+        assert invite_pb2.Invite.FromString(other).epoch_key == INVITE.epoch_key
+        assert "does not belong there" in refusal(pack(other))
+    assert parse_invite(pack(encoded)) == INVITE
+
+
+def test_bits_of_a_link_that_say_nothing_must_be_zero() -> None:
+    """Two of the three lengths leave some; each changes the last character only."""
+    names = ["Zoë", "Zo", "Zoo"]
+    refused = 0
+    for link in (encode_invite(replace(INVITE, inviter_name=name)) for name in names):
+        for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_":
+            if last != link[-1]:
+                assert "cut off or changed" in refusal(link[:-1] + last)
+                refused += 1
+    assert refused == 3 * 63
+
+
 def test_names_are_cleaned() -> None:
     wire = wire_of(LINK)
     wire.group_name = "Les\u202e amis"
@@ -266,10 +289,9 @@ def test_checksummed_garbage_is_refused_in_words(garbage: bytes) -> None:
 @given(
     st.builds(
         invite_pb2.Invite,
-        version=st.integers(0, 2),
+        version=st.integers(0, 3),
         group_id=st.just(bytes(32)) | st.binary(max_size=40),
         group_name=st.text(st.characters(exclude_categories=["Cs"]), max_size=70),
-        epoch_id=st.just(bytes(8)) | st.binary(max_size=9),
         epoch_key=st.just(bytes(32)) | st.binary(max_size=33),
         admin_public_key=st.just(ADMIN.public_key) | st.binary(max_size=33),
         inviter_name=st.text(st.characters(exclude_categories=["Cs"]), max_size=70),

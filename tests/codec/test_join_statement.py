@@ -97,7 +97,7 @@ def test_the_name_is_signed_as_written_and_shown_clean() -> None:
     )
     wire.signature = BOB.sign(
         tuple_bytes(
-            "causerie/1/join",
+            "causerie/2/join",
             GROUP,
             wire.public_key,
             wire.encryption_key,
@@ -143,6 +143,23 @@ def test_we_never_make_one_that_nobody_would_accept(name: str, joined_ms: int) -
         build_join(BOB, group_id=GROUP, name=name, joined_ms=UnixMs(joined_ms))
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        JOIN.statement + b"\x7a\x01x",
+        JOIN.statement[34:] + JOIN.statement[:34],
+        JOIN.statement[:34] + JOIN.statement,
+        JOIN.statement[:1] + b"\xa0\x00" + JOIN.statement[2:],
+    ],
+    ids=["unknown", "reordered", "twice", "long"],
+)
+def test_a_statement_has_one_form(other: bytes) -> None:
+    """It is kept and shown to others: nobody can make it longer on the way."""
+    assert content_pb2.Join.FromString(other).public_key == BOB.public_key
+    assert reason_of(lambda: decode_join(other)) == "not_canonical"
+
+
 @given(st.binary(max_size=300))
 def test_garbage_is_refused(garbage: bytes) -> None:
-    assert reason_of(lambda: verify_join(decode_join(garbage), group_id=GROUP)).startswith("join_")
+    reason = reason_of(lambda: verify_join(decode_join(garbage), group_id=GROUP))
+    assert reason == "not_canonical" or reason.startswith("join_")

@@ -1,14 +1,17 @@
-"""Golden vectors: formats that are on disks and in links by now must never change.
+"""Golden vectors: formats that will be on disks and in links must not change by accident.
 
 Two directions: today's code makes and reads exactly these bytes, and a second implementation below,
 from the standard library's HMAC up, opens the sealed ones by the book.  If a test here fails, the
-code is wrong, or a new version of the format is needed beside the old one.
+code is wrong; from the first tagged release on, or a new version of the format is needed beside the
+old one.  Until then vectors move with a line in the CHANGELOG.
 """
 
 import hmac
 import json
 from base64 import urlsafe_b64decode
+from dataclasses import replace
 from hashlib import sha256
+from math import ceil, floor, log2
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -17,12 +20,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engine.codec.content import decode_content, decode_ephemeral, encode_content
-from engine.codec.holdings import decode_holdings, encode_holdings
+from engine.codec.holdings import decode_claim, encode_claim
 from engine.codec.invite import encode_invite, parse_invite
 from engine.codec.join import build_join, decode_join, verify_join
 from engine.codec.message_id import message_id_in
 from engine.core.content import Created, Join, Leave, Text, Typing
-from engine.core.sds.types import Holdings, SequenceRange
+from engine.core.sds.types import Claim, SequenceRange
 from engine.core.types import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.crypto.identity import Identity, fingerprint_of, participant_id_of
 from engine.crypto.sealed import SealedGroup, content_topic_of
@@ -42,16 +45,17 @@ class IdentityVector(TypedDict):
 
 class SealedVector(TypedDict):
     group_id: str
-    epoch_id: str
-    epoch_key: str
+    epoch_keys: list[str]
+    epoch_ids: list[str]
     content_topic: str
     group_tag: str
     salt: str
     sds_bytes: str
     signed_ms: int
     repaired_ms: int
-    holdings: dict[str, list[tuple[int, int]]]
-    encoded_holdings: str
+    holdings: dict[str, list[tuple[int, int, str]]]
+    held_aside: list[str]
+    encoded_claim: str
     signed_part: str
     payload: str
     repair: str
@@ -64,6 +68,7 @@ class ContentVector(TypedDict):
     content: str
     sender: str
     lamport: int
+    history: list[str]
     message_id: str
 
 
@@ -87,7 +92,6 @@ class InviteVector(TypedDict):
     link: str
     group_id: str
     group_name: str
-    epoch_id: str
     epoch_key: str
     admin_public_key: str
     inviter_name: str
@@ -112,13 +116,18 @@ ALICE, BOB = (
 )
 GROUP = SealedGroup(
     group_id=bytes.fromhex(SEALED["group_id"]),
-    epoch_id=bytes.fromhex(SEALED["epoch_id"]),
-    epoch_key=bytes.fromhex(SEALED["epoch_key"]),
+    epoch_keys=tuple(bytes.fromhex(key) for key in SEALED["epoch_keys"]),
 )
-HOLDINGS: Holdings = {
-    InstanceId(bytes.fromhex(author)): tuple(SequenceRange(first=a, last=b) for a, b in ranges)
-    for author, ranges in SEALED["holdings"].items()
-}
+CLAIM = Claim(
+    {
+        InstanceId(bytes.fromhex(author)): tuple(
+            SequenceRange(first=first, last=last, head=bytes.fromhex(head))
+            for first, last, head in ranges
+        )
+        for author, ranges in SEALED["holdings"].items()
+    },
+    tuple(map(MessageId, SEALED["held_aside"])),
+)
 
 
 # --- a second implementation --------------------------------------------------------------------
@@ -177,19 +186,37 @@ def fields_of(raw: bytes) -> Fields:
     return fields
 
 
-def open_by_the_book(payload: bytes) -> bytes:
+def epoch_id_of(epoch_key: bytes) -> bytes:
+    return hkdf(epoch_key, b"", tuple_of("causerie/2/epoch", GROUP.group_id), 32)[:8]
+
+
+def padded_size(size: int) -> int:
+    """Padmé, as its authors write it, and 256 at least."""
+    exponent = floor(log2(size))
+    low_bits = exponent - (floor(log2(exponent)) + 1)
+    return max(256, ceil(size / (1 << low_bits)) << low_bits)
+
+
+def unpad_by_the_book(padded: bytes) -> bytes:
+    end = 4 + int.from_bytes(padded[:4], "big")
+    assert len(padded) == padded_size(end)
+    assert not any(padded[end:])
+    return padded[4:end]
+
+
+def open_by_the_book(payload: bytes, epoch_key: bytes) -> bytes:
     envelope = fields_of(payload).strings
     header = fields_of(envelope[1])
-    assert header.numbers == {1: 1}
+    assert header.numbers == {1: 2}
     assert (
-        header.strings[2] == sha256(tuple_of("causerie/1/group-tag", GROUP.group_id)).digest()[:8]
+        header.strings[2] == sha256(tuple_of("causerie/2/group-tag", GROUP.group_id)).digest()[:8]
     )
-    assert header.strings[3] == GROUP.epoch_id
-    info = tuple_of("causerie/1/seal", 1, GROUP.group_id, GROUP.epoch_id)
-    derived = hkdf(GROUP.epoch_key, header.strings[4], info, 76)
+    assert header.strings[3] == epoch_id_of(epoch_key)
+    info = tuple_of("causerie/2/seal", 2, GROUP.group_id, header.strings[3])
+    derived = hkdf(epoch_key, header.strings[4], info, 76)
     assert header.strings[5] == derived[44:]
-    plaintext = AESGCM(derived[:32]).decrypt(derived[32:44], envelope[2], envelope[1])
-    parts = fields_of(plaintext).strings
+    padded = AESGCM(derived[:32]).decrypt(derived[32:44], envelope[2], envelope[1])
+    parts = fields_of(unpad_by_the_book(padded)).strings
     assert parts.get(2, b"").hex() == SEALED["statement"]
     return parts[1]
 
@@ -212,14 +239,18 @@ def check_by_the_book(signed_part: bytes, domain: str, body_field: int) -> bytes
 
 
 def test_the_sealed_envelope_opens_by_the_book() -> None:
-    signed = open_by_the_book(bytes.fromhex(SEALED["payload"]))
-    assert check_by_the_book(signed, "causerie/1/message", 2) == bytes.fromhex(SEALED["sds_bytes"])
-    repair = open_by_the_book(bytes.fromhex(SEALED["repair_payload"]))
-    assert check_by_the_book(repair, "causerie/1/repair", 6) == signed
+    first, second = GROUP.epoch_keys
+    signed = open_by_the_book(bytes.fromhex(SEALED["payload"]), first)
+    assert check_by_the_book(signed, "causerie/2/message", 2) == bytes.fromhex(SEALED["sds_bytes"])
+    assert fields_of(signed).strings[7] == epoch_id_of(first)
+    repair = open_by_the_book(bytes.fromhex(SEALED["repair_payload"]), second)
+    assert check_by_the_book(repair, "causerie/2/repair", 6) == signed
+    assert fields_of(repair).strings[7] == epoch_id_of(second)
+    assert [epoch_id_of(key).hex() for key in (first, second)] == SEALED["epoch_ids"]
 
 
 def test_the_topic_is_what_is_documented() -> None:
-    name = hkdf(GROUP.epoch_key, b"", tuple_of("causerie/1/topic"), 16).hex()
+    name = hkdf(GROUP.epoch_keys[0], b"", tuple_of("causerie/1/topic"), 16).hex()
     assert SEALED["content_topic"] == f"/causerie/1/{name}/proto"
 
 
@@ -228,8 +259,8 @@ def test_the_link_is_what_is_documented() -> None:
     packed = urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
     assert packed[:4] == sha256(tuple_of("causerie/1/invite", packed[4:])).digest()[:4]
     fields = fields_of(packed[4:])
-    assert fields.numbers == {1: 1}
-    assert fields.strings[5].hex() == INVITE["epoch_key"]
+    assert fields.numbers == {1: 2}
+    assert fields.strings[4].hex() == INVITE["epoch_key"]
 
 
 # --- today's code -------------------------------------------------------------------------------
@@ -249,26 +280,27 @@ def test_identities_stay(vector: IdentityVector) -> None:
 
 def test_envelopes_stay() -> None:
     sds = bytes.fromhex(SEALED["sds_bytes"])
-    signed = GROUP.sign(ALICE, sds, HOLDINGS, UnixMs(SEALED["signed_ms"]))
+    first = replace(GROUP, epoch_keys=GROUP.epoch_keys[:1])
+    signed = first.sign(ALICE, sds, CLAIM, UnixMs(SEALED["signed_ms"]))
     repair = GROUP.wrap_repair(BOB, signed, None, UnixMs(SEALED["repaired_ms"]))
     salt = bytes.fromhex(SEALED["salt"])
     assert signed.hex() == SEALED["signed_part"]
     assert repair.hex() == SEALED["repair"]
-    payloads = ((signed, SEALED["payload"]), (repair, SEALED["repair_payload"]))
-    for part, payload in payloads:
-        sealed = GROUP.seal(
+    payloads = ((first, signed, SEALED["payload"]), (GROUP, repair, SEALED["repair_payload"]))
+    for group, part, payload in payloads:
+        sealed = group.seal(
             part, random_bytes=lambda _: salt, statements=[bytes.fromhex(SEALED["statement"])]
         )
         assert sealed.hex() == payload
     assert GROUP.group_tag.hex() == SEALED["group_tag"]
-    assert content_topic_of(GROUP.epoch_key) == SEALED["content_topic"]
+    assert content_topic_of(GROUP.epoch_keys[0]) == SEALED["content_topic"]
 
 
 def test_envelopes_still_open() -> None:
     opened = GROUP.open(bytes.fromhex(SEALED["payload"]))
     assert opened.sds_bytes.hex() == SEALED["sds_bytes"]
     assert (opened.sender_id, opened.signed_ms) == (ALICE.participant_id, SEALED["signed_ms"])
-    assert opened.holdings == HOLDINGS
+    assert opened.claim == CLAIM
     assert opened.statements == (bytes.fromhex(SEALED["statement"]),)
     repaired = GROUP.open(bytes.fromhex(SEALED["repair_payload"]))
     assert repaired.raw == opened.raw
@@ -276,10 +308,10 @@ def test_envelopes_still_open() -> None:
     assert repaired.outer_signed_ms == SEALED["repaired_ms"]
 
 
-def test_holdings_stay() -> None:
-    encoded = bytes.fromhex(SEALED["encoded_holdings"])
-    assert encode_holdings(HOLDINGS) == encoded
-    assert decode_holdings(encoded) == HOLDINGS
+def test_claims_stay() -> None:
+    encoded = bytes.fromhex(SEALED["encoded_claim"])
+    assert encode_claim(CLAIM) == encoded
+    assert decode_claim(encoded) == CLAIM
 
 
 @pytest.mark.parametrize("vector", CONTENTS["contents"], ids=lambda vector: vector["kind"])
@@ -289,7 +321,11 @@ def test_contents_and_their_ids_stay(vector: ContentVector) -> None:
     assert encode_content(content) == encoded
     assert content.author.instance_id.hex() == CONTENTS["instance_id"]
     message_id = message_id_in(bytes.fromhex(CONTENTS["group_id"]))(
-        ParticipantId(vector["sender"]), ChannelId(CONTENTS["channel"]), vector["lamport"], encoded
+        ParticipantId(vector["sender"]),
+        ChannelId(CONTENTS["channel"]),
+        vector["lamport"],
+        list(map(MessageId, vector["history"])),
+        encoded,
     )
     assert message_id == vector["message_id"]
     expected = {
@@ -324,7 +360,6 @@ def test_invitation_links_stay() -> None:
     invite = parse_invite(INVITE["link"])
     assert encode_invite(invite) == INVITE["link"]
     assert invite.group_id.hex() == INVITE["group_id"]
-    assert invite.epoch_id.hex() == INVITE["epoch_id"]
     assert invite.epoch_key.hex() == INVITE["epoch_key"]
     assert invite.admin_public_key.hex() == INVITE["admin_public_key"]
     assert (invite.group_name, invite.inviter_name) == (INVITE["group_name"], "Zoë")

@@ -1,4 +1,4 @@
-"""Golden vectors of one-to-one chats: bytes in links, on disks and at Stores must never change.
+"""Golden vectors of one-to-one chats: what will be in links, on disks and at Stores.
 
 Beside today's code stands a second implementation: HPKE by the book (RFC 9180, section 4 to 7),
 from HMAC and X25519 up, first held against the RFC's own vector and then against what the library
@@ -182,12 +182,15 @@ def tuple_of(*parts: bytes | str | int) -> bytes:
 def open_by_the_book(payload: bytes) -> pair_pb2.PairPlaintext:
     """As Bob, with AES-256-GCM."""
     envelope = pair_pb2.PairEnvelope.FromString(payload)
-    assert envelope.version == 1
+    assert envelope.version == 2
     enc, ciphertext = envelope.sealed[:32], envelope.sealed[32:]
-    info = tuple_of("causerie/1/pair-seal", 1, BOB.public_key)
+    info = tuple_of("causerie/2/pair-seal", 2, BOB.public_key)
     schedule = schedule_of(BOB.encryption_key, enc, info, aead_id=2)
-    plaintext = AESGCM(schedule.key).decrypt(schedule.base_nonce, ciphertext, b"")
-    return pair_pb2.PairPlaintext.FromString(plaintext)
+    padded = AESGCM(schedule.key).decrypt(schedule.base_nonce, ciphertext, b"")
+    end = 4 + int.from_bytes(padded[:4], "big")
+    assert len(padded) == (256 if end <= 256 else -(-end // 16) * 16)
+    assert not any(padded[end:])
+    return pair_pb2.PairPlaintext.FromString(padded[4:end])
 
 
 def check_by_the_book(wire: pair_pb2.PairPlaintext, kind: str, carried: bytes) -> None:
@@ -195,7 +198,7 @@ def check_by_the_book(wire: pair_pb2.PairPlaintext, kind: str, carried: bytes) -
     assert wire.sender_encryption_key == ALICE.encryption_public_key
     assert wire.signed_ms == PAIR["signed_ms"]
     signed = tuple_of(
-        "causerie/1/pair",
+        "causerie/2/pair",
         ALICE.public_key,
         ALICE.encryption_public_key,
         BOB.public_key,

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad
 from engine.codec.pair import (
     PairPlaintext,
     decode_pair_envelope,
@@ -22,6 +23,7 @@ from engine.codec.pair import (
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from engine.core.invite import conversation_id_of, group_id_of
+from engine.core.mvds.config import MvdsConfig
 from engine.core.types import UnixMs
 from engine.crypto.identity import Identity
 from engine.crypto.pair import (
@@ -57,6 +59,9 @@ REASONS = {
     "bad_public_key",
     "bad_encryption_key",
     "small_order_key",
+    "mixed_order_key",
+    "bad_padding",
+    "not_canonical",
     "bad_signature",
     "forged_sender",
 }
@@ -85,8 +90,8 @@ def inbox_reason_of(identity: Identity, payload: bytes) -> str:
 def seal_raw(plaintext: bytes, to: Identity) -> bytes:
     """What anybody can do who knows somebody's public keys."""
     key = X25519PublicKey.from_public_bytes(to.encryption_public_key)
-    info = tuple_bytes("causerie/1/pair-seal", 1, to.public_key)
-    return encode_pair_envelope(SUITE.encrypt(plaintext, key, info))
+    info = tuple_bytes("causerie/2/pair-seal", 2, to.public_key)
+    return encode_pair_envelope(SUITE.encrypt(pad(plaintext), key, info))
 
 
 def written_by(author: Identity, to: Identity, body: PairBody = HELLO) -> PairPlaintext:
@@ -216,10 +221,10 @@ def test_a_recipient_cannot_pass_a_message_on_as_if_it_were_meant_for_another() 
 @pytest.mark.parametrize(
     ("domain", "group", "accepted"),
     [
-        ("causerie/1/pair", pair_group_id(ALICE.public_key, BOB.public_key), True),
-        ("causerie/1/pair", pair_group_id(ALICE.public_key, MALLORY.public_key), False),
-        ("causerie/1/pair", bytes(32), False),
-        ("causerie/1/message", pair_group_id(ALICE.public_key, BOB.public_key), False),
+        ("causerie/2/pair", pair_group_id(ALICE.public_key, BOB.public_key), True),
+        ("causerie/2/pair", pair_group_id(ALICE.public_key, MALLORY.public_key), False),
+        ("causerie/2/pair", bytes(32), False),
+        ("causerie/2/message", pair_group_id(ALICE.public_key, BOB.public_key), False),
     ],
 )
 def test_what_alice_signed_for_another_group_or_purpose_is_refused(
@@ -263,10 +268,11 @@ def test_a_payload_taken_for_the_other_kind_is_refused(body: PairBody, swapped: 
     )
 
 
-def test_of_two_bodies_the_one_that_counts_is_the_one_that_is_checked() -> None:
+def test_a_second_body_is_refused() -> None:
     first = encode_pair_plaintext(written_by(ALICE, BOB))
     second = pair_pb2.PairPlaintext(ephemeral=b"smuggled").SerializeToString()
-    assert reason_of(pair(BOB, ALICE), seal_raw(first + second, BOB)) == "bad_signature"
+    assert pair_pb2.PairPlaintext.FromString(first + second).ephemeral == b"smuggled"
+    assert reason_of(pair(BOB, ALICE), seal_raw(first + second, BOB)) == "not_canonical"
 
 
 @pytest.mark.parametrize(
@@ -339,7 +345,7 @@ def test_nobody_is_a_pair_with_themselves() -> None:
 # --- shape ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", [0, 2, 2**32 - 1])
+@pytest.mark.parametrize("version", [0, 1, 3, 2**32 - 1])
 def test_other_versions_are_called_so(version: int) -> None:
     sealed = decode_pair_envelope(pair(ALICE, BOB).seal(HELLO, signed_ms=NOW))
     other = pair_pb2.PairEnvelope(version=version, sealed=sealed).SerializeToString()
@@ -348,20 +354,21 @@ def test_other_versions_are_called_so(version: int) -> None:
 
 def test_the_version_is_part_of_what_is_sealed() -> None:
     key = X25519PublicKey.from_public_bytes(BOB.encryption_public_key)
-    info = tuple_bytes("causerie/1/pair-seal", 2, BOB.public_key)
+    info = tuple_bytes("causerie/2/pair-seal", 1, BOB.public_key)
     inside = encode_pair_plaintext(written_by(ALICE, BOB))
-    payload = encode_pair_envelope(SUITE.encrypt(inside, key, info))
+    payload = encode_pair_envelope(SUITE.encrypt(pad(inside), key, info))
     assert reason_of(pair(BOB, ALICE), payload) == "bad_seal"
 
 
 def test_sizes_are_bounded_both_ways() -> None:
-    overhead = len(pair(ALICE, BOB).seal(MvdsPart(payload=bytes(100_000)), signed_ms=NOW)) - 100_000
-    assert overhead < 350
-    largest = MvdsPart(payload=bytes(MAX_ENVELOPE_BYTES - overhead))
+    around = len(encode_pair_plaintext(written_by(ALICE, BOB, MvdsPart(payload=bytes(100_000)))))
+    room = MAX_PLAINTEXT_BYTES - (around - 100_000)
+    largest = MvdsPart(payload=bytes(room))
     payload = pair(ALICE, BOB).seal(largest, signed_ms=NOW)
-    assert len(payload) == MAX_ENVELOPE_BYTES
+    assert len(payload) <= MAX_ENVELOPE_BYTES
     assert pair(BOB, ALICE).open(payload).body == largest
-    too_large = MvdsPart(payload=bytes(MAX_ENVELOPE_BYTES - overhead + 1))
+    assert room > MvdsConfig().max_payload_bytes
+    too_large = MvdsPart(payload=bytes(room + 1))
     with pytest.raises(LocalProtocolError, match="too large"):
         pair(ALICE, BOB).seal(too_large, signed_ms=NOW)
     assert reason_of(pair(BOB, ALICE), bytes(150 * 1024 + 1)) == "oversized"
@@ -400,14 +407,47 @@ def test_nobody_can_make_a_second_form_of_a_sealed_message() -> None:
     length = len(payload) - len(sealed)
     for other in (
         payload + b"\x1a\x01x",  # an unknown field
-        payload + b"\x08\x01",  # the version once more
+        payload + b"\x08\x02",  # the version once more
         payload[2:] + payload[:2],  # in another order
-        b"\x08\x81\x00" + payload[2:],  # a longer varint
+        b"\x08\x82\x00" + payload[2:],  # a longer varint
         b"\x12\x01x" + payload,  # an earlier field of the same number
     ):
         assert pair_pb2.PairEnvelope.FromString(other).sealed == sealed
-        assert reason_of(pair(BOB, ALICE), other) == "malformed"
+        assert reason_of(pair(BOB, ALICE), other) == "not_canonical"
     assert payload[length:] == sealed
+
+
+def test_nothing_can_be_hung_on_to_what_is_under_the_seal() -> None:
+    inside = encode_pair_plaintext(written_by(ALICE, BOB))
+    assert pair(BOB, ALICE).open(seal_raw(inside, BOB)).body == HELLO
+    for other in (
+        inside + b"\x7a\x01x",
+        b"\x7a\x01x" + inside,
+        inside[34:] + inside[:34],
+        inside[:34] + inside,
+        inside[:1] + b"\xa0\x00" + inside[2:],
+    ):
+        assert pair_pb2.PairPlaintext.FromString(other).mvds_payload == HELLO.payload
+        assert reason_of(pair(BOB, ALICE), seal_raw(other, BOB)) == "not_canonical"
+
+
+def test_padding_is_checked_under_the_seal() -> None:
+    key = X25519PublicKey.from_public_bytes(BOB.encryption_public_key)
+    info = tuple_bytes("causerie/2/pair-seal", 2, BOB.public_key)
+    inside = encode_pair_plaintext(written_by(ALICE, BOB))
+    padded = pad(inside)
+    for wrong in (padded[:-1] + b"x", padded[:-1], padded + b"\0", inside, b""):
+        payload = encode_pair_envelope(SUITE.encrypt(wrong, key, info))
+        assert reason_of(pair(BOB, ALICE), payload) == "bad_padding"
+
+
+def test_length_tells_little_of_what_is_sealed() -> None:
+    sizes = {
+        len(pair(ALICE, BOB).seal(MvdsPart(payload=bytes(size)), signed_ms=NOW))
+        for size in range(1, 60)
+    }
+    typing = pair(ALICE, BOB).seal(TYPING, signed_ms=NOW)
+    assert sizes == {len(typing)}
 
 
 def test_every_changed_byte_of_the_seal_is_noticed() -> None:

@@ -87,8 +87,7 @@ def group(conversation_id: ConversationId = GROUP, name: str = "Friends") -> Gro
     return GroupRecord(
         conversation_id=conversation_id,
         name=name,
-        epoch_id=b"\x04" * 16,
-        epoch_key=b"\x05" * 32,
+        epoch_keys=(b"\x04" * 32, b"\x05" * 32),
         admin_public_key=b"\x06" * 32,
         created_ms=NOW,
         service_nodes=SERVICE_NODES,

@@ -127,9 +127,10 @@ def test_a_long_one_is_found_no_more_though_its_rows_are_still_there(
     assert sqlite_store.latest_page(GROUP, limit=5).total == 0
     assert sqlite_store.mvds_state(PAIR, limit=5).held == frozenset()
     left = sqlite_store._connection.execute(
-        "SELECT name, epoch_key, draft FROM conversation"
+        "SELECT name, admin_public_key, draft FROM conversation"
     ).fetchall()
-    assert left == [("", b"", "")] * 2, "no name and no key waits for its turn"
+    assert left == [("", b"", "")] * 2
+    assert "epoch" not in after, "no name and no key waits for its turn"
 
 
 def test_what_is_left_goes_in_slices_and_others_save_between_them(
@@ -156,8 +157,8 @@ def test_what_is_left_goes_in_slices_and_others_save_between_them(
     assert slices > MANY // removal.SLICE_ROWS
     assert sqlite_store.value("saved") == str(slices)
     assert rows_by_table(database_path, key) == {
-        "conversation": 2, "timeline": 2, "channel": 1, "message": 1, "ordinal_block": 1,
-        "contact": 1, "pair_clock": 1, "mvds_record": 1, "mvds_held": 1,
+        "conversation": 2, "epoch": 2, "timeline": 2, "channel": 1, "message": 1,
+        "ordinal_block": 1, "contact": 1, "pair_clock": 1, "mvds_record": 1, "mvds_held": 1,
     }  # fmt: skip
 
 
@@ -198,7 +199,7 @@ def test_it_can_begin_anew_while_the_old_one_is_being_deleted(
 
 def test_every_table_of_a_conversation_is_thought_of(sqlite_store: SqliteProfileStore) -> None:
     """One that is not would be deleted as a whole, at the end, with everybody waiting."""
-    known = removal.GROWING_TABLES | set(removal.SINGLE_TABLES) | {"removed_conversation"}
+    known = removal.GROWING_TABLES | set(removal.SMALL_TABLES) | {"removed_conversation"}
     found = tables_of_conversations(sqlite_store._connection)
     assert found == known, (json.dumps(sorted(found ^ known)), SCHEMA_VERSION)
 

@@ -78,7 +78,7 @@ def test_replacing_a_group_keeps_what_belongs_to_the_user(with_group: ProfileSto
             SaveReadMark(conversation_id=GROUP, up_to=at(3, "c")),
         ]
     )
-    renamed = replace(group(name="Family"), epoch_id=b"new", epoch_key=b"k" * 32)
+    renamed = replace(group(name="Family"), epoch_keys=(b"k" * 32, b"n" * 32, b"e" * 32))
     with_group.apply([PutGroup(group=renamed)])
     assert with_group.groups() == [
         replace(renamed, muted=True, draft="half a thought", read_up_to=at(3, "c"))

@@ -93,7 +93,7 @@ class Person:
         return record
 
     def topic(self, conversation_id: ConversationId) -> ContentTopic:
-        return content_topic_of(self.group(conversation_id).epoch_key)
+        return content_topic_of(self.group(conversation_id).epoch_keys[0])
 
     async def until(self, wanted: Callable[[EngineEvent], bool]) -> EngineEvent:
         """The first event, told already or still to come, that is wanted."""

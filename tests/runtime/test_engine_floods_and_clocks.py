@@ -100,9 +100,7 @@ def test_a_flood_of_junk_leaves_the_loop_turning_and_wishes_are_not_behind_it(
         loop = asyncio.get_running_loop()
         assert isinstance(loop, QtLikeLoop)
         record = alice.group(group)
-        sealed = SealedGroup(
-            group_id=group_id_of(group), epoch_id=record.epoch_id, epoch_key=record.epoch_key
-        )
+        sealed = SealedGroup(group_id=group_id_of(group), epoch_keys=record.epoch_keys)
         for _ in range(2_500):
             payload = sealed.seal(b"junk of a member", random_bytes=os.urandom)
             junk = WakuMessage(payload=payload, content_topic=topic, timestamp_ns=1)

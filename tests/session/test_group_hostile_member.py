@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+import pytest
 
 from engine.codec.content import encode_content, encode_ephemeral
-from engine.codec.envelope import encode_envelope
+from engine.codec.envelope import decode_envelope, decode_header, encode_envelope
 from engine.codec.message_id import message_id_of
-from engine.codec.sds import encode_message
+from engine.codec.sds import decode_message, encode_message
+from engine.codec.waku import decode_waku_message
 from engine.core.content import NONCE_BYTES, Content, Leave, Text, Typing
 from engine.core.invite import group_id_of
 from engine.core.sds.types import HistoryEntry, Message, SendPurpose
@@ -39,7 +43,8 @@ class Mallory:
         self.alice.create_group("Tide", now_ms=NOW)
         for sent in self.me.join_group(self.alice.invite_link(), now_ms=NOW):
             self.alice.receive(sent.payload, now_ms=NOW)
-        self.group_id = group_id_of(self.alice.store.groups()[0].conversation_id)
+        self.conversation_id = self.alice.store.groups()[0].conversation_id
+        self.group_id = group_id_of(self.conversation_id)
 
     @property
     def identity(self) -> Identity:
@@ -85,19 +90,35 @@ class Mallory:
         )
 
     def sealed(self, message: Message, *, signed_ms: int = NOW) -> bytes:
+        return self.sealed_bytes(encode_message(message), signed_ms=signed_ms)
+
+    def sealed_bytes(self, sds_bytes: bytes, *, signed_ms: int = NOW) -> bytes:
         group = self.me.session._wire._sealed
         part = group._signed(
-            self.identity, "causerie/1/message", encode_message(message), None, UnixMs(signed_ms)
+            self.identity, "causerie/2/message", sds_bytes, None, UnixMs(signed_ms)
         )
         return group.seal(part, random_bytes=self.me.session._chance.random_bytes)
 
-    def hand_over(self, payload: bytes, *, at_ms: int = NOW) -> SessionTransition:
+    def under_the_header_of(self, payload: bytes, message: Message) -> bytes:
+        """Another seal with somebody's salt: a member has the epoch key."""
+        salt = decode_header(decode_envelope(payload)[0]).salt
+        group = self.me.session._wire._sealed
+        part = group._signed(
+            self.identity, "causerie/2/message", encode_message(message), None, UnixMs(NOW)
+        )
+        return group.seal(part, random_bytes=lambda _: salt)
+
+    def hand_over(
+        self, payload: bytes, *, at_ms: int = NOW, stored: bool = False
+    ) -> SessionTransition:
         session = self.alice.session
         message = WakuMessage(
             payload=payload, content_topic=session.content_topic, timestamp_ns=at_ms
         )
-        now_ms = UnixMs(at_ms)
-        transition = session.receive(message, WakuHash(bytes(32)), now_ms=now_ms)
+        now_ms, waku_hash = UnixMs(at_ms), WakuHash(sha256(payload).digest())
+        if stored:
+            session.open_ahead(message, waku_hash)
+        transition = session.receive(message, waku_hash, now_ms=now_ms, stored=stored)
         self.alice._perform(transition)
         return transition
 
@@ -156,9 +177,10 @@ def test_bytes_that_are_sent_again_are_dropped_at_the_door() -> None:
     before = mallory.alice.session.channel.snapshot(), mallory.alice.session.next_deadline()
     for number in range(1, 4):
         assert mallory.hand_over(payload) == SessionTransition()
-        # A byte that the seal does not cover makes another payload of it, not another message.
+        # Bytes that the seal does not cover make no other payload of it.
         assert mallory.hand_over(payload + b"\x7a\x01" + bytes([number])) == SessionTransition()
-        assert mallory.alice.counters["group.replayed"] == 2 * number
+        assert mallory.alice.counters["group.replayed"] == number
+        assert mallory.alice.counters["group.not_canonical"] == number
     now = mallory.alice.session.channel.snapshot(), mallory.alice.session.next_deadline()
     assert now == before
 
@@ -180,11 +202,77 @@ def test_what_waits_or_was_refused_for_want_of_room_may_come_again_in_the_same_b
 def test_an_altered_copy_does_not_keep_the_true_one_out() -> None:
     mallory = Mallory()
     payload = mallory.sealed(mallory.content("true", NOW))
-    sealed = mallory.me.session._wire._sealed
-    header = payload[: payload.index(sealed.group_tag) + 100]
+    header, _ = decode_envelope(payload)
     mallory.hand_over(encode_envelope(header, b"not the ciphertext"))
+    assert mallory.alice.counters["group.bad_seal"] == 1
     mallory.hand_over(payload)
     assert len(mallory.logged()) == 3
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_who_seals_something_else_under_a_header_that_was_seen_silences_nobody(
+    *, stored: bool
+) -> None:
+    """20 of 20 of Bob's messages were refused as replayed: Mallory was faster each time."""
+    mallory = Mallory()
+    bob = SessionParticipant("Bob", seed=12, now_ms=NOW)
+    for sent in bob.join_group(mallory.alice.invite_link(), now_ms=NOW):
+        mallory.alice.receive(sent.payload, now_ms=NOW)
+    before = mallory.logged()
+    for number in range(20):
+        (said,) = bob.say(Text(text=f"Bob {number}"), now_ms=UnixMs(NOW + number))
+        genuine = decode_waku_message(said.payload).payload
+        shadow = mallory.under_the_header_of(genuine, mallory.content(f"n{number}", NOW + number))
+        assert decode_envelope(shadow)[0] == decode_envelope(genuine)[0]
+        assert shadow != genuine
+        for payload in (shadow, genuine, genuine):
+            mallory.hand_over(payload, stored=stored)
+    texts = {
+        message.record.text
+        for message in mallory.alice.store.latest_page(mallory.conversation_id, limit=100).messages
+    }
+    assert len(texts & {f"Bob {number}" for number in range(20)}) == 20
+    assert len(mallory.logged() - before) == 40
+    assert mallory.alice.counters["group.replayed"] == 20, "the second copies"
+
+
+def test_what_is_hung_on_to_bobs_words_is_neither_kept_nor_passed_on() -> None:
+    mallory = Mallory()
+    bob = SessionParticipant("Bob", seed=12, now_ms=NOW)
+    for sent in bob.join_group(mallory.alice.invite_link(), now_ms=NOW):
+        mallory.alice.receive(sent.payload, now_ms=NOW)
+    before = mallory.logged()
+    (said,) = bob.say(Text(text="short"), now_ms=NOW)
+    genuine = decode_waku_message(said.payload).payload
+    group = mallory.me.session._wire._sealed
+    raw = group.open(genuine).raw
+    grown = raw + b"\x7a\xa0\x8d\x06" + bytes(100_000)
+    for part in (grown, group._signed(mallory.identity, "causerie/2/repair", grown, None, NOW)):
+        mallory.hand_over(group.seal(part, random_bytes=mallory.me.session._chance.random_bytes))
+    assert mallory.logged() == before
+    assert mallory.alice.counters["group.not_canonical"] == 2
+    mallory.hand_over(genuine)
+    (bobs,) = mallory.logged() - before
+    assert mallory.alice.store.raw(mallory.conversation_id, bobs) == raw
+
+
+def test_a_member_cannot_write_its_own_sds_message_in_two_ways() -> None:
+    mallory = Mallory()
+    message = mallory.content("one", NOW)
+    encoded = encode_message(message)
+    sender = len(mallory.identity.participant_id) + 2
+    for other in (
+        encoded + b"\x7a\x01x",
+        encoded[sender:] + encoded[:sender],
+        encoded[:sender] + encoded,
+        encoded[:1] + b"\xa0\x00" + encoded[2:],
+    ):
+        assert decode_message(other) == message
+        mallory.hand_over(mallory.sealed_bytes(other))
+        assert message.message_id not in mallory.logged()
+    assert mallory.alice.counters["group.not_canonical"] == 4
+    mallory.tell(message)
+    assert message.message_id in mallory.logged()
 
 
 def test_thousands_of_requests_cost_a_bounded_number_of_answers() -> None:

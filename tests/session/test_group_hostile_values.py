@@ -124,7 +124,7 @@ def test_no_signed_value_breaks_the_session_or_the_database(
             whole = replace(message, sender_id=me, message_id=message_id)
             part = sealed._signed(
                 mallory.session._identity,
-                "causerie/1/message",
+                "causerie/2/message",
                 encode_message(whole),
                 Claim(held),
                 now_ms,

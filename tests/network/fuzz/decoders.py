@@ -30,10 +30,11 @@ from engine.codec.envelope import (
     sds_sender_of,
 )
 from engine.codec.gossipsub import MAX_RPC_BYTES, decode_rpc
-from engine.codec.holdings import decode_holdings
+from engine.codec.holdings import decode_claim
 from engine.codec.join import decode_join
 from engine.codec.libp2p import decode_identify, decode_noise_payload, decode_public_key
 from engine.codec.mvds import decode_payload
+from engine.codec.padding import unpad
 from engine.codec.pair import decode_pair_envelope, decode_pair_plaintext
 from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message
@@ -451,10 +452,11 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("mvds payload", decode_payload, "codec.mvds", 150 * KIB),
     _plain("envelope", decode_envelope, "codec.envelope", 150 * KIB),
     _plain("envelope header", decode_header, "codec.envelope", 150 * KIB),
+    _plain("padding", unpad, "codec.padding", 150 * KIB),
     _plain("envelope plaintext", decode_plaintext, "codec.envelope", 150 * KIB),
     _plain("signed part", decode_signed_part, "codec.envelope", 150 * KIB),
     _plain("sds of an envelope", sds_sender_of, "codec.envelope", 150 * KIB),
-    _plain("holdings", decode_holdings, "codec.holdings", 150 * KIB),
+    _plain("claim", decode_claim, "codec.holdings", 150 * KIB),
     _plain("join", decode_join, "codec.join", 150 * KIB),
     _plain("content", decode_content, "codec.content", 150 * KIB),
     _plain("ephemeral", decode_ephemeral, "codec.content", 150 * KIB),
@@ -477,6 +479,7 @@ NO_DECODERS: Mapping[str, str] = {
     "encrypt": "writes",
     "encrypt_and_hash": "writes",
     "get": "a key of a cache, whose length was checked",
+    "id_text": "writes",
     "keep": "a key of a cache, whose length was checked",
     "memory.arrive": "the network of tests, which hands on",
     "message_id_in": "a hash of our own bytes",
@@ -484,6 +487,7 @@ NO_DECODERS: Mapping[str, str] = {
     "mix_hash": "a hash",
     "mix_key": "a hash",
     "muxer.receive": "says what yamux and mplex do",
+    "padding.pad": "writes",
     "peer_id_of_key": "a hash of a key that was decoded",
     "pipe.bytes_received": "says what pipes do",
     "pipe.feed": "keeps",
