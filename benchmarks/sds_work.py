@@ -13,13 +13,13 @@ import pickle
 import sys
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final, TypeAlias
 
-from engine.codec.holdings import encode_holdings
+from engine.codec.holdings import encode_claim
 from engine.codec.sds import decode_message, encode_message
 from engine.core.faults import FaultSpec
 from engine.core.sds.bloom import BloomFilter, ReceivedBloom, base_hashes
@@ -30,8 +30,8 @@ from engine.core.sds.log_table import LogTable, Row
 from engine.core.sds.types import (
     Broadcast,
     ChannelState,
+    Claim,
     HistoryEntry,
-    Holdings,
     Message,
     MessageDelivered,
 )
@@ -56,7 +56,8 @@ CONFIGS: Final[dict[str, Callable[[], SdsConfig]]] = {
     "ours": SdsConfig,
 }
 ALICE, BOB = ParticipantId("alice"), ParticipantId("bob")
-Sent: TypeAlias = tuple[bytes, AuthorSequence | None, Holdings | None]
+Sent: TypeAlias = tuple[bytes, AuthorSequence | None, MessageId | None, Claim | None]
+"""The bytes, the author's number, the message of the author before it, and what is claimed."""
 QUIET_MS: Final = 10 * 60_000
 PAGE_BYTES: Final = 4_096
 
@@ -65,13 +66,25 @@ def content_of(number: int) -> bytes:
     return f"message {number} ".ljust(CONTENT_BYTES, ".").encode()
 
 
-def js_id(_sender: ParticipantId, _channel: ChannelId, _lamport: int, content: bytes) -> MessageId:
+def js_id(
+    _sender: ParticipantId,
+    _channel: ChannelId,
+    _lamport: int,
+    _history: Sequence[MessageId],
+    content: bytes,
+) -> MessageId:
     return MessageId(hashlib.sha256(content).hexdigest())
 
 
-def our_id(sender: ParticipantId, channel: ChannelId, lamport: int, content: bytes) -> MessageId:
+def our_id(
+    sender: ParticipantId,
+    channel: ChannelId,
+    lamport: int,
+    history: Sequence[MessageId],
+    content: bytes,
+) -> MessageId:
     """As long as ours are, and a hash over as much."""
-    hashed = f"{channel}/{sender}/{lamport}/".encode() + content
+    hashed = f"{channel}/{sender}/{lamport}/{'/'.join(history)}/".encode() + content
     return MessageId(hashlib.sha256(hashed).hexdigest()[:OUR_ID_CHARACTERS])
 
 
@@ -87,7 +100,8 @@ class Peer:
     ) -> None:
         """``old``: messages already in the log, a million of them if need be."""
         self.is_open = config == "js"
-        self._holdings: Holdings | None = None
+        self._claim: Claim | None = None
+        self._previous_id: MessageId | None = None
         self._sequence = 0
         self._instance = instance_of(name)
         self.channel = SdsChannel(
@@ -107,10 +121,10 @@ class Peer:
             now_ms=START,
         )
 
-    def _sign(self, message: Message, holdings: Holdings | None, _now_ms: UnixMs) -> bytes:
-        if holdings is not None:
-            encode_holdings(holdings)  # its cost; the bytes travel beside the message
-        self._holdings = holdings
+    def _sign(self, message: Message, claim: Claim | None, _now_ms: UnixMs) -> bytes:
+        if claim is not None:
+            encode_claim(claim)  # its cost; the bytes travel beside the message
+        self._claim = claim
         return encode_message(message)
 
     def send(self, content: bytes, now_ms: UnixMs) -> Sent:
@@ -122,13 +136,21 @@ class Peer:
         if not isinstance(first, Broadcast):
             raise TypeError("a message sent is a broadcast")
         self.channel.handle(CopyAccepted(first.message_id, 1, HINT), now_ms=now_ms)
-        return first.raw, author, self._holdings
+        previous_id, self._previous_id = self._previous_id, first.message_id
+        return first.raw, author, None if self.is_open else previous_id, self._claim
 
     def receive(self, sent: Sent, now_ms: UnixMs) -> None:
         """Raises ValueError unless the message is delivered at once."""
-        raw, author, holdings = sent
-        message, verified, repaired_by = decode_message(raw), not self.is_open, None
-        received = MessageReceived(message, raw, author, holdings, verified, repaired_by, HINT)
+        raw, author, previous_id, claim = sent
+        received = MessageReceived(
+            decode_message(raw),
+            raw,
+            author,
+            None if claim is None else claim.holdings,
+            verified=not self.is_open,
+            retrieval_hint=HINT,
+            previous_id=previous_id,
+        )
         for event in self.channel.handle(received, now_ms=now_ms).events:
             if isinstance(event, MessageDelivered):
                 return

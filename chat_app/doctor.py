@@ -161,7 +161,8 @@ def _network(store: SqliteProfileStore, findings: Findings) -> None:
         "known_peers": len(store.node_addresses()),
     }
     findings.stores = store.stores()
-    findings.sections["counters"] = counters = dict(store.counters())
+    counters = store.counters()
+    findings.sections["counters"] = dict(counters)
     findings.refused = refusal_sentences(counters)
 
 

@@ -9,6 +9,7 @@ bytes alike.  It refuses to know channels, members and signatures; a decoded ``J
 verified.
 """
 
+import re
 from functools import lru_cache
 from typing import assert_never
 
@@ -48,8 +49,8 @@ MAX_CONTENT_BYTES = 80 * 1024
 MAX_EPHEMERAL_BYTES = 1024
 JUST_DECODED = 8
 """Contents that are remembered: whoever checks a message, names it and shows it decodes it."""
-_PARTICIPANT_ID_CHARACTERS = 32
-_HEX = frozenset("0123456789abcdef")
+_PARTICIPANT_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
+"""16 bytes as base64url: the last character has two bits of them."""
 
 
 def encode_content(content: Content) -> bytes:
@@ -312,7 +313,7 @@ def _decode_text(wire: content_pb2.Text) -> Text:
         raise RemoteProtocolError("content_text_too_long")
     if len(mentions) > MAX_MENTIONS:
         raise RemoteProtocolError("content_too_many_mentions")
-    if not all(len(m) == _PARTICIPANT_ID_CHARACTERS and _HEX.issuperset(m) for m in mentions):
+    if not all(map(_PARTICIPANT_ID.fullmatch, mentions)):
         raise RemoteProtocolError("content_bad_mention")
     return Text(text=text, reply_to=_message_id(wire.reply_to), mentions=mentions)
 

@@ -15,7 +15,7 @@ ConversationId = NewType("ConversationId", str)
 """A group or a pair on this device: base64url (no padding) of the 32-byte group id."""
 
 ParticipantId = NewType("ParticipantId", str)
-"""32 lower-case hex characters: the first 16 bytes of sha256 over (domain, Ed25519 public key)."""
+"""22 characters of base64url: the first 16 bytes of sha256 over (domain, Ed25519 public key)."""
 
 InstanceId = NewType("InstanceId", bytes)
 """16 random bytes, new whenever a profile starts from a backup; precedes sequence numbers."""

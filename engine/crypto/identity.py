@@ -6,7 +6,7 @@ digits that two people can compare aloud.  Key material arrives and leaves as ra
 is kept, and who this is for, is not known here.
 """
 
-from base64 import b16encode
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -86,9 +86,12 @@ class Identity:
 
 @lru_cache(maxsize=4096)
 def participant_id_of(public_key: bytes) -> ParticipantId:
-    """32 lower-case hex characters: the first 16 bytes of sha256 over (domain, key)."""
+    """22 characters of base64url: the first 16 bytes of sha256 over (domain, key).
+
+    Every message names a dozen of them, so they are as short as message ids.
+    """
     digest = sha256(tuple_bytes(_PARTICIPANT_DOMAIN, public_key)).digest()
-    return ParticipantId(b16encode(digest[:_PARTICIPANT_ID_BYTES]).decode().lower())
+    return ParticipantId(urlsafe_b64encode(digest[:_PARTICIPANT_ID_BYTES]).decode().rstrip("="))
 
 
 @lru_cache(maxsize=4096)

@@ -24,15 +24,15 @@ TOLD_FROM_MS: Final = 1_000
 """Less is no news: a clock that is kept right is moved by a little all the time."""
 LONGEST_OFFSET_MS: Final = 100 * 365 * 24 * 3_600_000
 _NS_PER_MS: Final = 1_000_000
+_GOES_ON_ASLEEP: Final = {"linux": "CLOCK_BOOTTIME", "darwin": "CLOCK_MONOTONIC"}
+"""Where the counter behind ``time.monotonic`` stops while the machine sleeps."""
 
 
 def boot_time_ms() -> int:
     """Counts also while the machine sleeps, and does not know what time it is."""
-    if sys.platform == "linux":
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _NS_PER_MS
-    if sys.platform == "darwin":
-        return time.clock_gettime_ns(time.CLOCK_MONOTONIC) // _NS_PER_MS
-    return time.monotonic_ns() // _NS_PER_MS
+    clock: int | None = getattr(time, _GOES_ON_ASLEEP.get(sys.platform, ""), None)
+    counted_ns = time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
+    return counted_ns // _NS_PER_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ def test_what_was_recorded_before_names_nothing_that_we_say_now(
     now_ms = START + FRESH_MS + number + replayed_after_ms
     echoes.said(id_of(1_000), author(1_000), UnixMs(now_ms))
     old = tuple(map(id_of, range(1, number + 1)))
-    holdings = {OURS: (SequenceRange(first=1, last=number, head=head_of(id_of(number))),)}
+    holdings: Holdings = {OURS: (SequenceRange(first=1, last=number, head=head_of(id_of(number))),)}
     assert (
         offset_heard(echoes, signed_ms=signed_ms, now_ms=now_ms, named=old, holdings=holdings)
         is None
