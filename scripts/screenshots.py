@@ -89,6 +89,7 @@ class Cast:
                 port_of=lambda _transport: None,
                 chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
                 now_ms=self.clock.now_ms,
+                counted_ms=self.clock.now_ms,
             )
         )
         await engine.start()

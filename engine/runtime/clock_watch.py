@@ -15,7 +15,7 @@ from typing import Final
 
 from engine.core.clock_evidence import CLEAR_MS, NOTICE_MS, ClockEvidence, ClockVerdict
 from engine.core.errors import StorageError
-from engine.core.ports import ProfileStore, SaveValue, StoreWrite
+from engine.core.ports import ProfileStore, SaveValue
 from engine.core.types import ParticipantId, UnixMs
 from engine.events import ClockJudged, ClockOffsetDropped, EngineEvent, OwnClockView
 from engine.persistence.storage_thread import StorageThread
@@ -47,7 +47,7 @@ class ClockWatch:
         self._names: dict[ParticipantId, str] = {}
         self._offset_ms, self._jumps = clock.offset_ms(), clock.jumps
         self._view: OwnClockView | None = None
-        self._unsaved: list[StoreWrite] = []
+        self._unsaved: dict[str, SaveValue] = {}
         self._save_soon = asyncio.Event()
 
     async def load(self, store: ProfileStore, storage: StorageThread) -> None:
@@ -77,14 +77,12 @@ class ClockWatch:
 
     async def save(self, store: ProfileStore, storage: StorageThread) -> None:
         """What was told and is not on disk yet.  Raises StorageError."""
-        writes, self._unsaved = self._unsaved, []
-        if not writes:
-            return
-        try:
+        writes = tuple(self._unsaved.values())
+        if writes:
             await storage.run(store.apply, writes)
-        except StorageError:
-            self._unsaved = writes + self._unsaved
-            raise
+        for write in writes:  # Only now: whoever waited for the disk may have been cancelled.
+            if self._unsaved.get(write.key) is write:
+                del self._unsaved[write.key]
 
     # --- what is heard ------------------------------------------------------------------------
 
@@ -158,7 +156,7 @@ class ClockWatch:
         return view
 
     def _save(self, write: SaveValue) -> None:
-        self._unsaved.append(write)
+        self._unsaved[write.key] = write
         self._save_soon.set()
 
 

@@ -12,13 +12,16 @@ import pytest
 from chat_app.__main__ import main
 from chat_app.compose import open_store
 from engine.core.types import UnixMs
+from engine.events import ClockJudged, EngineEvent, MessageAdded
 from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine, EngineParts
 from engine.session.chance import Chance
 
+HOUR_MS = 3_600_000
 
-def engine_at(place: Path, network: MemoryNetwork) -> Engine:
+
+def engine_at(place: Path, network: MemoryNetwork, *, ahead_ms: int = 0) -> Engine:
     directory = open_profile_directory(place)
     return Engine(
         EngineParts(
@@ -26,7 +29,7 @@ def engine_at(place: Path, network: MemoryNetwork) -> Engine:
             make_transport=lambda _seed: network.attach(place.name),
             port_of=lambda _transport: None,
             chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
-            now_ms=lambda: UnixMs(time.time_ns() // 1_000_000),
+            now_ms=lambda: UnixMs(time.time_ns() // 1_000_000 + ahead_ms),
         )
     )
 
@@ -48,3 +51,71 @@ def test_people_and_groups_are_counted(tmp_path: Path, capsys: pytest.CaptureFix
     said = json.loads(capsys.readouterr().out)
     assert said["conversations"]["groups"] == 1
     assert said["conversations"]["people"] == 1
+
+
+def is_asked(event: EngineEvent) -> bool:
+    return isinstance(event, MessageAdded) and event.message.text == "what time is it?"
+
+
+def told(place: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    status = main(["--profile-dir", str(place), "doctor", *arguments])
+    return status, capsys.readouterr().out
+
+
+def test_what_a_person_set_and_what_is_said_of_the_clock_are_on_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario() -> None:
+        network = MemoryNetwork()
+        ines = engine_at(tmp_path / "ines", network, ahead_ms=-HOUR_MS)
+        bob = engine_at(tmp_path / "bob", network)
+        judged, shown = asyncio.Event(), asyncio.Event()
+        ines.subscribe(lambda event: judged.set() if isinstance(event, ClockJudged) else None)
+        bob.subscribe(lambda event: shown.set() if is_asked(event) else None)
+        for engine, name in ((ines, "Ines"), (bob, "Bob")):
+            await engine.start()
+            await engine.create_identity(name)
+        group = await ines.create_group("Tide")
+        await bob.join_group(await ines.make_invite_link(group))
+        await ines.send_text(group, "what time is it?")
+        async with asyncio.timeout(60):
+            await shown.wait()
+            await bob.send_text(group, "mine is an hour later")
+            await judged.wait()
+        await ines.stop()
+        await bob.stop()
+
+    asyncio.run(scenario())
+    status, text = told(tmp_path / "ines", capsys, "--json")
+    said = json.loads(text)
+    clock = said["clock"]
+    assert status == 1
+    assert abs(clock["behind_ms"] - HOUR_MS) < 10_000
+    assert (clock["says_who"], clock["says_how_many"], clock["of_how_many_heard"]) == ("Bob", 1, 1)
+    assert (clock["known_for_a_day"], clock["offset_ms"]) == (False, 0)
+    assert said["attention"][-1].endswith(
+        "Only Bob says so, whom you have known for less than a day."
+    )
+    assert any("from the future by this device's clock" in words for words in said["refused"])
+    _, page = told(tmp_path / "ines", capsys)
+    assert "what members said that was refused or set aside" in page
+    assert "messages from the future" in page or "message from the future" in page
+
+
+def test_the_offset_in_force_is_on_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario() -> None:
+        ines = engine_at(tmp_path / "ines", MemoryNetwork())
+        await ines.start()
+        await ines.create_identity("Ines")
+        await ines.set_clock_offset(-HOUR_MS)
+        await ines.stop()
+
+    asyncio.run(scenario())
+    status, text = told(tmp_path / "ines", capsys, "--json")
+    clock = json.loads(text)["clock"]
+    assert (status, clock["offset_ms"], clock["behind_ms"]) == (0, -HOUR_MS, 0)
+    assert clock["in_force"] == "the others' time, 1 h behind this device's, set by hand"
+    _, page = told(tmp_path / "ines", capsys)
+    assert "the others' time, 1 h behind this device's, set by hand" in page

@@ -1,0 +1,129 @@
+"""One profile used in two places: everybody finds the fork, keeps it, and can prove it."""
+
+import asyncio
+import json
+import shutil
+from base64 import b64decode
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.core.content import Text
+from engine.core.errors import LocalProtocolError
+from engine.core.types import ConversationId, MessageId
+from engine.events import EngineEvent, ForksFound, MessageAdded
+from engine.network.memory import MemoryNetwork
+from tests.runtime.conftest import Person
+
+
+class Shown:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __call__(self, event: EngineEvent) -> bool:
+        return isinstance(event, MessageAdded) and event.message.text == self.text
+
+
+def is_fork(event: EngineEvent) -> bool:
+    return isinstance(event, ForksFound) and bool(event.forks)
+
+
+async def two_bobs(place: Path, network: MemoryNetwork) -> tuple[Person, Person, ConversationId]:
+    """Alice, and a second Bob who knows nothing of what the first one said to her."""
+    alice = await Person("Alice", place, network).start()
+    first = await Person("Bob", place, network).start()
+    group = await alice.engine.create_group("Tide")
+    await first.engine.join_group(await alice.engine.make_invite_link(group))
+    await first.engine.send_text(group, "hello")
+    await alice.until(Shown("hello"))
+    await first.engine.stop()
+    shutil.copy(place / "Bob.db", place / "copy.db")
+
+    again = await Person("Bob", place, network).start()
+    await again.engine.send_text(group, "meet at the quay")
+    await alice.until(Shown("meet at the quay"))
+    await again.engine.stop()
+
+    shutil.copy(place / "copy.db", place / "Bob.db")
+    for rest in ("Bob.db-wal", "Bob.db-shm"):
+        (place / rest).unlink(missing_ok=True)
+    second = Person("Bob", place, network)
+    await second.engine.start()
+    await second.engine.send_text(group, "meet at the station")
+    return alice, second, group
+
+
+def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        network = MemoryNetwork()
+        alice, bob, group = await two_bobs(tmp_path, network)
+        async with asyncio.timeout(60):
+            event = await alice.until(is_fork)
+        assert isinstance(event, ForksFound)
+        (fork,) = event.forks
+        assert (fork.sender_name, fork.is_self) == ("Bob", False)
+        assert await alice.engine.forks(group) == (fork,)
+        assert alice.engine.counters()["sds.fork"] == 1
+
+        proof = await alice.engine.fork_proof(fork)
+        assert {m.text for m in proof.messages if m is not None} == {
+            "meet at the quay",
+            "meet at the station",
+        }
+        said = json.loads(proof.text)
+        assert said["author"] == fork.sender_id
+        assert [part["message_id"] for part in said["messages"]] == [fork.first_id, fork.second_id]
+        session = alice.engine._conversations.group(group)._session
+        assert session is not None
+        bodies = [
+            session._wire.body_of(b64decode(part["signed_part"])) for part in said["messages"]
+        ]
+        assert {body.text for body in bodies if isinstance(body, Text)} == {
+            "meet at the quay",
+            "meet at the station",
+        }
+        await bob.engine.stop()
+        await alice.engine.stop()
+
+        later = await Person("Alice", tmp_path, network).start()
+        await later.engine.conversations()  # Until they are loaded nothing is known.
+        assert await later.engine.forks(group) == (fork,)
+        await later.engine.stop()
+
+    asyncio.run(scenario())
+
+
+def test_a_proof_of_which_one_half_is_gone_is_none(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        alice, bob, _group = await two_bobs(tmp_path, MemoryNetwork())
+        async with asyncio.timeout(60):
+            event = await alice.until(is_fork)
+        assert isinstance(event, ForksFound)
+        (fork,) = event.forks
+        unknown = replace(fork, first_id=MessageId("A" * 22))
+        with pytest.raises(LocalProtocolError):
+            await alice.engine.fork_proof(unknown)
+        await bob.engine.stop()
+        await alice.engine.stop()
+
+    asyncio.run(scenario())
+
+
+def test_who_is_used_in_two_places_is_told_so_as_well(tmp_path: Path) -> None:
+    """The second Bob hears from Alice what the first one said, under a number of his own."""
+
+    async def scenario() -> None:
+        alice, bob, group = await two_bobs(tmp_path, MemoryNetwork())
+        async with asyncio.timeout(60):
+            await alice.until(is_fork)
+            await alice.engine.send_text(group, "which one?")
+            await bob.until(Shown("which one?"))
+            await bob.engine.fetch_missing(group)
+            event = await bob.until(is_fork)
+        assert isinstance(event, ForksFound)
+        assert event.forks[0].is_self
+        await bob.engine.stop()
+        await alice.engine.stop()
+
+    asyncio.run(scenario())
