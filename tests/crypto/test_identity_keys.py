@@ -45,7 +45,7 @@ def test_private_keys_of_another_length_are_refused(length: int) -> None:
 
 
 def test_ids_and_fingerprints_have_their_documented_shape(alice: Identity, bob: Identity) -> None:
-    assert re.fullmatch(r"[0-9a-f]{32}", alice.participant_id)
+    assert re.fullmatch(r"[A-Za-z0-9_-]{21}[AQgw]", alice.participant_id)
     assert re.fullmatch(r"[0-9]{5}( [0-9]{5}){5}", alice.fingerprint)
     assert participant_id_of(alice.public_key) == alice.participant_id
     assert fingerprint_of(alice.public_key) == alice.fingerprint

@@ -265,7 +265,7 @@ def test_a_member_cannot_write_its_own_sds_message_in_two_ways() -> None:
         encoded + b"\x7a\x01x",
         encoded[sender:] + encoded[:sender],
         encoded[:sender] + encoded,
-        encoded[:1] + b"\xa0\x00" + encoded[2:],
+        encoded[:1] + bytes([encoded[1] | 0x80, 0]) + encoded[2:],  # a longer way to write it
     ):
         assert decode_message(other) == message
         mallory.hand_over(mallory.sealed_bytes(other))

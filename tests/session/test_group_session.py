@@ -12,7 +12,7 @@ from engine.core.content import Leave, Text
 from engine.core.types import ConversationId, DeliveryState, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import NoticeCleared, NoticeRaised
-from engine.runtime.held_views import clock_notice, held_view
+from engine.runtime.held_views import held_notice, held_view
 from engine.runtime.views import message_view
 from engine.session.types import HeldAside, HeldAsideNoted, Publish
 from engine.session.wire import EPHEMERAL_MAX_AGE_MS
@@ -250,7 +250,7 @@ def test_somebody_whose_clock_is_far_ahead_is_held_named_and_shown_in_time() -> 
     assert texts(alice) == ["from the future"]
     assert alice.session.held_aside() == HeldAside()
     assert held_view(conversation_of(alice), HeldAside(), {}, alice.participant_id) is None
-    nothing = clock_notice(HeldAside(), {}, alice.store.groups()[0])
+    nothing = held_notice(HeldAside(), {}, alice.store.groups()[0])
     assert nothing == NoticeCleared(key=f"clock/{conversation_of(alice)}")
 
 
@@ -264,6 +264,6 @@ def _assert_bobs_is_held(alice: SessionParticipant, bob: ParticipantId, ahead_ms
     assert (message.is_own, message.delivery, message.waiting) == (False, None, False)
     assert (held.total, held.next_due_ms) == (1, ahead_ms - 300_000)
     assert (clock.participant_id, clock.is_self, clock.ahead_ms) == (bob, False, 600_000)
-    notice = clock_notice(aside, members, alice.store.groups()[0])
+    notice = held_notice(aside, members, alice.store.groups()[0])
     assert isinstance(notice, NoticeRaised)
     assert "Bob is 10 min ahead" in notice.text
