@@ -117,7 +117,9 @@ class Person:
         self._changed = asyncio.Event()
         self.store: BreakableStore | None = None
         self.passed_ms = 0
-        """What timers count and nobody waited for: a day is over sooner by that."""
+        """Time for which nobody waited, for timers and the system's clock: a day is over sooner."""
+        self.ahead_ms = 0
+        """How far the system's clock was set ahead of what timers count."""
         self.engine = self._make()
 
     def _make(self) -> Engine:
@@ -138,7 +140,7 @@ class Person:
         return engine
 
     def now_ms(self) -> UnixMs:
-        return UnixMs(time.time_ns() // 1_000_000)
+        return UnixMs(time.time_ns() // 1_000_000 + self.passed_ms + self.ahead_ms)
 
     def _open(self) -> OpenedStore:
         self.store = BreakableStore.open(self._place / f"{self.name}.db", KEY)
