@@ -157,13 +157,20 @@ def test_one_flipped_bit_is_found_wherever_it_is(
 ) -> None:
     whole = saved.read_bytes()
     pages = len(whole) // PAGE_BYTES
+    told_on_opening = 0
     for page_number in itertools.islice(range(2, pages + 1), 0, None, max(1, pages // 12)):
+        saved.write_bytes(whole)
+        flip_a_bit(saved, page_number)
         with subtests.test(page=page_number):
-            flip_a_bit(saved, page_number)
-            db = open_readonly(saved, key)
+            try:
+                db = open_readonly(saved, key)
+            except DatabaseUnreadableError:  # The list of tables takes several pages.
+                told_on_opening += 1
+                continue
             assert damaged_pages(db) == [f"HMAC verification failed for page {page_number}"]
             db.close()
-            saved.write_bytes(whole)
+    assert told_on_opening <= 2
+    saved.write_bytes(whole)
     db = open_readonly(saved, key)
     assert damaged_pages(db) == []
     db.close()
