@@ -220,13 +220,13 @@ def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[Mi
 
 def _read_replaced(connection: sqlite3.Connection, conversation: int) -> tuple[Replacement, ...]:
     cursor = connection.execute(
-        "SELECT message_id, sender_id, lamport_timestamp FROM replacement "
+        "SELECT message_id, sender_id, lamport_timestamp, by_id FROM replacement "
         "WHERE conversation_key = ? ORDER BY replacement_key",
         (conversation,),
     )
     return tuple(
-        Replacement(message_id=message_id, sender_id=sender_id, lamport_timestamp=lamport)
-        for message_id, sender_id, lamport in cursor
+        Replacement(message_id=message_id, sender_id=sender_id, lamport_timestamp=lamport, by=by)
+        for message_id, sender_id, lamport, by in cursor
     )
 
 

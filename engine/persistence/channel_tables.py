@@ -94,12 +94,10 @@ ON CONFLICT (conversation_key, message_id, participant_id) DO UPDATE SET
   false_probability = excluded.false_probability
 WHERE source = 'bloom' AND excluded.source <> 'bloom'
 """
-# By sender too: what somebody says of a message of another must not hide what its sender says.
+# By what replaces it: what somebody says of a message must not hide what its sender says.
 _PUT_REPLACEMENT: Final = """
-INSERT INTO replacement (conversation_key, message_id, sender_id, lamport_timestamp)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (conversation_key, message_id, sender_id) DO UPDATE SET
-  lamport_timestamp = excluded.lamport_timestamp
+INSERT INTO replacement (conversation_key, message_id, sender_id, lamport_timestamp, by_id)
+VALUES (?, ?, ?, ?, ?) ON CONFLICT (conversation_key, by_id) DO NOTHING
 """
 _PUT_FORK: Final = """
 INSERT INTO fork (conversation_key, instance_id, sender_id, sequence, first_id, second_id)
@@ -219,6 +217,7 @@ def _put_replacement(
             replacement.message_id,
             replacement.sender_id,
             replacement.lamport_timestamp,
+            replacement.by,
         ),
     )
 

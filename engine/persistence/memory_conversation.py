@@ -80,7 +80,7 @@ class MemoryChannel:
         self._missing: dict[MessageId, MissingEntry] = {}
         self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
         self._holders_of: dict[MessageId, list[ParticipantId]] = {}
-        self._replaced: dict[tuple[MessageId, ParticipantId], Replacement] = {}
+        self._replaced: dict[MessageId, Replacement] = {}
         self._forks: dict[InstanceId, Fork] = {}
 
     def has_logged(self, message_id: MessageId) -> bool:
@@ -108,7 +108,7 @@ class MemoryChannel:
             case RemoveFromLog(message_id=message_id):
                 self._remove_from_log(message_id)
             case PutReplacement(replacement=new):
-                self._replaced[new.message_id, new.sender_id] = new
+                self._replaced.setdefault(new.by, new)
             case PutFork(fork=fork):
                 self._forks.setdefault(fork.instance_id, fork)
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):

@@ -137,8 +137,8 @@ _CHANNEL_TABLES: Final = (
     f"""
     CREATE TABLE replacement (
       replacement_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
-      sender_id TEXT NOT NULL, lamport_timestamp INTEGER NOT NULL,
-      UNIQUE (conversation_key, message_id, sender_id)
+      sender_id TEXT NOT NULL, lamport_timestamp INTEGER NOT NULL, by_id TEXT NOT NULL,
+      UNIQUE (conversation_key, by_id)
     ) STRICT
     """,
     f"""

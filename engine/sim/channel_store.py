@@ -49,7 +49,7 @@ class ChannelStore:
         self._incoming: dict[MessageId, IncomingEntry] = {}
         self._missing: dict[MessageId, MissingEntry] = {}
         self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
-        self._replaced: dict[tuple[MessageId, ParticipantId], Replacement] = {}
+        self._replaced: dict[MessageId, Replacement] = {}
         self._forks: dict[InstanceId, Fork] = {}
 
     def apply(self, writes: Iterable[Write]) -> None:
@@ -98,7 +98,7 @@ class ChannelStore:
             case RemoveFromLog(message_id=message_id):
                 self._remove_from_log(message_id)
             case PutReplacement(replacement=new):
-                self._replaced[new.message_id, new.sender_id] = new
+                self._replaced[new.by] = new
             case PutFork(fork=fork):
                 self._forks.setdefault(fork.instance_id, fork)
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):

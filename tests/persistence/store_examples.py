@@ -293,7 +293,10 @@ def replacement(
 ) -> PutReplacement:
     return PutReplacement(
         replacement=Replacement(
-            message_id=MessageId(name), sender_id=sender_id, lamport_timestamp=lamport_timestamp
+            message_id=MessageId(name),
+            sender_id=sender_id,
+            lamport_timestamp=lamport_timestamp,
+            by=MessageId(f"{name} again by {sender_id} at {lamport_timestamp}"),
         )
     )
 

@@ -286,11 +286,12 @@ def test_what_somebody_else_says_of_a_message_does_not_hide_what_its_sender_says
 ) -> None:
     of_bob, of_alice = (replacement("a", who, 5) for who in (BOB, ALICE))
     with_group.apply([channel(of_bob, replacement("b"), of_alice)])
-    with_group.apply([channel(replacement("a", BOB, 4))])
+    with_group.apply([channel(replacement("a", BOB, 4), of_bob)])
     assert with_group.channel_state(GROUP).replaced == (
-        replacement("a", BOB, 4).replacement,
+        of_bob.replacement,
         replacement("b").replacement,
         of_alice.replacement,
+        replacement("a", BOB, 4).replacement,
     )
 
 

@@ -235,7 +235,7 @@ class SdsChannel:
             missing=tuple(parts.missing.entries()),
             holders=tuple(parts.holders.entries()),
             store_queried_ms=parts.store.queried_ms,
-            replaced=tuple(parts.replaced.values()),
+            replaced=tuple(parts.replacing.values()),
             forks=tuple(parts.forks.values()),
         )
 

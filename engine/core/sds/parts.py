@@ -77,8 +77,12 @@ class Parts:
     incoming: IncomingBuffer
     held: HeldAside
     replaced: dict[tuple[MessageId, ParticipantId], Replacement]
-    """What somebody said again, and who, whether it has come or not: anybody can say so of any id,
-    and it counts for their own only."""
+    """What its sender said again, whether it has come or not: by message and by who says so.
+    Of several the one with the smallest Lamport timestamp, so that their order changes nothing."""
+    replacing: dict[MessageId, Replacement]
+    """All of them, by the message that takes the other's place."""
+    disowned: set[MessageId] = field(default_factory=set)
+    """What anybody says is replaced, whether it is theirs or not."""
     forks: dict[InstanceId, Fork]
     own_from_future: list[MessageId] = field(default_factory=list)
     """Still to be told."""
@@ -125,7 +129,8 @@ class Parts:
     def put_clock_right(self, now_ms: UnixMs) -> None:
         """If our clock was ahead: go on from the last message that is not from the future.
 
-        Our own from the future nobody else has delivered, unless their clocks were as wrong.
+        Our own from the future nobody else has delivered, unless their clocks were as wrong.  What
+        was said again already is not said once more: it stays, and its time will come.
         """
         latest, log = self.latest(now_ms), self.log
         if self.lamport_timestamp > latest:
@@ -136,6 +141,7 @@ class Parts:
                 message_id
                 for message_id in log.ids_after(latest)
                 if log.sender_of(message_id) == self.participant_id
+                and message_id not in self.replacing
             ]
 
     def claim(self) -> Claim:
@@ -163,6 +169,14 @@ class Parts:
         """Whether whoever sent it said it again.  Nobody can say so of somebody else's."""
         sender_id = entry.sender_id
         return sender_id is not None and (entry.message_id, sender_id) in self.replaced
+
+    def note_replacement(self, replacement: Replacement) -> None:
+        key = replacement.message_id, replacement.sender_id
+        known = self.replaced.get(key)
+        if known is None or replacement.lamport_timestamp < known.lamport_timestamp:
+            self.replaced[key] = replacement
+        self.replacing[replacement.by] = replacement
+        self.disowned.add(replacement.message_id)
 
     def remember_id(self, message_id: MessageId) -> None:
         """Include a received or sent content message in the filter when it is next sent."""
@@ -305,7 +319,8 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         outgoing=OutgoingBuffer(state.outgoing, config=config, random_unit=random_unit),
         incoming=IncomingBuffer(config),
         held=HeldAside(config),
-        replaced={(entry.message_id, entry.sender_id): entry for entry in state.replaced},
+        replaced={},
+        replacing={},
         forks={fork.instance_id: fork for fork in state.forks},
         news_of_start=False,
         times=times,
@@ -318,6 +333,8 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
             missing, config=config, queried_ms=state.store_queried_ms, online=online
         ),
     )
+    for replacement in state.replaced:
+        parts.note_replacement(replacement)
     _restore_incoming(parts, state, now_ms)
     _restore_holders(parts, now_ms)
     parts.restore_bloom()

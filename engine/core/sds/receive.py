@@ -129,13 +129,13 @@ class Receiver:
         """The hash of the bytes that came first under this id, now or before.
 
         A retransmission is the same to the last byte; whoever signs something else beside the same
-        content is not heard.
+        content is not heard.  What came and was not kept does not count: others may have kept
+        another form, and only that one comes again.
         """
-        forms = self._forms
+        forms, parts = self._forms, self._parts
         first = forms.get(message_id)
-        if first is not None:
+        if first is not None and (first == hash(raw) or parts.knows(message_id)):
             return first
-        parts = self._parts
         if message_id in parts.incoming.waiting:
             raw = parts.incoming.waiting[message_id].entry.raw
         elif message_id in parts.held.waiting:
@@ -193,21 +193,22 @@ class Receiver:
     ) -> None:
         """``sender_id`` said again, at ``by``, what was from the future: drop it, here or to come.
 
-        No effect on somebody else's message, or on one that is not further ahead.
+        No effect on somebody else's message, on one that is not further ahead, or on one that
+        replaces another itself.
         """
         parts = self._parts
         replacement = Replacement(
-            message_id=old_id, sender_id=sender_id, lamport_timestamp=by.lamport_timestamp
+            message_id=old_id,
+            sender_id=sender_id,
+            lamport_timestamp=by.lamport_timestamp,
+            by=by.message_id,
         )
+        parts.note_replacement(replacement)
+        step.writes.append(PutReplacement(replacement=replacement))
         place = self._place_of(old_id)
         if place and not _replaces(replacement, *place):
             parts.counters.add("sds.false_replacement")
             return
-        known = parts.replaced.get((old_id, sender_id))
-        if known is not None and known.lamport_timestamp <= by.lamport_timestamp:
-            return
-        parts.replaced[old_id, sender_id] = replacement
-        step.writes.append(PutReplacement(replacement=replacement))
         if place:
             self._drop(old_id, by.message_id, step)
         wanted = parts.missing.find(old_id)
@@ -215,20 +216,31 @@ class Receiver:
             parts.missing.remove(old_id, step)
         if place or wanted is None or wanted.entry.sender_id == sender_id:
             self._release(old_id, step)
+        else:
+            self._release_shown(old_id, step)
 
-    def _place_of(self, message_id: MessageId) -> tuple[ParticipantId, int] | None:
-        """Sender and Lamport timestamp, if the message is here."""
+    def _replacement_of(self, entry: Arrived) -> Replacement | None:
+        """What its sender said in its place."""
+        message = entry.message
+        found = self._parts.replaced.get((message.message_id, message.sender_id))
+        place = message.sender_id, _lamport(message), entry.replaces is not None
+        return found if found is not None and _replaces(found, *place) else None
+
+    def _place_of(self, message_id: MessageId) -> tuple[ParticipantId, int, bool] | None:
+        """Sender, Lamport timestamp and whether it replaces another, if the message is here."""
         parts = self._parts
         logged = parts.log.get(message_id)
         if logged is not None:
-            return logged.sender_id, logged.position.lamport_timestamp
+            lamport = logged.position.lamport_timestamp
+            return logged.sender_id, lamport, message_id in parts.replacing
         if message_id in parts.incoming.waiting:
-            message = parts.incoming.waiting[message_id].entry.message
+            entry = parts.incoming.waiting[message_id].entry
         elif message_id in parts.held.waiting:
-            message = parts.held.waiting[message_id].message
+            entry = parts.held.waiting[message_id]
         else:
             return None
-        return message.sender_id, _lamport(message)
+        message = entry.message
+        return message.sender_id, _lamport(message), entry.replaces is not None
 
     def _drop(self, message_id: MessageId, by: MessageId, step: Step) -> None:
         parts = self._parts
@@ -281,8 +293,7 @@ class Receiver:
     def _receive_content(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
         parts, message = self._parts, received.message
         message_id = message.message_id
-        replacement = parts.replaced.get((message_id, message.sender_id))
-        if replacement is not None and _replaces(replacement, message.sender_id, _lamport(message)):
+        if parts.replaced and self._replacement_of(received):
             parts.counters.add("sds.replaced")
             return
         if received.repaired_by is None:
@@ -427,6 +438,14 @@ class Receiver:
     def _deliver_one(self, entry: Arrived, step: Step) -> None:
         parts, message, author = self._parts, entry.message, entry.author
         message_id, sender_id = message.message_id, message.sender_id
+        replacement = self._replacement_of(entry) if parts.replaced else None
+        if replacement is not None:  # It was released together with what replaces it.
+            parts.counters.add("sds.replaced")
+            parts.missing.remove(message_id, step)
+            if isinstance(entry, IncomingEntry) and entry.shown:
+                by = replacement.by
+                step.events.append(MessageReplaced(message_id=message_id, by=by))
+            return
         lamport = message.lamport_timestamp or 0
         position = Position(lamport, message_id)
         previous_id = None
@@ -451,9 +470,24 @@ class Receiver:
 
     def show_waiting(self, step: Step) -> None:
         """After the soft time-out, what still waits is shown below the gap."""
-        for entry in self._parts.incoming.show_due(step.now_ms):
+        parts = self._parts
+        for entry in parts.incoming.show_due(step.now_ms):
             step.writes.append(PutIncoming(entry=entry))
             step.events.append(MessageShownWaiting(message=entry.message, author=entry.author))
+        if parts.disowned:
+            for dependency in [*filter(parts.disowned.__contains__, parts.incoming.waiters)]:
+                self._release_shown(dependency, step)
+
+    def _release_shown(self, dependency: MessageId, step: Step) -> None:
+        """Go on without what somebody says is replaced, once that was waited for long enough.
+
+        Whoever names a dependency may tell different people different senders of it, so some would
+        wait in vain for what the others have dropped.
+        """
+        waiting = self._parts.incoming.waiting
+        waiters = self._parts.incoming.waiters.get(dependency, ())
+        if any(waiting[waiter].entry.shown for waiter in waiters):
+            self._release(dependency, step)
 
     def give_up_lost(self, step: Step) -> None:
         """Mark as irretrievably lost what was looked for long enough; deliver what waited."""
@@ -517,8 +551,17 @@ def _waiting(entry: Arrived, step: Step) -> IncomingEntry:
     )
 
 
-def _replaces(replacement: Replacement, sender_id: ParticipantId, lamport: int) -> bool:
-    return replacement.sender_id == sender_id and lamport > replacement.lamport_timestamp
+def _replaces(
+    replacement: Replacement,
+    sender_id: ParticipantId,
+    lamport: int,
+    replaces: bool,
+) -> bool:
+    return (
+        replacement.sender_id == sender_id
+        and lamport > replacement.lamport_timestamp
+        and not replaces
+    )
 
 
 def _lamport(message: Message) -> int:

@@ -208,7 +208,9 @@ class HolderEntry:
 class Replacement:
     """A message that its sender said again, because its Lamport timestamp was from the future.
 
-    It counts only for a message of the same sender that is further ahead than what replaces it.
+    It counts only for a message of the same sender that is further ahead than what replaces it,
+    and that replaces none itself: so whatever is dropped is named by a message that stays, which
+    everybody gets in the end.
     """
 
     message_id: MessageId
@@ -216,6 +218,8 @@ class Replacement:
     sender_id: ParticipantId
     lamport_timestamp: int
     """Of the message that takes its place."""
+    by: MessageId
+    """That message."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
