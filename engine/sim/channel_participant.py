@@ -37,6 +37,7 @@ from engine.core.sds.types import (
     Claim,
     DependencyLost,
     Event,
+    ForkFound,
     HeldByChanged,
     Holdings,
     Message,
@@ -133,7 +134,7 @@ class ChannelParticipant:
         self.on_certain_holders: Callable[[MessageId, set[ParticipantId]], None] | None = None
         """Told whenever this member says for certain who holds one of its messages."""
         self.recording: SimRecording | None = None
-        self._members = members
+        self.members = members
         self._config = config
         self._random = SeededRandom(seed, participant_id)
         self._own_chain = OwnChain(instance_of(participant_id))
@@ -180,7 +181,7 @@ class ChannelParticipant:
             random_unit=self._random,
             hash64=hash64,
             state=self.store.state(),
-            members=self._members,
+            members=self.members,
             online=self.online,
             now_ms=now_ms,
             clock_offset_ms=self.clock_offset_ms,
@@ -219,7 +220,7 @@ class ChannelParticipant:
         return self.handle(ClockSet(offset_ms=offset_ms), now_ms=now_ms)
 
     def set_members(self, members: frozenset[ParticipantId], *, now_ms: UnixMs) -> list[Outgoing]:
-        self._members = members
+        self.members = members
         return self.handle(MembersChanged(members=members), now_ms=now_ms)
 
     # --- SimParticipant ---
@@ -287,6 +288,8 @@ class ChannelParticipant:
                 if message_id in self.seen.sent:
                     self.seen.sent.remove(message_id)
                 self.seen.certain_holders.pop(message_id, None)
+            case ForkFound(fork=fork):
+                self.seen.accused.add(fork.sender_id)
             case DependencyLost(entry=entry):
                 self.seen.lost.add(entry.message_id)
             case HeldByChanged(message_id=message_id, certain=certain):
@@ -351,7 +354,7 @@ class ChannelParticipant:
                 )
                 for e in log
             ]
-            self.recording.stands(now_ms, logged, ((m, joined_ms, None) for m in self._members))
+            self.recording.stands(now_ms, logged, ((m, joined_ms, None) for m in self.members))
             self.recording.end(now_ms)
 
 

@@ -23,6 +23,8 @@ class Observation:
     lost: set[MessageId] = field(default_factory=set)
     """Dependencies that it marked as irretrievably lost."""
     sent: list[MessageId] = field(default_factory=list)
+    accused: set[ParticipantId] = field(default_factory=set)
+    """Of telling different people different things."""
     certain_holders: dict[MessageId, set[ParticipantId]] = field(default_factory=dict)
     """Of its own messages: who it says holds them for certain."""
     retransmissions: int = 0

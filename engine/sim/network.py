@@ -21,12 +21,14 @@ class Outgoing:
     """One broadcast.
 
     ``accepted`` is called with (number of peers that could be reached, time) right after the
-    broadcast if there was at least one; what it returns is broadcast as well.
+    broadcast if there was at least one; what it returns is broadcast as well.  ``only``: nobody
+    else is sent it, as by a hostile participant that tells different people different things.
     """
 
     payload: bytes
     ephemeral: bool = False
     accepted: "Accepted | None" = None
+    only: frozenset[str] | None = None
 
 
 Accepted: TypeAlias = Callable[[int, UnixMs], Sequence[Outgoing]]
@@ -69,6 +71,8 @@ class SimNetwork:
     def __init__(self, spec: FaultSpec, *, start_ms: UnixMs) -> None:
         self.now_ms = start_ms
         self.traffic = Traffic()
+        self.overhear: Callable[[str, bytes], None] | None = None
+        """Told of every broadcast: who, and what."""
         self._spec = spec
         self._participants: dict[str, SimParticipant] = {}
         self._plans: dict[tuple[str, str], FaultPlan] = {}
@@ -127,9 +131,11 @@ class SimNetwork:
         for item in queue:
             self.traffic.broadcasts += 1
             self.traffic.broadcast_bytes += len(item.payload)
+            if self.overhear is not None:
+                self.overhear(sender, item.payload)
             reachable = 0
             for receiver in self._participants:
-                if receiver != sender:
+                if receiver != sender and (item.only is None or receiver in item.only):
                     reachable += self._transmit(sender, receiver, item.payload)
             if reachable and item.accepted is not None:
                 queue.extend(item.accepted(reachable, self.now_ms))

@@ -37,24 +37,26 @@ class World:
     crashes: int = 0
     false_claims: int = 0
     """Certain holders that did not hold the message at the moment they were named."""
+    texts: dict[str, list[bytes]] = field(init=False, default_factory=dict)
+    """What each said."""
 
     def __post_init__(self) -> None:
         spec = FaultSpec(loss=self.loss, delay_ms=(50, 400), dup=0.05, reorder=0.1, seed=self.seed)
         self.network = SimNetwork(spec, start_ms=START_MS)
         names = [ParticipantId(f"member-{number}") for number in range(self.size)]
-        self.people = {
-            name: ChannelParticipant(
-                name,
-                members=frozenset(names),
-                config=SdsConfig.for_small_group(),
-                seed=self.seed,
-                now_ms=START_MS,
-            )
-            for name in names
-        }
+        self.people = {name: self._person(name, frozenset(names)) for name in names}
         for name, person in self.people.items():
             person.on_certain_holders = self._check_claim
             self.network.add(name, person)
+
+    def _person(self, name: ParticipantId, members: frozenset[ParticipantId]) -> ChannelParticipant:
+        return ChannelParticipant(
+            name,
+            members=members,
+            config=SdsConfig.for_small_group(),
+            seed=self.seed,
+            now_ms=self.network.now_ms,
+        )
 
     # --- what users do ---
 
@@ -76,7 +78,9 @@ class World:
             for speaker in names[first:] + names[:first]:
                 if network.is_online(speaker):
                     self.messages += 1
-                    outgoing = self.people[speaker].send(f"text {number}", now_ms=network.now_ms)
+                    text = f"text {number}"
+                    self.texts.setdefault(speaker, []).append(text.encode())
+                    outgoing = self.people[speaker].send(text, now_ms=network.now_ms)
                     network.broadcast(speaker, outgoing)
                     return
 
@@ -159,7 +163,11 @@ class World:
 
 def random_world(seed: int, *, size: int) -> World:
     """A world whose loss, up to one half, follows from its seed."""
-    return World(seed=seed, size=size, loss=SeededRandom(seed, "loss")() * MOST_LOSS)
+    return World(seed=seed, size=size, loss=random_loss(seed))
+
+
+def random_loss(seed: int) -> float:
+    return SeededRandom(seed, "loss")() * MOST_LOSS
 
 
 def _partition(islands: list[list[str]]) -> Callable[[SimNetwork], None]:

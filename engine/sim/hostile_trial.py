@@ -1,0 +1,178 @@
+"""One seed's whole trial among liars: what must hold for the honest members in spite of them.
+
+While it is bad: no message is said to be held where it is not, and no honest Lamport timestamp runs
+ahead.  After: all honest logs are the same, everybody looks only for what nobody has, and once
+that is given up for nothing.  ``python -m engine.sim.hostile_trial 17`` repeats what a test
+complained about.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.core.sds.config import HOUR_MS
+from engine.core.types import AuthorSequence, ParticipantId, UnixMs
+from engine.sim.channel_participant import text_of
+from engine.sim.hostile_world import (
+    HONEST_ERROR_MS,
+    MAX_AHEAD_MS,
+    End,
+    HostileWorld,
+)
+from engine.sim.judge import Verdict
+from engine.sim.world import random_loss
+
+MEMBERS = 8
+MESSAGES = 200
+GAP_MS = 2_500
+LIES = 24
+GUESTS = 3
+CRASHES = 16
+PARTITIONS = 12
+REPLAYS = 60
+HEALING_MS = 2 * HOUR_MS
+"""What is an hour ahead has come into its time by then; the loss goes on all the while."""
+PHANTOMS_LOST_MS = 6 * HOUR_MS
+"""Several times as long as one is looked for: who was told of it only by those who gave it up looks
+for it anew."""
+REFUSALS = frozenset({"another_form", "id_mismatch"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostileOutcome:
+    """What a trial came to; ``problems`` is empty if all held."""
+
+    seed: int
+    loss: float
+    clocks_ms: tuple[int, int]
+    """How far ahead they were: the one that was put right, and the other."""
+    crashes: int
+    replayed: int
+    forked: int
+    """Numbers under which there are two messages."""
+    phantoms: int
+    """Dependencies that an honest member gave up."""
+    lamport_ahead_ms: int
+    refused: dict[str, int]
+    held_aside: int
+    """By an honest member, all in all."""
+    verdict: Verdict
+    problems: tuple[str, ...]
+
+
+def hostile_trial(
+    seed: int, *, messages: int = MESSAGES, lies: int = LIES, guests: int = GUESTS
+) -> HostileOutcome:
+    """Run a whole trial; the same seed gives the same outcome."""
+    world = HostileWorld(seed=seed, size=MEMBERS, loss=random_loss(seed))
+    network = world.network
+    end_ms = world.talk(messages, gap_ms=GAP_MS)
+    world.befall(end_ms, crashes=CRASHES, partitions=PARTITIONS)
+    world.lie(end_ms, lies=lies, guests=guests)
+    world.replay(end_ms + HEALING_MS, times=REPLAYS)
+    world.restart_all(end_ms + 10_000)
+    network.run_until(end_ms)
+    healed_ms = UnixMs(end_ms + HEALING_MS)
+    network.run_until(healed_ms)
+    problems = [*_healed(world)]
+    world.restart_all(healed_ms)
+    network.run_until(UnixMs(healed_ms + PHANTOMS_LOST_MS), stop=world.at_rest)
+    problems += [*_healed(world), *_at_the_end(world)]
+    honest = [*world.ends(world.honest)]
+    return HostileOutcome(
+        seed=seed,
+        loss=world.loss,
+        clocks_ms=(world.offsets_ms[world.put_right], world.offsets_ms[world.never_right]),
+        crashes=world.crashes,
+        replayed=world.relay.replayed,
+        forked=len([*_forked(honest[0])]),
+        phantoms=max(len(each.seen.lost) for each in honest),
+        lamport_ahead_ms=world.lamport_ahead_ms,
+        refused=network.traffic.refused,
+        held_aside=max(world.people[name].counters["sds.held_ahead"] for name in world.honest),
+        verdict=world.verdict(),
+        problems=tuple(f"seed {seed}: {problem}" for problem in problems),
+    )
+
+
+def _healed(world: HostileWorld) -> Iterator[str]:
+    """What does not hold of what must as soon as all that was ahead has come into its time."""
+    honest, truthful = [*world.ends(world.honest)], [*world.ends(world.truthful)]
+    logs = {end.name: [each.message.message_id for each in end.log()] for end in truthful}
+    first, log = honest[0].name, logs[honest[0].name]
+    for end in truthful:
+        if end.name == world.never_right:
+            continue
+        if logs[end.name] != log:
+            ours, theirs = set(log), set(logs[end.name])
+            yield (
+                f"the log of {end.name} has {len(theirs - ours)} messages that {first} lacks, "
+                f"and lacks {len(ours - theirs)}"
+            )
+        stuck = end.wanted() & set().union(*map(set, logs.values()))
+        if stuck:
+            yield f"{end.name} looks for {len(stuck)} messages that are in somebody's log"
+    latest = world.network.now_ms + MAX_AHEAD_MS + HONEST_ERROR_MS
+    for end in honest:
+        if len(logs[end.name]) != len(end.seen.log):
+            yield f"{end.name} has delivered what is from after {latest}"
+    held = set(log)
+    for end in truthful:
+        lacking = set(end.seen.sent) & set(logs[end.name]) - held
+        if lacking:
+            yield f"{first} lacks {len(lacking)} of what {end.name} said"
+    yield from _texts(world, honest[0])
+
+
+def _texts(world: HostileWorld, end: End) -> Iterator[str]:
+    """All that was said by those who mean it, each once, however often it was said again."""
+    told: Counter[tuple[str, bytes]] = Counter(
+        (str(each.message.sender_id), text_of(each.message.content or b"")) for each in end.log()
+    )
+    for name in (*world.honest, world.put_right):
+        said: Counter[tuple[str, bytes]] = Counter({(name, text): 1 for text in world.texts[name]})
+        found = Counter({key: number for key, number in told.items() if key[0] == name})
+        if found != said:
+            yield (
+                f"of what {name} said {(said - found).total()} texts are missing in the log of "
+                f"{end.name}, and {(found - said).total()} are there twice"
+            )
+
+
+def _at_the_end(world: HostileWorld) -> Iterator[str]:
+    """What does not hold of what must once the phantoms are given up."""
+    verdict = world.verdict()
+    if verdict.false_certain_holders or world.false_claims:
+        yield (
+            f"false certain holders: {world.false_claims} when named, "
+            f"{verdict.false_certain_holders} at the end"
+        )
+    if verdict.duplicate_deliveries:
+        yield f"{verdict.duplicate_deliveries} duplicate deliveries"
+    if world.lamport_ahead_ms > MAX_AHEAD_MS + HONEST_ERROR_MS:
+        yield f"an honest Lamport timestamp was {world.lamport_ahead_ms} ms ahead"
+    strange = world.network.traffic.refused.keys() - REFUSALS
+    if strange:
+        yield f"refused: {sorted(strange)}"
+    for end in world.ends(world.honest):
+        if end.wanted() or end.waiting():
+            yield f"{end.name} looks for {len(end.wanted())}, and {len(end.waiting())} wait"
+        accused, forked = end.seen.accused, {sender for sender, _ in _forked(end)}
+        if not forked <= accused:
+            yield f"{end.name} found no fork of {sorted(forked - accused)}"
+        if not accused.isdisjoint(world.truthful):
+            yield f"{end.name} accuses {sorted(accused & set(world.truthful))}"
+
+
+def _forked(end: End) -> Iterator[tuple[ParticipantId, AuthorSequence]]:
+    """Numbers under which an author has said two things."""
+    numbers: Counter[tuple[ParticipantId, AuthorSequence]] = Counter(
+        (each.message.sender_id, each.author) for each in end.log() if each.author is not None
+    )
+    return (key for key, count in numbers.items() if count > 1)
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        print(hostile_trial(int(argument)))  # noqa: T201 - that is what it is started for

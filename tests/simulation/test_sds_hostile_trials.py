@@ -1,0 +1,91 @@
+"""Eight members, half of them hostile, and a relay that replays: by seeds.
+
+Ten seeds always, two hundred in the long run, which uses all processors.  What fails names its
+seed; ``python -m engine.sim.hostile_trial SEED`` repeats it.
+"""
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+
+import pytest
+
+from engine.core.sds.claims import Claims
+from engine.core.sds.parts import Parts
+from engine.core.sds.receive import Receiver
+from engine.core.sds.types import Holdings
+from engine.sim.hostile_trial import hostile_trial
+
+SEEDS = range(1, 11)
+LONG_SEEDS = range(1, 201)
+BLOCK = 20
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_honest_agree_in_spite_of_the_others(seed: int) -> None:
+    outcome = hostile_trial(seed)
+    print(outcome)  # noqa: T201 - the figures of this seed
+    assert outcome.problems == ()
+    assert outcome.crashes > 10
+    assert outcome.replayed > 100
+    assert outcome.forked > 0
+    assert outcome.phantoms > 0
+    assert outcome.refused.keys() == {"another_form", "id_mismatch"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", LONG_SEEDS[::BLOCK])
+def test_the_honest_agree_for_many_seeds(first: int) -> None:
+    seeds = range(first, first + BLOCK)
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        outcomes = list(pool.map(hostile_trial, seeds))
+    assert [problem for outcome in outcomes for problem in outcome.problems] == []
+    assert [outcome.seed for outcome in outcomes] == list(seeds)
+
+
+def test_a_hostile_trial_repeats_bit_for_bit() -> None:
+    assert hostile_trial(5, messages=20, lies=3) == hostile_trial(5, messages=20, lies=3)
+
+
+# --- the judge sees: each rule, broken on purpose, makes it complain ------------------------------
+
+
+def problems(seed: int, **limits: int) -> str:
+    return "\n".join(hostile_trial(seed, **{"messages": 60, **limits}).problems)
+
+
+def test_it_sees_lamport_timestamps_that_follow_a_wrong_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Parts, "latest", lambda _parts, now_ms: now_ms + 10**12)
+    assert "an honest Lamport timestamp was" in problems(1)
+
+
+def test_it_sees_logs_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is not told that a claim is about another branch sends nothing again."""
+    monkeypatch.setattr(Claims, "_disputed", lambda *_: {})
+    assert "that member-0 lacks" in problems(4, messages=150)
+
+
+def test_it_sees_what_is_said_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Receiver, "replace", lambda *_: None)
+    assert "are there twice" in problems(4)
+
+
+def test_it_sees_forks_that_nobody_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.core.sds.chains.Chains._found", lambda *_: None)
+    assert "found no fork of" in problems(4, messages=150)
+
+
+def test_it_sees_false_holders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members that claim the next message of everybody, too."""
+    real = Claims.own
+
+    def own(claims: Claims) -> Holdings:
+        return {
+            instance_id: (*ranges[:-1], replace(ranges[-1], last=ranges[-1].last + 1, head=b""))
+            for instance_id, ranges in real(claims).items()
+        }
+
+    monkeypatch.setattr(Claims, "own", own)
+    assert "false certain holders" in problems(1)
