@@ -278,6 +278,19 @@ class Stage:
                     return loop.time() - begun_s
                 await self.changed.wait()
 
+    async def until_connected(self) -> None:
+        """Everybody relays with somebody."""
+
+        async def connected() -> bool:
+            return all(one.engine.connection().peers > 0 for one in self.victims)
+
+        await self.until(connected)
+
+    async def until_all_known(self) -> None:
+        await self.until(
+            lambda: _now(all(v.member_count() == len(self.victims) for v in self.victims))
+        )
+
     async def until_alike(self, victims: Iterable[Victim], timeout_s: float = PATIENCE_S) -> float:
         """All know all others, and show the same log with nothing that waits."""
         everybody = list(victims)
