@@ -8,8 +8,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from engine.codec.content import encode_content
-from engine.codec.envelope import encode_envelope
+from engine.codec.envelope import SignedPart, decode_envelope, encode_envelope, encode_signed_part
 from engine.codec.invite import parse_invite
 from engine.codec.join import build_join
 from engine.codec.message_id import message_id_of
@@ -17,12 +19,19 @@ from engine.codec.padding import pad
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import NONCE_BYTES, Body, Content, Leave, Text
 from engine.core.sds.types import Claim, HistoryEntry, Message
-from engine.core.types import AuthorSequence, ChannelId, InstanceId, MessageId, UnixMs
+from engine.core.types import (
+    AuthorSequence,
+    ChannelId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
+from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
-from engine.crypto.sealed import Opened, SealedGroup
+from engine.crypto.sealed import Opened, SealedGroup, _message_keys
+from proto import envelope_pb2
 from tests.security.stage import Relay, Stage
-
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 CHANNEL = ChannelId("0")
 
@@ -30,10 +39,12 @@ CHANNEL = ChannelId("0")
 class Mallory:
     """Has the group's key, an identity that cost nothing, and a node."""
 
-    def __init__(self, stage: Stage, link: str, relay: Relay, name: str, ahead_ms: int) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - see ``joined``
+        self, stage: Stage, link: str, relay: Relay, name: str, identity: Identity, ahead_ms: int
+    ) -> None:
         invite = parse_invite(link)
         self.relay = relay
-        self.identity = Identity.generate(os.urandom)
+        self.identity = identity
         self.me = self.identity.participant_id
         self.group_id = invite.group_id
         self.sealed = SealedGroup(group_id=invite.group_id, epoch_keys=(invite.epoch_key,))
@@ -47,9 +58,16 @@ class Mallory:
 
     @classmethod
     async def joined(
-        cls, stage: Stage, relay: Relay, name: str = "Mallory", *, ahead_ms: int = 0
+        cls,
+        stage: Stage,
+        relay: Relay,
+        name: str = "Mallory",
+        *,
+        identity: Identity | None = None,
+        ahead_ms: int = 0,
     ) -> "Mallory":
-        made = cls(stage, await stage.link(), relay, name, ahead_ms)
+        somebody = identity or Identity.generate(os.urandom)
+        made = cls(stage, await stage.link(), relay, name, somebody, ahead_ms)
         await made.say(made.join)
         return made
 
@@ -99,6 +117,23 @@ class Mallory:
         )
         return replace(message, **changes)  # type: ignore[arg-type]  # fields of Message
 
+    def replacing(self, old: Message, text: str, *, lamport: int) -> Message:
+        """Says again, in another instance, what our clock is said to have dated wrong."""
+        content = Content(
+            author=AuthorSequence(instance_id=InstanceId(os.urandom(16)), sequence=1),
+            previous_id=None,
+            nonce=os.urandom(NONCE_BYTES),
+            sent_ms=self.clock_ms(),
+            body=Text(text=text),
+            replaces=old.message_id,
+        )
+        return self.with_content(encode_content(content), lamport=lamport)
+
+    def with_unreadable_content(self, content: bytes) -> Message:
+        """Nobody can name it, so it bears some id."""
+        some = self.message("some")
+        return replace(some, content=content)
+
     def sync(self, *, history: Sequence[HistoryEntry] = (), **changes: object) -> Message:
         at = self.clock_ms()
         message = Message(
@@ -132,16 +167,47 @@ class Mallory:
         header = self.header_of(self.sealed.seal(b"x", random_bytes=os.urandom))
         return self.seal_under(header, plaintext)
 
+    def seal_padded(self, padded: bytes) -> bytes:
+        """Any bytes, with padding of one's own."""
+        return self._encrypt(
+            self.header_of(self.sealed.seal(b"x", random_bytes=os.urandom)), padded
+        )
+
     def seal_under(self, header: bytes, plaintext: bytes) -> bytes:
         """Under a header that somebody else made: its salt gives the key to any member."""
-        keys = self.sealed._keys_for(header)
-        return encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, pad(plaintext), header))
+        return self._encrypt(header, pad(plaintext))
+
+    def _encrypt(self, header: bytes, padded: bytes) -> bytes:
+        """As the format says it (docs/security.md), whatever else the header holds."""
+        salt = envelope_pb2.EnvelopeHeader.FromString(header).salt
+        keys = _message_keys(self.sealed._newest, salt)
+        return encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, padded, header))
 
     @staticmethod
     def header_of(payload: bytes) -> bytes:
-        from engine.codec.envelope import decode_envelope
-
         return decode_envelope(payload)[0]
+
+    def sign_with_claims(self, message: Message, claims: bytes) -> bytes:
+        """Claims that no version of ours makes, under our own signature."""
+        sds_bytes, signed_ms = encode_message(message), self.clock_ms()
+        signed = self.sealed._signed_bytes(
+            "causerie/2/message",
+            self.sealed.epoch_id,
+            self.identity.public_key,
+            signed_ms,
+            sds_bytes,
+            claims,
+        )
+        return encode_signed_part(
+            SignedPart(
+                sender_public_key=self.identity.public_key,
+                epoch_id=self.sealed.epoch_id,
+                signed_ms=signed_ms,
+                signature=self.identity.sign(signed),
+                sds_message=sds_bytes,
+                claims=claims,
+            )
+        )
 
     # --- saying and hearing ---------------------------------------------------------------------
 
@@ -154,10 +220,14 @@ class Mallory:
     async def leave(self) -> None:
         await self.say(Leave())
 
-    def heard(self) -> list[tuple[Opened, Message]]:
-        """All that was said, opened."""
-        opened = [self.sealed.open(message.payload) for message in self.relay.heard]
-        return [(each, decode_message(each.sds_bytes)) for each in opened]
+    def heard_of(self, who: ParticipantId) -> list[tuple[WakuMessage, Opened]]:
+        """What they said, as it was heard, and opened."""
+        heard = [(message, self.sealed.open(message.payload)) for message in self.relay.heard]
+        return [
+            (message, opened)
+            for message, opened in heard
+            if opened.sender_id == who and decode_message(opened.sds_bytes).content
+        ]
 
 
 def naming(*ids: MessageId) -> tuple[HistoryEntry, ...]:

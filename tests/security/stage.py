@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -19,7 +20,14 @@ from chat_app.compose import Overrides, make_transport, open_store, port_of, sys
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from engine.core.ports import ProfileStore
 from engine.core.sds.types import ChannelState
-from engine.core.types import ContentTopic, ConversationId, MessageId, UnixMs, WakuHash
+from engine.core.types import (
+    ContentTopic,
+    ConversationId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+    WakuHash,
+)
 from engine.core.waku import WakuMessage
 from engine.crypto.sealed import content_topic_of
 from engine.events import ClockJudged, EngineEvent, MessageView, OwnClockView
@@ -45,6 +53,9 @@ SETTINGS: Final = Settings(
     network=NetworkSettings(listen_host="127.0.0.1", discovery=False),
     storage=StorageSettings(key="file"),
 )
+
+NOTHING_KEPT: Final = replace(SETTINGS, storage=StorageSettings(key="file", keep_days=0))
+"""Nobody has a Store: what is lost on the way comes by repair or not at all."""
 
 T = TypeVar("T")
 OnTheWay = Callable[[WakuMessage], Sequence[WakuMessage]]
@@ -105,9 +116,12 @@ class Victim:
 
     def _make_transport(self, seed: TransportSeed) -> Transport:
         inner = make_transport(
-            SETTINGS, Overrides(), self.name, seed, archive=self._directory.archive
+            self._stage.settings, Overrides(), self.name, seed, archive=self._directory.archive
         )
-        return _Way(inner, lambda message: self.on_the_way(message))
+        return _Way(inner, self._arrives)
+
+    def _arrives(self, message: WakuMessage) -> Sequence[WakuMessage]:
+        return self.on_the_way(message)
 
     def _hear(self, event: EngineEvent) -> None:
         self.told.append(event)
@@ -140,10 +154,6 @@ class Victim:
         page = await self.engine.latest_page(self._stage.group, limit=500)
         return page.messages
 
-    async def placed(self) -> list[MessageId]:
-        """The log as it is shown, without what waits."""
-        return [row.message_id for row in await self.rows() if not row.waiting]
-
     async def texts(self) -> list[str]:
         """What people said, in its place."""
         return [row.text for row in await self.rows() if row.kind == "text" and not row.waiting]
@@ -171,6 +181,12 @@ class Victim:
     async def read(self, look: Callable[[ProfileStore], T]) -> T:
         return await self.engine._storage.run(look, self.engine._store)
 
+    @property
+    def participant_id(self) -> ParticipantId:
+        identity = self.engine.identity()
+        assert identity is not None
+        return identity.participant_id
+
     def counted(self, name: str) -> int:
         return self.engine.counters().get(name, 0)
 
@@ -191,6 +207,7 @@ class Stage:
         self.changed = asyncio.Event()
         self.group = ConversationId("")
         self.victims: list[Victim] = []
+        self.settings = SETTINGS
         self._slept_ms = 0
         self._begun_ms = time.monotonic_ns() // NS_PER_MS
         self._nodes = AsyncExitStack()
@@ -247,6 +264,14 @@ class Stage:
         record = self.victims[0].engine._conversations.group(self.group).record
         return content_topic_of(record.epoch_keys[0])
 
+    def waku(self, payload: bytes) -> WakuMessage:
+        """With a fresh Waku timestamp, which anybody can set."""
+        return WakuMessage(
+            payload=payload,
+            content_topic=self.topic(),
+            timestamp_ns=self.now_ms() * NS_PER_MS,
+        )
+
     async def relay(self) -> "Relay":
         """Somebody whom all the victims relay with."""
         node = EmbeddedNode(
@@ -262,12 +287,14 @@ class Stage:
         node.on_status(lambda _status: self.changed.set())
         await node.start()
         self._nodes.push_async_callback(node.stop)
-        await self.until(lambda: _now(node.status().peers >= len(self.victims)))
+        await self.until(lambda: now(node.status().peers >= len(self.victims)))
         return relay
 
     # --- waiting --------------------------------------------------------------------------------
 
-    async def until(self, check: Callable[[], Awaitable[bool]], timeout_s: float = PATIENCE_S) -> float:
+    async def until(
+        self, check: Callable[[], Awaitable[bool]], timeout_s: float = PATIENCE_S
+    ) -> float:
         """Look again whenever somebody was told something; gives back how long it took."""
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
@@ -286,10 +313,18 @@ class Stage:
 
         await self.until(connected)
 
+    async def until_members(self, count: int) -> None:
+        """Everybody knows so many."""
+        await self.until(lambda: now(all(v.member_count() == count for v in self.victims)))
+
     async def until_all_known(self) -> None:
-        await self.until(
-            lambda: _now(all(v.member_count() == len(self.victims) for v in self.victims))
-        )
+        await self.until_members(len(self.victims))
+
+    async def until_counted(self, person: Victim, name: str) -> None:
+        """A counter tells nobody: look again at every turn of the loop."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not person.counted(name):  # noqa: ASYNC110
+                await asyncio.sleep(0)
 
     async def until_alike(self, victims: Iterable[Victim], timeout_s: float = PATIENCE_S) -> float:
         """All know all others, and show the same log with nothing that waits."""
@@ -298,9 +333,10 @@ class Stage:
         async def alike() -> bool:
             if len({one.member_count() for one in everybody}) > 1:
                 return False
-            if any([row.waiting for one in everybody for row in await one.rows()]):
+            logs = [await one.rows() for one in everybody]
+            if any(row.waiting for rows in logs for row in rows):
                 return False
-            return len({tuple(await one.placed()) for one in everybody}) == 1
+            return len({tuple(row.message_id for row in rows) for rows in logs}) == 1
 
         return await self.until(alike, timeout_s)
 
@@ -333,20 +369,16 @@ class Relay:
         self.heard.append(message)
         self._stage.changed.set()
 
-    async def publish(self, payload: bytes, *, ephemeral: bool | None = None) -> WakuMessage:
-        """With a fresh Waku timestamp, which anybody can set."""
-        message = WakuMessage(
-            payload=payload,
-            content_topic=self._stage.topic(),
-            timestamp_ns=self._stage.now_ms() * NS_PER_MS,
-            ephemeral=ephemeral,
-        )
+    async def publish(self, payload: bytes, *, topic: ContentTopic | None = None) -> None:
+        """In the group, if no topic is named."""
+        message = self._stage.waku(payload)
+        if topic is not None:
+            message = replace(message, content_topic=topic)
         receipt = await self.node.publish(message)
         assert receipt.peers > 0, "nobody took it, so it was no attack"
-        return message
 
 
-async def _now(value: bool) -> bool:
+async def now(value: bool) -> bool:
     return value
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from engine.core.waku import WakuMessage
 from engine.events import NoticeRaised
 from tests.security.mallory import Mallory
-from tests.security.stage import MINUTE_MS, YEAR_MS, Relay, Stage, figure, run
+from tests.security.stage import HOUR_MS, MINUTE_MS, YEAR_MS, Relay, Stage, Victim, figure, run
 
 AHEAD_MS = 5 * MINUTE_MS
 """What is believed of a Lamport timestamp."""
@@ -106,8 +106,9 @@ def test_echoes_that_a_relay_keeps_back_or_repeats_say_nothing_of_a_right_clock(
         for number in range(3):
             for person in (bob, carol):
                 await person.say(f"we do, {person.name} {number}")
-        await stage.heals([f"we do, {person.name} {n}" for person in (bob, carol) for n in range(3)],
-                          [bob, carol])
+        await stage.heals(
+            [f"we do, {person.name} {n}" for person in (bob, carol) for n in range(3)], [bob, carol]
+        )
         stage.all_sleep(5 * MINUTE_MS)
         alice.on_the_way = lambda message: (message,)
         for _ in range(3):
@@ -124,3 +125,39 @@ def test_echoes_that_a_relay_keeps_back_or_repeats_say_nothing_of_a_right_clock(
         assert told == 0
 
     run(scenario, tmp_path)
+
+
+def test_strangers_from_next_year_leave_room_for_whose_clock_is_an_hour_ahead(
+    tmp_path: Path,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        alice, bob, wanda = await stage.founded("Alice", "Bob", "Wanda")
+        await wanda.say("in time")
+        await stage.heals(["in time"])
+        relay = await stage.relay()
+        for number in range(8):
+            sybil = await Mallory.joined(stage, relay, f"Sybil {number}", ahead_ms=YEAR_MS)
+            for _ in range(40):
+                await sybil.say("next year")
+        for person in (alice, bob):
+            await stage.until(lambda person=person: holds_aside(person, 250))
+        wanda.set_clock(HOUR_MS)
+        await wanda.say("can you read me?")
+        await alice.say("a fence")
+        await stage.until(lambda: reads([alice, bob, wanda], "a fence"))
+        readable = sum(["can you read me?" in await one.held() for one in (alice, bob)])
+        figure(
+            f"held aside: with {len((await alice.state()).incoming)} of strangers, what an honest "
+            f"member's fast clock says is readable at {readable} of 2"
+        )
+        assert readable == 2
+
+    run(scenario, tmp_path)
+
+
+async def holds_aside(person: Victim, count: int) -> bool:
+    return len((await person.state()).incoming) >= count
+
+
+async def reads(people: list[Victim], text: str) -> bool:
+    return all([text in await one.texts() for one in people])

@@ -6,7 +6,18 @@ import pytest
 
 from engine.core.types import MessageId
 from engine.events import ClockJudged, OwnClockView
-from tests.security.stage import HOUR_MS, MINUTE_MS, YEAR_MS, Stage, Victim, figure, run
+from tests.security.mallory import Mallory, naming
+from tests.security.stage import (
+    DAY_MS,
+    HEALING_S,
+    HOUR_MS,
+    MINUTE_MS,
+    YEAR_MS,
+    Stage,
+    Victim,
+    figure,
+    run,
+)
 
 ROUGHLY_MS = 5_000
 
@@ -97,7 +108,7 @@ def test_what_it_says_is_heard_and_once_put_right_all_logs_are_alike(
         said = ["wanda 1", "wanda 2", *(f"{person.name} 1" for person in others)]
         healed_s = await stage.heals(said)
         figure(
-            f"{who.__name__}, {error_ms / HOUR_MS:+.0f} h: learnt after {learnt_s:.1f} s that it is "
+            f"{who.__name__}, {error_ms / HOUR_MS:+.0f} h: learnt after {learnt_s:.1f} s to be "
             f"{clock.behind_ms / HOUR_MS:+.2f} h behind ({', '.join(clock.by)}), put right, "
             f"healed after {healed_s:.1f} s"
         )
@@ -125,3 +136,38 @@ async def are_told_nothing(people: list[Victim]) -> bool:
 
 async def reads(people: list[Victim], *texts: str) -> bool:
     return all([{*texts} <= {*await one.texts(), *await one.held()} for one in people])
+
+
+def test_strangers_of_today_do_not_outvote_those_known_for_days(tmp_path: Path) -> None:
+    """They were heard just before the clock went wrong, and say that it is right."""
+
+    async def scenario(stage: Stage) -> None:
+        alice, bob, wanda = await stage.founded("Alice", "Bob", "Wanda")
+        await stage.next_day()
+        await stage.next_day()
+        await stage.until_connected()
+        relay = await stage.relay()
+        sybils = [
+            await Mallory.joined(stage, relay, f"Sybil {number}", ahead_ms=2 * DAY_MS)
+            for number in range(3)
+        ]
+        await stage.until_members(6)
+        wanda.set_clock(2 * DAY_MS)
+        said = await wanda.say("what time is it?")
+        for sybil in sybils:
+            await relay.publish(sybil.payload(sybil.sync(history=naming(said))))
+        await stage.until(lambda: reads([alice, bob], "what time is it?"))
+        await alice.say("two days ago")
+        await bob.say("two days ago, yes")
+
+        async def knows() -> bool:
+            clock = last_judged(wanda)
+            return clock is not None and set(clock.by) == {"Alice", "Bob"}
+
+        learnt_s = await stage.until(knows, HEALING_S)
+        figure(
+            f"strangers who say that a wrong clock is right: it is learnt all the same after "
+            f"{learnt_s:.1f} s"
+        )
+
+    run(scenario, tmp_path)
