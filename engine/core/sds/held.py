@@ -6,13 +6,16 @@ place: that it is held follows from its timestamp), and received when it is no l
 time passed or our clock was set.
 
 The room is bounded per sender and per channel, so that one wrong clock leaves the others theirs.
-When a sender's share is full, its message furthest ahead gives way to one that is less far.
+When a sender's share is full, its message furthest ahead gives way to one that is less far.  When
+the channel's room is full, the one furthest ahead of all does, or one of the sender who has most:
+identities cost nothing, and eight of them could fill it for a year.
 """
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import islice
+from operator import itemgetter
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry
@@ -52,14 +55,17 @@ class HeldAside:
         """Which held messages must give way to ``entry``; None = it is refused itself."""
         config, place = self._config, self._place(entry)
         share = self._shares.get(entry.message.sender_id, [])
-        excess = max(
-            len(share) + 1 - config.max_held_ahead_per_sender,
-            len(self.waiting) + 1 - config.max_held_ahead,
-            0,
-        )
-        if excess > len(share) or (excess and share[-excess] <= place):
+        if len(share) >= config.max_held_ahead_per_sender:
+            giving = share
+        elif len(self.waiting) >= config.max_held_ahead:
+            giving = max(self._shares.values(), key=itemgetter(-1))
+            if giving[-1] <= place:
+                giving = max(self._shares.values(), key=lambda held: (len(held), held[-1]))
+        else:
+            return []
+        if giving[-1] <= place and len(giving) <= len(share) + 1:
             return None
-        return [self.waiting[message_id] for _, message_id in share[len(share) - excess :]]
+        return [self.waiting[giving[-1][1]]]
 
     def add(self, entry: IncomingEntry) -> None:
         message_id, place = entry.message.message_id, self._place(entry)

@@ -181,15 +181,13 @@ def test_the_room_is_a_bound_for_each_and_for_all_whoever_comes(
     held, model = HeldAside(CROWDED), dict[MessageId, tuple[int, int]]()
     for sender, ahead in arrivals:
         entry = _entry(sender, ahead)
-        mine = sorted((theirs, name) for name, (who, theirs) in model.items() if who == sender)
         leaving = held.make_room(entry)
-        full = len(mine) == 2 or len(model) == 6
-        victims = mine[-1:] if full else []
-        if full and not [place for place in victims if place > (ahead, _name(entry))]:
+        victims = _giving_way(model, sender, (ahead, _name(entry)))
+        if victims is None:
             assert leaving is None
             continue
         assert leaving is not None
-        assert [_name(victim) for victim in leaving] == [name for _, name in victims]
+        assert [_name(victim) for victim in leaving] == victims
         for victim in leaving:
             held.remove(victim)
             del model[_name(victim)]
@@ -201,6 +199,40 @@ def test_the_room_is_a_bound_for_each_and_for_all_whoever_comes(
     assert {_name(entry) for entry in due} == {*in_time}
     assert len(held) == len(model) - len(in_time)
     assert held.event(0).held_total == len(held)
+
+
+def _giving_way(
+    model: dict[MessageId, tuple[int, int]], sender: int, place: tuple[int, MessageId]
+) -> list[MessageId] | None:
+    """The sender's own furthest; else the furthest of all; else that of who has two or more."""
+    shares: dict[int, list[tuple[int, MessageId]]] = {}
+    for name, (who, ahead) in model.items():
+        shares.setdefault(who, []).append((ahead, name))
+    mine = shares.get(sender, [])
+    if len(mine) < 2 and len(model) < 6:
+        return []
+    furthest = max(mine if len(mine) == 2 else map(max, shares.values()))
+    if furthest > place:
+        return [furthest[1]]
+    richest = max(shares.values(), key=lambda share: (len(share), max(share)))
+    if len(richest) > len(mine) + 1:
+        return [max(richest)[1]]
+    return None
+
+
+def test_strangers_who_came_first_and_are_many_leave_room_for_who_says_little() -> None:
+    held = HeldAside(CROWDED)
+    for sender in range(3):
+        for ahead in (1, 2):
+            held.add(_entry(sender, ahead))
+    for entry in (_entry(7, 8_760), _entry(8, 1)):
+        leaving = held.make_room(entry)
+        assert leaving is not None
+        for victim in leaving:
+            held.remove(victim)
+        held.add(entry)
+    assert len(held) == 6
+    assert _name(_entry(8, 1)) in held
 
 
 def _entry(sender: int, ahead: int) -> IncomingEntry:
