@@ -89,10 +89,23 @@ class ClockWatch:
     def hear(self, heard: EchoHeard, name: str) -> None:
         """An echo in any conversation, of somebody of this name."""
         self.look()
-        known_for_ms = self._clock.clock_ms() - heard.known_ms if heard.known_ms else 0
         self._names[heard.echo.participant_id] = name
-        self._evidence.hear(heard.echo, known_for_ms=known_for_ms, now_ms=self._clock.steady_ms())
+        self._evidence.hear(
+            heard.echo,
+            known_for_ms=self._known_for_ms(heard.known_ms),
+            now_ms=self._clock.steady_ms(),
+        )
         self._judge()
+
+    def _known_for_ms(self, known_ms: int) -> int:
+        """The less of two measures: the clock in question must not say who may judge it.
+
+        Set by days, it would make old friends of strangers, or strangers of old friends.
+        """
+        if not known_ms:
+            return 0
+        by_clock_ms = abs(self._clock.clock_ms() - known_ms)
+        return min(by_clock_ms, self._clock.steady_ms() - known_ms)
 
     def look(self) -> None:
         """Whether the clock was set; what was said of it before is past then."""
