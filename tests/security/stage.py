@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 
 from chat_app.compose import Overrides, make_transport, open_store, port_of, system_chance
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
-from engine.core.ports import ProfileStore
+from engine.core.ports import GroupRecord, ProfileStore
 from engine.core.sds.types import ChannelState
 from engine.core.types import (
     ContentTopic,
@@ -262,6 +262,7 @@ class Stage:
     def topic(self) -> ContentTopic:
         """In clear in every Waku message of the group: no secret to who relays."""
         record = self.victims[0].engine._conversations.group(self.group).record
+        assert isinstance(record, GroupRecord)
         return content_topic_of(record.epoch_keys[0])
 
     def waku(self, payload: bytes) -> WakuMessage:
@@ -282,8 +283,9 @@ class Stage:
             )
         )
         relay = Relay(node, self)
-        addresses = [a for victim in self.victims for a in victim.engine._transport.addresses()]
-        node.add_peers(addresses)
+        for victim in self.victims:
+            assert victim.engine._transport is not None
+            node.add_peers(victim.engine._transport.addresses())
         node.on_status(lambda _status: self.changed.set())
         await node.start()
         self._nodes.push_async_callback(node.stop)

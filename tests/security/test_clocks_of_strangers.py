@@ -1,5 +1,6 @@
 """Clocks that strangers bring: throw-away identities a year ahead, and yesterday, replayed."""
 
+from functools import partial
 from pathlib import Path
 
 from engine.core.waku import WakuMessage
@@ -140,7 +141,7 @@ def test_strangers_from_next_year_leave_room_for_whose_clock_is_an_hour_ahead(
             for _ in range(40):
                 await sybil.say("next year")
         for person in (alice, bob):
-            await stage.until(lambda person=person: holds_aside(person, 250))
+            await stage.until(partial(holds_aside, person, 250))
         wanda.set_clock(HOUR_MS)
         await wanda.say("can you read me?")
         await alice.say("a fence")
