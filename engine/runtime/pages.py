@@ -14,8 +14,9 @@ from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
 from engine.runtime.views import holder_views, message_view, page_view, pair_holder_views
 
 PROVES = (
-    "Both parts bear the signature of this author, for the same place in the sequence of its own "
-    "messages, so it told different people different things."
+    "Both parts bear the signature of this author. Either they have the same number among its own "
+    "messages, or the second names another message than the first as the one before it. So it told "
+    "different people different things."
 )
 BEFORE_ALL = Position(lamport_timestamp=-1, message_id=MessageId(""))
 
