@@ -344,11 +344,14 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
 
 
 def _restore_incoming(parts: Parts, state: ChannelState, now_ms: UnixMs) -> None:
+    here = {entry.message.message_id for entry in state.incoming}
     for entry in state.incoming:
         history = entry.message.causal_history
         unmet = [e.message_id for e in history if not parts.is_met(e)]
-        # What waits for nothing was ahead of our clock as it was then: it is due at once.
-        if not unmet or parts.held.due_ms(entry) > parts.clock_ms(now_ms):
+        # What waits for nothing, or for what nobody looks for, was ahead of our clock as it was
+        # then: it is due at once.
+        unsought = any(each not in parts.missing and each not in here for each in unmet)
+        if not unmet or unsought or parts.held.due_ms(entry) > parts.clock_ms(now_ms):
             parts.held.add(entry)
         else:
             parts.incoming.add(entry, unmet)

@@ -202,6 +202,28 @@ def test_what_is_not_further_ahead_is_not_replaced() -> None:
     assert log_of(carol) == log_of(alice)
 
 
+@pytest.mark.parametrize("how", ["clock set", "restarted"])
+def test_dependencies_of_what_was_held_aside_are_looked_for_once_the_clock_is_right(
+    how: str,
+) -> None:
+    """Else what depends on them would wait for ever."""
+    alice = member(clock_offset_ms=-HOUR)
+    before = content(BOB, "before", lamport=NOW - 2)
+    answer = content(CAROL, "answer", lamport=NOW - 1, history=dep(before))
+    alice.handle(answer, now_ms=NOW)
+    assert alice.store.state().missing == ()
+    if how == "restarted":
+        alice.clock_offset_ms = 0
+        alice.restart(now_ms=after(1))
+        alice.advance(now_ms=after(1))
+    else:
+        alice.set_clock(0, now_ms=after(1))
+    assert [each.entry.message_id for each in alice.store.state().missing] == [id_of(before)]
+    alice.handle(before, now_ms=after(2))
+    assert log_of(alice) == [id_of(before), id_of(answer)]
+    assert alice.channel.snapshot() == alice.store.state()
+
+
 @pytest.mark.parametrize("stage", ["held aside", "waiting", "missing"])
 def test_wherever_it_is_it_is_dropped(stage: str) -> None:
     alice = member(members=EVERYBODY, clock_offset_ms=HOUR if stage != "held aside" else 0)
