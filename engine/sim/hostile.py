@@ -194,6 +194,8 @@ class Equivocator(HostileMember):
 
     def misbehave(self, *, now_ms: UnixMs) -> list[Outgoing]:
         """Take something back: once so, once otherwise, or what somebody else has said."""
+        if self._is(0.5):
+            return self.send("a story", now_ms=now_ms)
         clock_ms = now_ms + MINUTE_MS  # Nobody holds it aside.
         if self._is(0.3):
             target = self._newest()[-1:]

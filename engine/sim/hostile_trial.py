@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.core.sds.config import HOUR_MS
-from engine.core.types import AuthorSequence, ParticipantId, UnixMs
+from engine.core.sds.config import HOUR_MS, MINUTE_MS
+from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import text_of
 from engine.sim.hostile_world import (
     HONEST_ERROR_MS,
@@ -24,18 +24,19 @@ from engine.sim.judge import Verdict
 from engine.sim.world import random_loss
 
 MEMBERS = 8
-MESSAGES = 200
-GAP_MS = 2_500
-LIES = 24
+MESSAGES = 100
+GAP_MS = 4_000
+LIES = 16
 GUESTS = 3
-CRASHES = 16
-PARTITIONS = 12
+CRASHES = 12
+PARTITIONS = 8
 REPLAYS = 60
 HEALING_MS = 2 * HOUR_MS
 """What is an hour ahead has come into its time by then; the loss goes on all the while."""
 PHANTOMS_LOST_MS = 6 * HOUR_MS
 """Several times as long as one is looked for: who was told of it only by those who gave it up looks
 for it anew."""
+LOOK_AGAIN_MS = 10 * MINUTE_MS
 REFUSALS = frozenset({"another_form", "id_mismatch"})
 
 
@@ -75,10 +76,17 @@ def hostile_trial(
     network.run_until(end_ms)
     healed_ms = UnixMs(end_ms + HEALING_MS)
     network.run_until(healed_ms)
-    problems = [*_healed(world)]
-    world.restart_all(healed_ms)
-    network.run_until(UnixMs(healed_ms + PHANTOMS_LOST_MS), stop=world.at_rest)
-    problems += [*_healed(world), *_at_the_end(world)]
+    stuck = _stuck(world)
+    network.run_until(UnixMs(network.now_ms + LOOK_AGAIN_MS))
+    problems = [
+        f"{name} looks for what is in a log: {item}" for name, item in stuck & _stuck(world)
+    ]
+    world.restart_all(network.now_ms)
+    while network.now_ms < healed_ms + PHANTOMS_LOST_MS:
+        network.run_until(UnixMs(network.now_ms + LOOK_AGAIN_MS))
+        if world.at_rest():
+            break
+    problems += [*_logs(world), *_at_the_end(world)]
     honest = [*world.ends(world.honest)]
     return HostileOutcome(
         seed=seed,
@@ -96,8 +104,15 @@ def hostile_trial(
     )
 
 
-def _healed(world: HostileWorld) -> Iterator[str]:
-    """What does not hold of what must as soon as all that was ahead has come into its time."""
+def _stuck(world: HostileWorld) -> set[tuple[str, MessageId]]:
+    """Who looks for what, though it is in the log of somebody who does not lie."""
+    logged = {item for end in world.ends(world.truthful) for item in end.seen.log}
+    right = (*world.honest, world.put_right)
+    return {(end.name, item) for end in world.ends(right) for item in end.wanted() & logged}
+
+
+def _logs(world: HostileWorld) -> Iterator[str]:
+    """What does not hold of the logs, all that was ahead having come into its time."""
     honest, truthful = [*world.ends(world.honest)], [*world.ends(world.truthful)]
     logs = {end.name: [each.message.message_id for each in end.log()] for end in truthful}
     first, log = honest[0].name, logs[honest[0].name]
@@ -110,9 +125,6 @@ def _healed(world: HostileWorld) -> Iterator[str]:
                 f"the log of {end.name} has {len(theirs - ours)} messages that {first} lacks, "
                 f"and lacks {len(ours - theirs)}"
             )
-        stuck = end.wanted() & set().union(*map(set, logs.values()))
-        if stuck:
-            yield f"{end.name} looks for {len(stuck)} messages that are in somebody's log"
     latest = world.network.now_ms + MAX_AHEAD_MS + HONEST_ERROR_MS
     for end in honest:
         if len(logs[end.name]) != len(end.seen.log):
@@ -131,7 +143,7 @@ def _texts(world: HostileWorld, end: End) -> Iterator[str]:
         (str(each.message.sender_id), text_of(each.message.content or b"")) for each in end.log()
     )
     for name in (*world.honest, world.put_right):
-        said: Counter[tuple[str, bytes]] = Counter({(name, text): 1 for text in world.texts[name]})
+        said: Counter[tuple[str, bytes]] = Counter({(name, text): 1 for text in world.texts.get(name, [])})
         found = Counter({key: number for key, number in told.items() if key[0] == name})
         if found != said:
             yield (

@@ -37,6 +37,7 @@ CONFIG = replace(SdsConfig.for_small_group(), lost_after_ms=HOUR_MS)
 """A phantom is given up after an hour, to save the simulation the rest of the day."""
 _SHARE = 0.03
 _GUEST_STAYS_MS = 30_000
+_AGAIN_MS = 10_000
 _GOES_AFTER_MS = 2 * MINUTE_MS
 
 
@@ -147,6 +148,8 @@ class HostileWorld(World):
         def act(network: SimNetwork) -> None:
             if network.is_online(name):
                 network.broadcast(name, self._liar(name).misbehave(now_ms=network.now_ms))
+            else:
+                network.at(UnixMs(network.now_ms + _AGAIN_MS), act)
 
         return act
 
@@ -224,8 +227,9 @@ class HostileWorld(World):
         return judge(observations)
 
     def at_rest(self) -> bool:
-        """No honest member waits or looks for anything."""
-        return not any(end.waiting() or end.wanted() for end in self.ends(self.honest))
+        """Nobody whose clock is right, and who does not lie, waits or looks for anything."""
+        right = (*self.honest, self.put_right)
+        return not any(end.waiting() or end.wanted() for end in self.ends(right))
 
     def ends(self, names: Iterable[str]) -> Iterator["End"]:
         return (End(self.people[name], self.network.now_ms) for name in names)

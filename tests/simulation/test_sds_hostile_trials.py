@@ -10,7 +10,9 @@ from multiprocessing import get_context
 
 import pytest
 
+from engine.core.sds.chains import Chains
 from engine.core.sds.claims import Claims
+from engine.core.sds.config import MINUTE_MS
 from engine.core.sds.parts import Parts
 from engine.core.sds.receive import Receiver
 from engine.core.sds.types import Holdings
@@ -50,42 +52,55 @@ def test_a_hostile_trial_repeats_bit_for_bit() -> None:
 # --- the judge sees: each rule, broken on purpose, makes it complain ------------------------------
 
 
-def problems(seed: int, **limits: int) -> str:
-    return "\n".join(hostile_trial(seed, **{"messages": 60, **limits}).problems)
+def problems(
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+    *,
+    messages: int = 40,
+    lies: int = 8,
+    healing_ms: int = 0,
+) -> str:
+    """In a short trial: what breaks a rule may well keep everybody busy for ever."""
+    monkeypatch.setattr("engine.sim.hostile_trial.HEALING_MS", healing_ms)
+    monkeypatch.setattr("engine.sim.hostile_trial.LOOK_AGAIN_MS", 1_000)
+    monkeypatch.setattr("engine.sim.hostile_trial.PHANTOMS_LOST_MS", 0)
+    return "\n".join(hostile_trial(seed, messages=messages, lies=lies).problems)
 
 
 def test_it_sees_lamport_timestamps_that_follow_a_wrong_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Parts, "latest", lambda _parts, now_ms: now_ms + 10**12)
-    assert "an honest Lamport timestamp was" in problems(1)
+    assert "an honest Lamport timestamp was" in problems(monkeypatch, 1, messages=20)
 
 
 def test_it_sees_logs_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is not told that a claim is about another branch sends nothing again."""
-    monkeypatch.setattr(Claims, "_disputed", lambda *_: {})
-    assert "that member-0 lacks" in problems(4, messages=150)
+    """Right at the end they do: healing takes its time."""
+    assert "that member-0 lacks" in problems(monkeypatch, 1)
 
 
 def test_it_sees_what_is_said_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a clock that was an hour ahead, if nobody drops what is said again."""
     monkeypatch.setattr(Receiver, "replace", lambda *_: None)
-    assert "are there twice" in problems(4)
+    assert "are there twice" in problems(
+        monkeypatch, 4, messages=20, lies=0, healing_ms=65 * MINUTE_MS
+    )
 
 
 def test_it_sees_forks_that_nobody_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.core.sds.chains.Chains._found", lambda *_: None)
-    assert "found no fork of" in problems(4, messages=150)
+    monkeypatch.setattr(Chains, "check", lambda *_: None)
+    assert "found no fork of" in problems(monkeypatch, 4)
 
 
 def test_it_sees_false_holders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Members that claim the next message of everybody, too."""
+    """Members that claim the next messages of everybody, too."""
     real = Claims.own
 
     def own(claims: Claims) -> Holdings:
         return {
-            instance_id: (*ranges[:-1], replace(ranges[-1], last=ranges[-1].last + 1, head=b""))
+            instance_id: (*ranges[:-1], replace(ranges[-1], last=ranges[-1].last + 3, head=b""))
             for instance_id, ranges in real(claims).items()
         }
 
     monkeypatch.setattr(Claims, "own", own)
-    assert "false certain holders" in problems(1)
+    assert "false certain holders" in problems(monkeypatch, 1)
