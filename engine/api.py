@@ -81,7 +81,7 @@ class HolderView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkProof:
-    """Two messages that one author signed for the same place, and how to show it to anybody."""
+    """Two messages of one author that contradict each other, and how to show it to anybody."""
 
     messages: tuple[MessageView | None, MessageView | None]
     """None: it has no row, because it still waits or was hidden here."""

@@ -143,7 +143,9 @@ def _texts(world: HostileWorld, end: End) -> Iterator[str]:
         (str(each.message.sender_id), text_of(each.message.content or b"")) for each in end.log()
     )
     for name in (*world.honest, world.put_right):
-        said: Counter[tuple[str, bytes]] = Counter({(name, text): 1 for text in world.texts.get(name, [])})
+        said: Counter[tuple[str, bytes]] = Counter(
+            {(name, text): 1 for text in world.texts.get(name, [])}
+        )
         found = Counter({key: number for key, number in told.items() if key[0] == name})
         if found != said:
             yield (

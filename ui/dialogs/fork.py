@@ -1,4 +1,4 @@
-"""Two messages of one author for the same place, side by side, and the proof to show to others."""
+"""Two messages of one author that contradict each other, and the proof to show to others."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,12 +28,12 @@ def fork_words(fork: ForkView) -> str:
 def _meaning(fork: ForkView) -> str:
     if fork.is_self:
         return (
-            "Two devices, or a copy of this profile, said different things in the same place. Both"
-            " messages are kept. Use a profile in one place only."
+            "Two devices, or a copy of this profile, counted their messages alike and said"
+            " different things. Both messages are kept. Use a profile in one place only."
         )
     return (
-        "Both messages are signed, and take the same place among everything that they said. Some"
-        " members were sent one, some the other; both are kept here."
+        "Both messages are signed, and only one of them fits into the order in which they say that"
+        " they spoke. Not everybody was sent the same; both are kept here."
     )
 
 

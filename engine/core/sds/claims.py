@@ -32,6 +32,7 @@ class _Heard:
         "bloom_filter",
         "disputed",
         "held_aside",
+        "held_from",
         "holdings",
         "lamport_timestamp",
         "received",
@@ -48,6 +49,8 @@ class _Heard:
         self.lamport_timestamp = lamport_timestamp
         self.holdings = claim.holdings or {}
         self.held_aside = frozenset(claim.held_aside)
+        self.held_from: int | None = None
+        """The smallest Lamport timestamp that is ahead of the member's clock, as far as we know."""
         self.disputed = disputed
         """Numbers where the member holds another message than we do."""
         self.sets = {
@@ -110,6 +113,14 @@ class Claims:
         previous = self._claims.get(participant_id)
         disputed = self._disputed(claim.holdings or {})
         new = _Heard(lamport_timestamp, claim, disputed, bloom_filter)
+        new.held_from = min(
+            (
+                entry.position.lamport_timestamp
+                for entry in map(self._log.get, new.held_aside)
+                if entry is not None
+            ),
+            default=None,
+        )
         self.repeated = previous is None or self._says_nothing_new(participant_id, previous, new)
         if previous is None or previous.lamport_timestamp <= lamport_timestamp:
             # A filter may err; so whoever is still stuck with the same one is not judged by it.
@@ -153,10 +164,15 @@ class Claims:
         claim = self._claims.get(participant_id)
         return claim is not None and sequence in claim.sets.get(instance_id, _NOTHING)
 
-    def holds_aside(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
-        """Whether the member has it, but cannot deliver it before its time."""
+    def holds_aside(self, participant_id: ParticipantId, lamport_timestamp: int) -> bool:
+        """Whether the member cannot deliver what is dated so, because its clock is behind that.
+
+        It names a few of the messages; what is no less ahead than one of them is too far as well.
+        """
         claim = self._claims.get(participant_id)
-        return claim is not None and message_id in claim.held_aside
+        if claim is None or claim.held_from is None:
+            return False
+        return lamport_timestamp >= claim.held_from
 
     def perhaps_received(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
         """Whether the filter beside the member's newest claim has it, as what waits there is."""

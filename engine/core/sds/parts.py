@@ -254,7 +254,7 @@ class Parts:
             return False
         if entry.author is None:
             return True  # Holdings do not tell.
-        if self.claims.holds_aside(participant_id, message_id):
+        if self.claims.holds_aside(participant_id, entry.position.lamport_timestamp):
             return False
         author = self.log.counted_as(message_id, entry.author)
         return not self.claims.holds(participant_id, author.instance_id, author.sequence)

@@ -172,8 +172,8 @@ class AckReview:
                 if message_id is not None
                 and not parts.answers.may_have_crossed(message_id, now_ms)
                 and not parts.claims.perhaps_received(sender_id, message_id)
-                and not parts.claims.holds_aside(sender_id, message_id)
                 and (entry := parts.log.get(message_id)) is not None
+                and not parts.claims.holds_aside(sender_id, entry.position.lamport_timestamp)
             )
             found += islice(wanted, limit)
             if len(found) >= _LOOKED_AT * limit:

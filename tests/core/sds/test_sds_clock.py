@@ -270,3 +270,25 @@ def _pushed(alice: ChannelParticipant, now_ms: UnixMs) -> int:
     before = alice.sends.get("repair", 0)
     alice.advance(now_ms=now_ms)
     return alice.sends.get("repair", 0) - before
+
+
+def test_who_lives_in_the_past_is_not_sent_the_present_again_and_again() -> None:
+    """Of a hundred messages a year ahead of Alice's clock she can keep a few, and names those."""
+    alice = member(clock_offset_ms=-365 * 24 * HOUR)
+    carol = member(CAROL)
+    for number in range(100):
+        (sent,) = carol.send(str(number), now_ms=after(number))
+        alice.receive(sent.payload, now_ms=after(number))
+    claims = [claim for _, claim in syncs(run_until(alice, after(2 * HOUR)))]
+    assert len(claims[-1].held_aside) == 32
+    for number, claim in enumerate(claims):
+        carol.handle(claim, now_ms=after(2 * HOUR + 1_000 * number))
+        carol.advance(now_ms=after(2 * HOUR + 1_000 * number))
+    assert carol.sends.get("repair", 0) <= SMALL.push_per_claim
+    # Once her clock is right she gets all of it.
+    alice.set_clock(0, now_ms=after(3 * HOUR))
+    for _, claim in syncs(run_until(alice, after(3 * HOUR + 60_000))):
+        carol.handle(claim, now_ms=after(3 * HOUR + 60_000))
+    for _, repair in run_until(carol, after(4 * HOUR)):
+        alice.receive(repair.payload, now_ms=after(4 * HOUR))
+    assert len(log_of(alice)) > 32
