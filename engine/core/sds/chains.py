@@ -38,20 +38,16 @@ class Chains:
         Returns ``previous_id`` if it is to be remembered, because that message is not here.
         """
         log, message_id = self._parts.log, position.message_id
-        instance_id, sequence = author.instance_id, author.sequence
-        twin = log.id_of(instance_id, sequence)
+        twin, before = log.neighbours(author)
         if twin is not None:
             self._found(sender_id, author, twin, message_id, step)
         if log.expected:
             self._check_successor(position, sender_id, author, step)
-        if previous_id is None:
-            return None
-        before = log.id_of(instance_id, sequence - 1)
-        if before == previous_id:
+        if previous_id is None or before == previous_id:
             return None
         known = log.get(previous_id)
         if known is not None:  # On another branch, or not the one before at all.
-            if known.author != AuthorSequence(instance_id, sequence - 1):
+            if known.author != AuthorSequence(author.instance_id, author.sequence - 1):
                 self._found(sender_id, author, previous_id, message_id, step)
             return None
         if before is not None:

@@ -282,6 +282,19 @@ class LogIndex:
         row = author.row_of(sequence) if author else None
         return None if row is None else self._table.ids[row]
 
+    def neighbours(self, author: AuthorSequence) -> tuple[MessageId | None, MessageId | None]:
+        """The messages with this number and with the one before it, where they are here."""
+        noted = self._authors.get(author.instance_id)
+        if noted is None:
+            return None, None
+        sequence, ids = author.sequence, self._table.ids
+        before = noted.row_of(sequence - 1)
+        previous_id = None if before is None else ids[before]
+        if noted.held.lasts[-1] < sequence:  # As nearly always: the next one.
+            return None, previous_id
+        row = noted.row_of(sequence)
+        return None if row is None else ids[row], previous_id
+
     def counted_as(self, message_id: MessageId, author: AuthorSequence) -> AuthorSequence:
         """Under which instance and number holdings tell of a message that is here."""
         if author in self._twins:
