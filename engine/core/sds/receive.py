@@ -61,6 +61,8 @@ class Receiver:
         self._chains = Chains(parts)
         self._forms: dict[MessageId, int] = {}
         """Of the messages that came last, the hash of the bytes in which each came first."""
+        self._older_forms: dict[MessageId, int] = {}
+        """The same of those before."""
 
     def receive(self, received: MessageReceived, step: Step) -> None:
         """Take one message.
@@ -132,18 +134,18 @@ class Receiver:
         content is not heard.  What came and was not kept does not count: others may have kept
         another form, and only that one comes again.
         """
-        forms, parts = self._forms, self._parts
-        first = forms.get(message_id)
-        if first is not None and (first == hash(raw) or parts.knows(message_id)):
+        form, parts = hash(raw), self._parts
+        first = self._forms.get(message_id) or self._older_forms.get(message_id)
+        if first is not None and (first == form or parts.knows(message_id)):
             return first
         if message_id in parts.incoming.waiting:
-            raw = parts.incoming.waiting[message_id].entry.raw
+            form = hash(parts.incoming.waiting[message_id].entry.raw)
         elif message_id in parts.held.waiting:
-            raw = parts.held.waiting[message_id].raw
-        if len(forms) >= _FORMS_KEPT:
-            del forms[next(iter(forms))]
-        forms[message_id] = hash(raw)
-        return forms[message_id]
+            form = hash(parts.held.waiting[message_id].raw)
+        if len(self._forms) >= _FORMS_KEPT:
+            self._forms, self._older_forms = {}, self._forms
+        self._forms[message_id] = form
+        return form
 
     # --- messages from the future ---
 
