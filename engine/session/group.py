@@ -13,6 +13,7 @@ drive the same class.
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from typing import assert_never
 
 from engine.codec.content import encode_content, encode_ephemeral
@@ -455,7 +456,7 @@ class GroupSession:
         echo = self._echoes.heard(
             message.sender_id,
             signed_ms,
-            named=(*(e.message_id for e in message.causal_history), *received.held_aside),
+            named=chain((e.message_id for e in message.causal_history), received.held_aside),
             holdings=received.holdings or {},
             clock_offset_ms=self._clock.offset_ms,
             now_ms=now_ms,
