@@ -269,7 +269,7 @@ class SdsChannel:
         logged = LogEntry(position, me, None, author)
         parts.log.insert(logged)
         step.writes.append(AppendToLog(logged, raw))
-        parts.unfiltered.append(message_id)  # The message itself has emptied it.
+        parts.remember_id(message_id)
         if parts.holders.under_review:
             parts.holders.expire(parts.clock_ms(step.now_ms) - parts.config.review_holders_ms)
         parts.holders.track(message_id, lamport, author)

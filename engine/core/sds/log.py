@@ -282,6 +282,19 @@ class LogIndex:
         row = author.row_of(sequence) if author else None
         return None if row is None else self._table.ids[row]
 
+    def continues(self, author: AuthorSequence, previous_id: MessageId | None) -> bool:
+        """Whether this is the next message of a chain whose last one is here, as nearly always."""
+        noted = self._authors.get(author.instance_id)
+        if noted is None or self.expected:
+            return False
+        last = author.sequence - 1
+        newest, table = noted.newest, self._table
+        return (
+            noted.held.lasts[-1] == last
+            and table.sequences[newest] == last
+            and table.ids[newest] == previous_id
+        )
+
     def neighbours(self, author: AuthorSequence) -> tuple[MessageId | None, MessageId | None]:
         """The messages with this number and with the one before it, where they are here."""
         noted = self._authors.get(author.instance_id)

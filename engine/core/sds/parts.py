@@ -10,6 +10,7 @@ much as that.  So a part shows its table by id where every message asks it (``lo
 part itself ever changes it.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -71,8 +72,10 @@ class Parts:
     clock: OnlineClock
     log: LogIndex
     bloom: BloomFilter
-    unfiltered: list[MessageId] = field(default_factory=list)
-    """What the filter has not taken in yet."""
+    unfiltered: deque[MessageId]
+    """The newest that are not in the filter yet, as many as it could keep."""
+    unfiltered_count: int = 0
+    """How many are not in the filter yet."""
     outgoing: OutgoingBuffer
     incoming: IncomingBuffer
     held: HeldAside
@@ -180,30 +183,24 @@ class Parts:
 
     def remember_id(self, message_id: MessageId) -> None:
         """Include a received or sent content message in the filter when it is next sent."""
-        unfiltered = self.unfiltered
-        unfiltered.append(message_id)
-        if len(unfiltered) > self.bloom.capacity:
-            self.filter_bytes()
+        self.unfiltered.append(message_id)
+        self.unfiltered_count += 1
 
     def filter_bytes(self) -> bytes:
         """The filter over all that we have; rolled over when full."""
-        bloom, unfiltered = self.bloom, self.unfiltered
-        if unfiltered:
-            if bloom.count + len(unfiltered) <= bloom.room:
-                bloom.include(unfiltered)
-                unfiltered.clear()
+        bloom, count = self.bloom, self.unfiltered_count
+        if count:
+            if bloom.count + count <= bloom.room:
+                bloom.include(self.unfiltered)
             else:
-                self._roll_over()
+                self._rebuild_bloom(bloom.kept_of(bloom.count + count))
+            self.unfiltered.clear()
+            self.unfiltered_count = 0
         return bloom.to_bytes()
 
     def restore_bloom(self) -> None:
         """The filter as it was when it had taken in all that is in the log and waits."""
         self._rebuild_bloom(self.bloom.kept_of(len(self.log) + len(self.incoming)))
-
-    def _roll_over(self) -> None:
-        total = self.bloom.count + len(self.unfiltered)
-        self._rebuild_bloom(self.bloom.kept_of(total))
-        self.unfiltered.clear()
 
     def _rebuild_bloom(self, keep: int) -> None:
         ids = [*reversed(self.unfiltered), *self.log.newest_ids(keep)]
@@ -316,6 +313,7 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         clock=clock,
         log=log,
         bloom=BloomFilter(capacity=config.bloom_capacity, fixed=config.open_bloom),
+        unfiltered=deque(maxlen=config.bloom_capacity),
         outgoing=OutgoingBuffer(state.outgoing, config=config, random_unit=random_unit),
         incoming=IncomingBuffer(config),
         held=HeldAside(config),

@@ -60,7 +60,7 @@ class Receiver:
         self._review = AckReview(parts)
         self._chains = Chains(parts)
         self._forms: dict[MessageId, int] = {}
-        """Of the messages that came last, the hash of the bytes in which each came first."""
+        """Of the messages that were logged last, the hash of the bytes in which each came first."""
         self._older_forms: dict[MessageId, int] = {}
         """The same of those before."""
 
@@ -82,12 +82,15 @@ class Receiver:
         is_sync = not message.content
         if own and (is_sync or not received.verified):
             return
+        known = not is_sync and self._parts.knows(message.message_id)
+        if known and received.verified:
+            self._check_form(message.message_id, received.raw)
         if not own:
             self._review.review(received, ids, step)
         if is_sync:
             self._receive_sync(received, step)
         else:
-            self._receive_content(received, ids, step)
+            self._receive_content(received, ids, step, known=known)
 
     # --- checks ---
 
@@ -124,28 +127,29 @@ class Receiver:
         expected = self._message_id_of(message.sender_id, message.channel_id, lamport, ids, content)
         if message_id != expected:
             raise RemoteProtocolError("id_mismatch")
-        if self._first_form(message_id, received.raw) != hash(received.raw):
+
+    def _check_form(self, message_id: MessageId, raw: bytes) -> None:
+        """A retransmission is the same to the last byte.
+
+        Whoever signs something else beside the same content is not heard.  Of what was logged
+        before the start the first bytes that come count.
+        """
+        parts = self._parts
+        if message_id in parts.incoming.waiting:
+            first = hash(parts.incoming.waiting[message_id].entry.raw)
+        elif message_id in parts.held.waiting:
+            first = hash(parts.held.waiting[message_id].raw)
+        else:
+            first = self._forms.get(message_id) or self._older_forms.get(message_id, 0)
+        if not first:
+            self._note_form(message_id, raw)
+        elif first != hash(raw):
             raise RemoteProtocolError("another_form")
 
-    def _first_form(self, message_id: MessageId, raw: bytes) -> int:
-        """The hash of the bytes that came first under this id, now or before.
-
-        A retransmission is the same to the last byte; whoever signs something else beside the same
-        content is not heard.  What came and was not kept does not count: others may have kept
-        another form, and only that one comes again.
-        """
-        form, parts = hash(raw), self._parts
-        first = self._forms.get(message_id) or self._older_forms.get(message_id)
-        if first is not None and (first == form or parts.knows(message_id)):
-            return first
-        if message_id in parts.incoming.waiting:
-            form = hash(parts.incoming.waiting[message_id].entry.raw)
-        elif message_id in parts.held.waiting:
-            form = hash(parts.held.waiting[message_id].raw)
+    def _note_form(self, message_id: MessageId, raw: bytes) -> None:
         if len(self._forms) >= _FORMS_KEPT:
             self._forms, self._older_forms = {}, self._forms
-        self._forms[message_id] = form
-        return form
+        self._forms[message_id] = hash(raw)
 
     # --- messages from the future ---
 
@@ -292,7 +296,9 @@ class Receiver:
         if asks:
             self._answer_sync(step)
 
-    def _receive_content(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
+    def _receive_content(
+        self, received: MessageReceived, ids: list[MessageId], step: Step, *, known: bool
+    ) -> None:
         parts, message = self._parts, received.message
         message_id = message.message_id
         if parts.replaced and self._replacement_of(received):
@@ -302,7 +308,7 @@ class Receiver:
             parts.answers.planned.pop(message_id, None)  # It has come by itself.
         else:
             parts.answers.heard(message_id, step.now_ms)
-        if parts.knows(message_id):
+        if known:
             if message_id in parts.log.rows:
                 self._receive_duplicate(received, step)
             return
@@ -451,10 +457,11 @@ class Receiver:
         lamport = message.lamport_timestamp or 0
         position = Position(lamport, message_id)
         previous_id = None
-        if author is not None:
+        if author is not None and not parts.log.continues(author, entry.previous_id):
             previous_id = self._chains.check(position, sender_id, author, entry.previous_id, step)
         logged = LogEntry(position, sender_id, entry.retrieval_hint, author, previous_id)
         late = parts.log.insert(logged)
+        self._note_form(message_id, entry.raw)
         parts.missing.remove(message_id, step)
         # The log tells it at the next start.
         parts.lamport_timestamp = max(parts.lamport_timestamp, lamport)
