@@ -185,7 +185,7 @@ def test_the_back_off_that_is_made_of_two_numbers_is_the_cores_own_by_its_number
 def test_what_a_case_leaves_open_is_as_its_config_has_it() -> None:
     ours, theirs = (config_of(Case(config=config)) for config in ("ours", "reference"))
     assert (ours.causal_history_size, theirs.causal_history_size) == (10, 200)
-    assert (ours.bloom_capacity, theirs.bloom_capacity) == (256, 10_000)
+    assert (ours.bloom_capacity, theirs.bloom_capacity) == (32, 10_000)
     turned = config_of(Case(config="reference", back_off_first_ms=5_000))
     assert turned.resend_unacknowledged_ms == (5_000, 30_000)
     short = config_of(Case(back_off_longest_ms=4_000))

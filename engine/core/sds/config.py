@@ -26,7 +26,7 @@ class SdsConfig:
     """js 200, nim 10; the specification recommends 2."""
     open_bloom: bool = False
     """Always the 18 752-byte filter that js-waku insists on; else sized to what it holds."""
-    bloom_capacity: int = 256
+    bloom_capacity: int = 32
     """Rolled over past this many ids.  js 10 000.  In sealed channels holdings say the same with
     certainty in a few bytes, so the filter covers the recent past only."""
     holdings_every: int = 20

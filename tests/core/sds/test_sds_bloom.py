@@ -20,6 +20,7 @@ from engine.core.sds.bloom import (
     false_positive_rate,
     positions,
 )
+from engine.core.sds.config import SdsConfig
 from engine.core.sds.js_hash import js_hash
 from engine.core.types import MessageId
 from tests.core.sds.sds_bench import after, member, opened
@@ -117,5 +118,5 @@ def test_a_channel_rolls_over_to_the_newest_and_stays_below_the_design_error() -
     assert false_positive_rate(data) < 0.002
     received = ReceivedBloom(data)
     kept = [received.may_contain(base_hashes(item)) for item in sent]
-    assert all(kept[-128:])
+    assert all(kept[-SdsConfig().bloom_capacity // 2 :])
     assert sum(kept[:500]) < 10
