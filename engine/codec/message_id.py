@@ -2,11 +2,11 @@
 
 js-waku's id is sha256 of the payload alone, so two people who both say "ok" share one and the
 second is swallowed.  Ours is 128 bits of sha256 over (domain, group, channel, sender, instance id,
-sequence, previous id, nonce, lamport, ids of the causal history, content), 22 characters of
-base64url.  The group is part of it because the wire's channel is "0" in every group.  The history
-is part of it because otherwise one signed id could wait for other messages at everybody; the
-retrieval hints are not.  What is signed or sealed is not part of it either, so a retransmission
-keeps its id.
+sequence, previous id, nonce, lamport, lengths and text of the ids in the causal history, content),
+22 characters of base64url.  The group is part of it because the wire's channel is "0" in every
+group.  The history is part of it because otherwise one signed id could wait for other messages at
+everybody; the retrieval hints are not.  What is signed or sealed is not part of it either, so a
+retransmission keeps its id.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -60,10 +60,14 @@ def message_id_of(  # noqa: PLR0913, PLR0917 - one argument per part of the hash
     history: Sequence[MessageId],
     content: bytes,
 ) -> MessageId:
-    """Raises RemoteProtocolError if the content cannot be decoded or the lamport is absurd."""
+    """Raises RemoteProtocolError if the content cannot be decoded or a number is absurd."""
     decoded = decode_content(content)
     if not 0 <= lamport <= _MAX_LAMPORT:
         raise RemoteProtocolError("lamport_too_large")
+    try:
+        lengths = bytes(map(len, history))
+    except ValueError as error:
+        raise RemoteProtocolError("sds_id_too_long") from error
     hashed = tuple_bytes(
         _DOMAIN,
         group_id,
@@ -74,8 +78,8 @@ def message_id_of(  # noqa: PLR0913, PLR0917 - one argument per part of the hash
         decoded.previous_id or "",
         decoded.nonce,
         lamport,
-        len(history),
-        *history,
+        lengths,
+        "".join(history),
         content,
     )
     return id_text(sha256(hashed).digest()[:ID_BYTES])

@@ -16,15 +16,6 @@ _INTEGER_BYTES = 8
 _INTEGER_HEAD = b"i" + _INTEGER_BYTES.to_bytes(_LENGTH_BYTES, "big")
 
 
-def _head(kind: bytes, length: int) -> bytes:
-    return kind + length.to_bytes(_LENGTH_BYTES, "big")
-
-
-_SHORT = 128
-_TEXT_HEADS = tuple(_head(b"s", length) for length in range(_SHORT))
-"""Those of ids, of which a message's id takes a dozen."""
-
-
 def tuple_bytes(domain: str, *parts: bytes | str | int) -> bytes:
     """The domain and every part as type (one byte), length (4 bytes, big-endian), value.
 
@@ -34,15 +25,12 @@ def tuple_bytes(domain: str, *parts: bytes | str | int) -> bytes:
     pieces: list[bytes] = []
     for value in (domain, *parts):  # In one loop: every message received makes several tuples.
         if isinstance(value, bytes):
-            pieces += (_head(b"b", len(value)), value)
+            pieces += (b"b", len(value).to_bytes(_LENGTH_BYTES, "big"), value)
             continue
         try:
             if isinstance(value, str):
                 raw = value.encode()
-                pieces += (
-                    _TEXT_HEADS[len(raw)] if len(raw) < _SHORT else _head(b"s", len(raw)),
-                    raw,
-                )
+                pieces += (b"s", len(raw).to_bytes(_LENGTH_BYTES, "big"), raw)
             else:
                 pieces += (_INTEGER_HEAD, value.to_bytes(_INTEGER_BYTES, "big"))
         except (UnicodeEncodeError, OverflowError) as error:

@@ -30,6 +30,12 @@ class Echoes:
         if len(self._recent) > MAX_RECENT:
             self._recent.popitem(last=False)
 
+    def awaits(self, now_ms: UnixMs) -> bool:
+        """Whether we said anything lately that somebody could name."""
+        while self._recent and next(iter(self._recent.values()))[1] <= now_ms - FRESH_MS:
+            self._recent.popitem(last=False)
+        return bool(self._recent)
+
     def heard(  # noqa: PLR0913 - one argument per fact
         self,
         speaker: ParticipantId,
@@ -41,9 +47,7 @@ class Echoes:
         now_ms: UnixMs,
     ) -> Echo | None:
         """None if nothing of ours is named that we said lately."""
-        while self._recent and next(iter(self._recent.values()))[1] <= now_ms - FRESH_MS:
-            self._recent.popitem(last=False)
-        if not self._recent:
+        if not self.awaits(now_ms):
             return None
         named_ids = {*named}
         for message_id, (author, said_ms) in reversed(self._recent.items()):

@@ -445,7 +445,8 @@ class GroupSession:
             replaces=content.replaces if content else None,
         )
         transition = self._step(received, batch, now_ms=now_ms)
-        if not message.is_ephemeral and message.sender_id != self._identity.participant_id:
+        is_others = message.sender_id != self._identity.participant_id
+        if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             self._hear_echo(received, opened.signed_ms, batch, now_ms=now_ms)
         self._translate(transition, batch, now_ms=now_ms)
 

@@ -49,9 +49,8 @@ def test_the_id_is_what_is_documented() -> None:
             part(b"s", b""),
             part(b"b", bytes(16)),
             part(b"i", (77).to_bytes(8, "big")),
-            part(b"i", (2).to_bytes(8, "big")),
-            part(b"s", b"older"),
-            part(b"s", b"newer"),
+            part(b"b", bytes([5, 5])),
+            part(b"s", b"oldernewer"),
             part(b"b", content),
         ]
     )
@@ -77,12 +76,20 @@ def test_everything_counts() -> None:
         message_id_of(GROUP, ALICE, CHANNEL, 1, HISTORY, encode_content(OK)),
         message_id_of(GROUP, ALICE, CHANNEL, 1, HISTORY[::-1], encode_content(OK)),
         message_id_of(GROUP, ALICE, CHANNEL, 1, [MessageId("oldernewer")], encode_content(OK)),
+        message_id_of(
+            GROUP, ALICE, CHANNEL, 1, list(map(MessageId, ("old", "ernewer"))), encode_content(OK)
+        ),
         *(
             message_id_of(GROUP, ALICE, CHANNEL, 1, (), encode_content(other))
             for other in (again, second, other_chain, restored, other_text)
         ),
     ]
     assert len(set(ids)) == len(ids)
+
+
+def test_a_history_with_an_id_that_no_message_bears_has_no_id() -> None:
+    with pytest.raises(RemoteProtocolError, match="sds_id_too_long"):
+        message_id_of(GROUP, ALICE, CHANNEL, 1, [MessageId("x" * 256)], encode_content(OK))
 
 
 def test_content_that_cannot_be_read_has_no_id() -> None:
