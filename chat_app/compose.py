@@ -161,6 +161,7 @@ def node_settings(settings: Settings, overrides: Overrides, seed: TransportSeed)
         network_key=seed.network_key,
         listen_host=listen_host(settings),
         proxy=proxy_of(settings),
+        connections_per_address=settings.network.connections_per_address,
         port=port or None,
         remembered_port=seed.remembered_port,
         now_ns=seed.now_ns,

@@ -50,6 +50,7 @@ def serve(
             network_key=_network_key(directory),
             listen_host=listen or listen_host(settings),
             proxy=proxy_of(settings),
+            connections_per_address=settings.network.connections_per_address,
             port=chosen or None,
             remembered_port=_remembered_port(directory),
             sharding=Sharding(

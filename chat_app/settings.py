@@ -86,6 +86,13 @@ class NetworkSettings:
         "SOCKS5 proxy for all outgoing connections, as Tor has one. Nothing is sent beside it:"
         " names are looked up by the proxy, and discovery is off.",
     )
+    connections_per_address: int = _setting(
+        64,
+        Whole(1, 192),
+        "So many of the 192 devices that may connect to the built-in node can come from one address"
+        " (IPv4; IPv6: one /48). Behind a TLS proxy all come from one: there 192, and let the proxy"
+        " limit its clients.",
+    )
     cluster: int = _setting(
         42, Whole(0, 65_535), "Waku cluster. People meet only within the same cluster."
     )

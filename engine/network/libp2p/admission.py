@@ -1,19 +1,39 @@
-"""Which connections may begin: the bounds on sockets that have not proved yet who they are.
+"""Who may connect: handshakes that begin, and who stays when there is no room for all.
 
-A handshake costs its opener nothing and us a slot for ten seconds.  So strangers have only so many
-slots together, and one address only a part of those: whoever holds sockets half open from one place
-keeps nobody else out.  An IPv6 host owns a whole /64, which therefore counts as one address.  Our
-own dials take no slot of theirs.  Refuses to know what a handshake is.
+Addresses are scarce and names are not, so room is shared out by *origin*: an IPv4 address, or the
+IPv6 /48 that one customer is given.  Each has a share, handshakes included, wide enough for a team
+behind one address.  When all is taken the largest crowd gives way to a smaller one, so a few
+addresses keep nobody out; before that goes whoever misbehaved.  Half of the room belongs to peers
+that behaved, the longest known first, and is lent to others while they are away: a crowd from many
+addresses does not push them out either.
+
+Our own dials take no room of strangers.  Refuses to know what a handshake or a message is.
 """
 
 import ipaddress
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 
+from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.pipe import Pipe
+from engine.network.libp2p.ports import PeerId
 
-_IPV6_HOST_BITS = 64
+_CUSTOMER_BITS = 48
+"""RIPE-690: a customer has a /48 or a /56.  By /64 one of them would be 65 536 origins."""
+_UNIQUE_LOCAL = ipaddress.IPv6Network("fc00::/7")
+
+
+def origin_of(address: Multiaddr) -> str:
+    """What one somebody is likely to have; in networks of one's own, each device by itself."""
+    ip = ipaddress.ip_address(address.host)
+    if isinstance(ip, ipaddress.IPv6Address):
+        ip = ip.ipv4_mapped or ip
+    if isinstance(ip, ipaddress.IPv4Address) or ip.is_link_local or ip in _UNIQUE_LOCAL:
+        return str(ip)
+    return str(ipaddress.ip_network((ip, _CUSTOMER_BITS), strict=False))
 
 
 class Handshakes:
@@ -21,7 +41,8 @@ class Handshakes:
 
     def __init__(self, limits: HostLimits) -> None:
         self._limits = limits
-        self._inbound: dict[Pipe, int] = {}
+        self._inbound: dict[Pipe, str] = {}
+        """With their origins, oldest first."""
         self._outbound: set[Pipe] = set()
 
     def __len__(self) -> int:
@@ -30,23 +51,38 @@ class Handshakes:
     def __iter__(self) -> Iterator[Pipe]:
         return iter((*self._inbound, *self._outbound))
 
-    def refusal(self, pipe: Pipe, *, connections: int, inbound_connections: int) -> str | None:
-        """Why an inbound pipe may not begin, as a counter's name; None if it may."""
-        limits = self._limits
-        if (
-            connections + len(self) >= limits.max_connections
-            or inbound_connections + len(self._inbound) >= limits.max_inbound_connections
-            or len(self._inbound) >= limits.max_handshakes
-        ):
-            return "inbound_connections_limit"
-        origin = _origin(pipe.remote_address)
-        from_there = sum(each == origin for each in self._inbound.values())
-        if from_there >= limits.max_handshakes_per_address:
+    @property
+    def outbound(self) -> int:
+        return len(self._outbound)
+
+    def refusal(self, pipe: Pipe, *, connected: int) -> str | None:
+        """Why an inbound pipe may not begin, as a counter's name; None if it may.
+
+        ``connected``: the connections that its origin has already.
+        """
+        crowds = Counter(self._inbound.values())
+        here = crowds[origin_of(pipe.remote_address)]
+        if connected + here >= self._limits.max_inbound_per_address:
+            return "connections_per_address_limit"
+        if here >= self._limits.max_handshakes_per_address:
             return "handshakes_per_address_limit"
+        is_full = len(self._inbound) >= self._limits.max_handshakes
+        if is_full and max(crowds.values(), default=0) <= here + 1:
+            return "handshakes_limit"
         return None
 
-    def add_inbound(self, pipe: Pipe) -> None:
-        self._inbound[pipe] = _origin(pipe.remote_address)
+    def add_inbound(self, pipe: Pipe) -> Pipe | None:
+        """Returns which one gives way, if any: the oldest of the largest crowd.
+
+        Whoever means to finish has not been at it for as long as that.
+        """
+        oldest: Pipe | None = None
+        if len(self._inbound) >= self._limits.max_handshakes:
+            ((crowd, _),) = Counter(self._inbound.values()).most_common(1)
+            oldest = next(each for each, origin in self._inbound.items() if origin == crowd)
+            del self._inbound[oldest]
+        self._inbound[pipe] = origin_of(pipe.remote_address)
+        return oldest
 
     def add_outbound(self, pipe: Pipe) -> None:
         self._outbound.add(pipe)
@@ -60,7 +96,115 @@ class Handshakes:
         self._outbound.clear()
 
 
-def _origin(address: Multiaddr) -> int:
-    """A number for the address, or for the network that one IPv6 host owns."""
-    ip = ipaddress.ip_address(address.host)
-    return int(ip) if isinstance(ip, ipaddress.IPv4Address) else -(int(ip) >> _IPV6_HOST_BITS) - 1
+@dataclass(frozen=True, slots=True)
+class _Known:
+    since: float
+    origin: str
+
+
+class InboundRoom:
+    """The inbound connections, and the peers that behaved, also while they are away.
+
+    To have behaved is to have done something good (a score above 0) or nothing bad for long enough.
+    """
+
+    def __init__(
+        self,
+        limits: HostLimits,
+        *,
+        is_kept: Callable[[PeerId], bool],
+        now: Callable[[], float],
+    ) -> None:
+        """``is_kept``: whom we dial ourselves has behaved always."""
+        self.score: Callable[[PeerId], float] = lambda _peer: 0.0
+        self._limits = limits
+        self._is_kept = is_kept
+        self._now = now
+        self._origins: dict[Connection, str] = {}
+        self._crowds: Counter[str] = Counter()
+        self._known: dict[PeerId, _Known] = {}
+        """Of those that behaved, when they first came.  Seen last at the end."""
+
+    def __len__(self) -> int:
+        return len(self._origins)
+
+    def connected_from(self, address: Multiaddr) -> int:
+        return self._crowds[origin_of(address)]
+
+    def add(self, connection: Connection) -> None:
+        origin = self._origins[connection] = origin_of(connection.remote_address)
+        self._crowds[origin] += 1
+
+    def discard(self, connection: Connection) -> None:
+        """Before what was known of its peer is forgotten."""
+        if connection in self._origins:
+            self._judge(connection)
+            origin = self._origins.pop(connection)
+            self._crowds[origin] -= 1
+            if not self._crowds[origin]:
+                del self._crowds[origin]
+
+    def worse_than(self, peer_id: PeerId, address: Multiaddr) -> Connection | None:
+        """Which connection gives way to this newcomer; None: the newcomer does."""
+        for connection in self._origins:
+            self._judge(connection)
+        own = [each for each in self._origins if each.peer_id == peer_id]
+        if own:
+            return min(own, key=lambda each: each.established_at)  # it may be half dead
+        reserved = self._reserved()
+        others = [each for each in self._origins if each not in reserved]
+        if not others:
+            return None
+        crowds = Counter(self._origins[each] for each in others)
+
+        def rank(connection: Connection) -> tuple[float, int, float, float]:
+            """Least first: misbehaved, then of a large crowd, then of little use, then new."""
+            score = self.score(connection.peer_id)
+            crowd = crowds[self._origins[connection]]
+            return min(score, 0.0), -crowd, score, -connection.established_at
+
+        worst = min(others, key=rank)
+        if self._has_reserved_room(peer_id, reserved):
+            return worst
+        newcomer = (min(self.score(peer_id), 0.0), -crowds[origin_of(address)] - 1)
+        return worst if rank(worst)[:2] < newcomer else None
+
+    # --- peers that behaved ---------------------------------------------------------------------
+
+    def _reserved(self) -> set[Connection]:
+        """Connections of peers that behaved, the longest known first, up to half of the room."""
+        behaved = [each for each in self._origins if self._since(each.peer_id) is not None]
+        behaved.sort(key=lambda each: (self._since(each.peer_id) or 0.0, each.established_at))
+        return set(behaved[: self._limits.reserved_inbound])
+
+    def _has_reserved_room(self, peer_id: PeerId, reserved: Collection[Connection]) -> bool:
+        since = self._since(peer_id)
+        if since is None:
+            return False
+        longer = sum((self._since(each.peer_id) or 0.0) <= since for each in reserved)
+        return longer < self._limits.reserved_inbound
+
+    def _since(self, peer_id: PeerId) -> float | None:
+        """Since when a peer is known to behave; None: it is not."""
+        if self.score(peer_id) < 0:
+            return None
+        if self._is_kept(peer_id):
+            return 0.0
+        known = self._known.get(peer_id)
+        return None if known is None else known.since
+
+    def _judge(self, connection: Connection) -> None:
+        peer_id, score = connection.peer_id, self.score(connection.peer_id)
+        known = self._known.pop(peer_id, None)
+        age_s = self._now() - connection.established_at
+        if score < 0 or (known is None and score == 0 and age_s * 1_000 < self._limits.behaved_ms):
+            return
+        since = connection.established_at if known is None else known.since
+        self._known[peer_id] = _Known(since, self._origins[connection])
+        if len(self._known) > self._limits.max_behaved:
+            self._forget_one()
+
+    def _forget_one(self) -> None:
+        """Of the largest crowd who was seen longest ago."""
+        ((crowd, _),) = Counter(each.origin for each in self._known.values()).most_common(1)
+        del self._known[next(p for p, known in self._known.items() if known.origin == crowd)]

@@ -19,7 +19,7 @@ from engine.core.errors import (
     RemoteProtocolError,
     TransportError,
 )
-from engine.network.libp2p.admission import Handshakes
+from engine.network.libp2p.admission import Handshakes, InboundRoom
 from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.dialing import KeptPeers
 from engine.network.libp2p.duplicates import Duplicates
@@ -50,6 +50,10 @@ from engine.network.libp2p.transports import Transports
 from engine.network.libp2p.upgrade import ALL_MUXERS, upgrade
 
 _EVERYBODY_BEFORE_IDENTIFY = frozenset({IDENTIFY, IDENTIFY_PUSH, PING})
+
+
+class _NoRoomError(TransportError):
+    """All inbound connections are taken, and nobody gives way."""
 
 
 class TcpHost:
@@ -119,6 +123,11 @@ class TcpHost:
             failed=self._dial_failed,
             limits=self._limits,
             counters=self._counters,
+        )
+        self._room = InboundRoom(
+            self._limits,
+            is_kept=self.is_kept,
+            now=lambda: asyncio.get_running_loop().time(),
         )
 
     # --- life -----------------------------------------------------------------------------------
@@ -190,6 +199,9 @@ class TcpHost:
     def on_dial_failed(self, handler: DialFailedHandler) -> None:
         self._dial_failed_handlers.append(handler)
 
+    def judge_peers_by(self, score: Callable[[PeerId], float]) -> None:
+        self._room.score = score
+
     def _dial_failed(self, address: Multiaddr, error: ChatError) -> None:
         for handler in self._dial_failed_handlers:
             handler(str(address), error)
@@ -258,24 +270,26 @@ class TcpHost:
         if not self._running:
             pipe.abort()
             return
-        refusal = self._handshakes.refusal(
-            pipe,
-            connections=len(self._connections),
-            inbound_connections=sum(not each.outbound for each in self._connections),
-        )
-        if refusal is None:
-            # Now, not when the task runs: the next may be here already.
-            self._handshakes.add_inbound(pipe)
-            self._tasks.spawn(self._serve_connection(pipe))
-        else:
+        connected = self._room.connected_from(pipe.remote_address)
+        refusal = self._handshakes.refusal(pipe, connected=connected)
+        if refusal is not None:
             self._counters.add(f"libp2p.{refusal}")
             pipe.abort()
+            return
+        # Now, not when the task runs: the next may be here already.
+        gives_way = self._handshakes.add_inbound(pipe)
+        if gives_way is not None:
+            self._counters.add("libp2p.handshake_gave_way")
+            gives_way.abort()
+        self._tasks.spawn(self._serve_connection(pipe))
 
     async def _serve_connection(self, pipe: Pipe) -> None:
         try:
             await self._establish(pipe, initiator=False, expected_peer=None)
         except RemoteProtocolError as error:
             self._counters.add(f"libp2p.{error.reason}")
+        except _NoRoomError:
+            self._counters.add("libp2p.inbound_connections_limit")
         except TransportError:
             self._counters.add("libp2p.inbound_handshake_lost")
 
@@ -318,7 +332,7 @@ class TcpHost:
             raise TransportError("this node is not running")
         if address.peer_id == self._peer_id:
             raise TransportError(f"{address} is this node itself")
-        if self.connection_count() >= self._limits.max_connections:
+        if self._in_use() >= self._limits.max_connections:
             raise TransportError(f"{self._limits.max_connections} connections are open already")
 
     async def _establish(
@@ -356,6 +370,8 @@ class TcpHost:
         )
         if upgraded.peer_id == self._peer_id:
             raise TransportError("the peer is this node itself")
+        if not initiator:
+            self._make_room(upgraded.peer_id, pipe)
         connection = Connection(
             upgraded.pipe,
             upgraded.muxer,
@@ -367,10 +383,28 @@ class TcpHost:
         )
         self._handshakes.discard(pipe)
         self._connections.add(connection)
+        if not initiator:
+            self._room.add(connection)
         connection.start()
         remote = await self._identify.query(connection)
         self._identified(connection, remote)
         return remote
+
+    def _make_room(self, peer_id: PeerId, pipe: Pipe) -> None:
+        """Only now: a newcomer without a proven name replaces nobody.  Raises _NoRoomError."""
+        limits = self._limits
+        if (
+            len(self._room) < limits.max_inbound_connections
+            and self._in_use() < limits.max_connections
+        ):
+            return
+        worse = self._room.worse_than(peer_id, pipe.remote_address)
+        if worse is None:
+            raise _NoRoomError("this node has no room for another connection")
+        worse.drop("connection_gave_way")
+
+    def _in_use(self) -> int:
+        return len(self._connections) + self._handshakes.outbound
 
     def _identified(self, connection: Connection, remote: RemotePeer) -> None:
         if connection.lost:
@@ -392,6 +426,7 @@ class TcpHost:
     def connection_lost(self, connection: Connection, reason: str) -> None:
         del reason  # counted already
         self._connections.discard(connection)
+        self._room.discard(connection)
         connection.identified.set()
         peer_id = connection.peer_id
         if self._table.remove(connection):

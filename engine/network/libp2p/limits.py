@@ -6,13 +6,21 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostLimits:
     max_connections: int = 256
-    """Established and in handshake, in and out."""
+    """Established, in and out, and our own that are in handshake."""
     max_inbound_connections: int = 192
-    """Strangers cannot take the room that our own dials need."""
+    """Established.  Strangers cannot take the room that our own dials need."""
+    max_inbound_per_address: int = 64
+    """Established and in handshake, from one IPv4 address or one /48 of IPv6."""
+    reserved_inbound: int = 96
+    """Of the inbound ones: for peers that behaved, and lent to others while they are away."""
+    behaved_ms: int = 600_000
+    """Who has been connected for so long and did nothing bad has behaved."""
+    max_behaved: int = 512
+    """Peers that are remembered for it."""
     max_handshakes: int = 64
     """Inbound connections that have not finished their handshake."""
     max_handshakes_per_address: int = 32
-    """Of those, from one IPv4 address or one /64 of IPv6."""
+    """Of those, from one IPv4 address or one /48 of IPv6."""
     max_connections_per_peer: int = 4
     max_inbound_streams: int = 256
     """Per connection; what comes on top is reset."""

@@ -98,6 +98,9 @@ class Host(Protocol):
     def on_dial_failed(self, handler: DialFailedHandler, /) -> None:
         """Of what is kept connected; called at every attempt."""
 
+    def judge_peers_by(self, score: Callable[[PeerId], float], /) -> None:
+        """What a peer's behaviour has come to, below 0 if it is bad: who stays when all cannot."""
+
     def traffic(self) -> tuple[int, int]:
         """Bytes read and written on all connections, ever."""
 

@@ -30,6 +30,8 @@ class NodeSettings:
     """None: nothing is listened on, and others are only dialled."""
     proxy: Proxy | None = None
     """All dials go through it."""
+    connections_per_address: int = 64
+    """The inbound share of one IPv4 address or one /48 of IPv6."""
     websocket_port: int | None = None
     """None: no WebSocket; 0: any free one."""
     port: int | None = None

@@ -121,6 +121,7 @@ class WakuRelay:
         self._host.set_stream_handler(RELAY_PROTOCOL, self._serve)
         self._host.on_peer_connected(self._peer_connected)
         self._host.on_peer_disconnected(self._peer_disconnected)
+        self._host.judge_peers_by(self.score)
 
     async def stop(self) -> None:
         """Before the host stops.  Says no goodbye: a PRUNE would keep us out after a restart."""

@@ -9,7 +9,7 @@ import pytest
 
 from engine.core.errors import TransportError
 from engine.network.libp2p import identify_service
-from engine.network.libp2p.admission import Handshakes
+from engine.network.libp2p.admission import Handshakes, origin_of
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.identify import IDENTIFY_PUSH
 from engine.network.libp2p.identify_service import PUSH_BURST
@@ -323,9 +323,9 @@ def admitted(handshakes: Handshakes, *hosts: str) -> list[str]:
     reasons: list[str] = []
     for host in hosts:
         socket = Socket(host)
-        reason = handshakes.refusal(socket, connections=0, inbound_connections=0)
+        reason = handshakes.refusal(socket, connected=0)
         if reason is None:
-            handshakes.add_inbound(socket)
+            assert handshakes.add_inbound(socket) is None
         reasons.append(reason or "")
     return reasons
 
@@ -339,19 +339,35 @@ def test_one_address_cannot_take_all_slots_for_handshakes() -> None:
     assert admitted(handshakes, "192.0.2.2", "2001:db8::1") == ["", ""]
 
 
-def test_a_64_of_ipv6_is_one_address() -> None:
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [
+        ("/ip4/192.0.2.1/tcp/1", "192.0.2.1"),
+        ("/ip6/2001:db8:1:2::3/tcp/1", "2001:db8:1::/48"),
+        ("/ip6/2001:db8:1:ffff::4/tcp/1", "2001:db8:1::/48"),
+        ("/ip6/2001:db8:2:2::3/tcp/1", "2001:db8:2::/48"),
+        ("/ip6/::ffff:192.0.2.1/tcp/1", "192.0.2.1"),
+        ("/ip6/fd12:3456::7/tcp/1", "fd12:3456::7"),
+        ("/ip6/fe80::7/tcp/1", "fe80::7"),
+    ],
+)
+def test_an_origin_is_what_one_somebody_is_likely_to_have(address: str, origin: str) -> None:
+    assert origin_of(parse_multiaddr(address)) == origin
+
+
+def test_a_48_of_ipv6_is_one_address() -> None:
     handshakes = Handshakes(HostLimits(max_handshakes_per_address=2))
-    same, other = [f"2001:db8::{number}" for number in range(1, 5)], "2001:db8:0:1::1"
+    same, other = [f"2001:db8:0:{number}::1" for number in range(1, 5)], "2001:db8:1::1"
     assert admitted(handshakes, *same, other) == [
         "", "", "handshakes_per_address_limit", "handshakes_per_address_limit", "",
     ]  # fmt: skip
 
 
 def test_own_dials_take_no_slot_of_strangers() -> None:
-    limits = HostLimits(max_handshakes=1, max_connections=3)
+    limits = HostLimits(max_handshakes=1)
     handshakes = Handshakes(limits)
     handshakes.add_outbound(Socket("192.0.2.1"))
-    assert admitted(handshakes, "192.0.2.1", "192.0.2.2") == ["", "inbound_connections_limit"]
+    assert admitted(handshakes, "192.0.2.1", "192.0.2.2") == ["", "handshakes_limit"]
     assert len(handshakes) == len(list(handshakes)) == 2
 
 

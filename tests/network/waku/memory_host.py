@@ -192,6 +192,8 @@ class MemoryHost:
     def on_dial_failed(self, handler: DialFailedHandler, /) -> None:
         raise NotImplementedError
 
+    def judge_peers_by(self, score: Callable[[PeerId], float], /) -> None: ...
+
     def traffic(self) -> tuple[int, int]:
         return 0, 0
 
