@@ -6,14 +6,19 @@ links; everything else, ``http:`` included, stays text.  A link must be what it 
 name before the host ("https://bank.example@evil.example"), no invisible or direction-changing
 character, and a host beyond ASCII is put into its ``xn--`` form, which is what the user is asked to
 confirm.
-The search is bounded in text and in number.  Nothing here opens anything.
+
+The search walks once through the text and does not come back to what a link has taken: the work
+grows as the text does, whatever the text.  It is bounded in text and in number.  Nothing here opens
+anything.
 """
 
 import re
-from functools import lru_cache
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 from urllib.parse import urlsplit
-
-from linkify_it import LinkifyIt
 
 from engine.core.ports import SpanRecord
 
@@ -23,9 +28,25 @@ MAX_SCANNED_CHARACTERS = 8 * 1024
 """Links further down in a message stay plain text."""
 MAX_TARGET_CHARACTERS = 2048
 
-_HINTS = re.compile(r"https://|@|causerie:", re.IGNORECASE)
+# http: and ftp: are known, so that nothing inside such an address is taken for a link.
+_START: Final = re.compile(
+    r"(?P<url>https?://|ftp://)|(?P<mailto>mailto:)|(?P<own>causerie:)|(?P<at>@)",
+    re.IGNORECASE | re.ASCII,
+)
 _OWN_SCHEME = "causerie:"
-_OWN_REST = re.compile(r"^(?:contact|join)/[\w-]+", re.ASCII)
+_OWN_REST = re.compile(r"(?:contact|join)/[\w-]+", re.ASCII)
+_AUTHORITY_END = re.compile(r"[/?#\s<>\"]|\Z")
+_HOST_RUN = re.compile(r"[A-Za-z0-9.\-\u0080-\U0010ffff]+")
+_PORT = re.compile(r":\d{1,5}(?!\d)", re.ASCII)
+_GOES_ON = re.compile(r"_|:\d", re.ASCII)
+_IN_A_PATH = re.compile(r"[()\[\]{}]|[\s<>\"\x00-\x1f\x7f-\x9f]|\Z")
+_OPENED_BY: Final = {")": "(", "]": "[", "}": "{"}
+_NOT_AT_THE_END: Final = ".,:;!?'([{"
+_MAILBOX = re.compile(r"[A-Za-z0-9.$+=_-]{1,64}(?=@)")
+_MAILBOX_REVERSED = re.compile(r"[A-Za-z0-9.$+=_-]+")
+_MAX_MAILBOX = 64
+_BEFORE_AN_ADDRESS = '<>"(\uff5c'
+_TOP_LEVEL = re.compile(r"[^\W\d_]{2,63}|xn--[a-z0-9-]{1,59}", re.IGNORECASE)
 _FORBIDDEN = re.compile(
     r"[\x00-\x20\x7f-\xa0\\<>\"`{}|^\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f"
     r"\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\uffff\U000e0000-\U000e007f]"
@@ -33,7 +54,6 @@ _FORBIDDEN = re.compile(
 # Browsers and the codec disagree about these: the link would go where the text does not say.
 _DEVIATING = re.compile(r"[ßẞς\u2044\u2215\u29f8\u3002\uff0e\uff0f\uff1a\uff61]")
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+", re.ASCII)
-_MAILBOX = re.compile(r"[A-Za-z0-9.!#$%'*+/=_~-]{1,64}", re.ASCII)
 
 
 def find_spans(text: str) -> tuple[SpanRecord, ...]:
@@ -43,47 +63,169 @@ def find_spans(text: str) -> tuple[SpanRecord, ...]:
         return ()
     spans: list[SpanRecord] = []
     counted, units = 0, 0
-    for match in _linkifier().match(scanned) or ():
-        if match.last_index == len(scanned) < len(text):
+    for found in LinkSearch(scanned):
+        if found.end == len(scanned) < len(text):
             break  # it may go on beyond what was scanned
-        target = _target(match.schema, match.raw)
+        raw = scanned[found.start : found.end]
+        target = _target(found.kind, raw)
         if target is None:
             continue
-        units += _utf16_length(scanned[counted : match.index])
-        length = _utf16_length(match.raw)
+        units += _utf16_length(scanned[counted : found.start])
+        length = _utf16_length(raw)
         spans.append(SpanRecord(kind=LINK, start=units, length=length, target=target))
-        counted, units = match.last_index, units + length
+        counted, units = found.end, units + length
         if len(spans) == MAX_SPANS:
             break
     return tuple(spans)
 
 
 def _may_hold_links(text: str) -> bool:
-    if not text.isascii():
-        return _HINTS.search(text) is not None
-    lowered = text.lower()  # Then the same, for a fifth of the time.
+    lowered = text.lower()  # Far cheaper than the search, and most texts hold none.
     return "@" in lowered or "https://" in lowered or _OWN_SCHEME in lowered
 
 
-@lru_cache(maxsize=1)
-def _linkifier() -> LinkifyIt:
-    # http: and ftp: stay known, so that nothing inside such an address is taken for a link.
-    return LinkifyIt(
-        schemas={_OWN_SCHEME: {"validate": _OWN_REST}},
-        options={"fuzzy_link": False, "fuzzy_ip": False, "fuzzy_email": True},
-    )
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``kind``: https, mailto, own, or another scheme, whose address holds no link of ours."""
+
+    kind: str
+    start: int
+    end: int
 
 
-def _target(schema: str, raw: str) -> str | None:
+class LinkSearch:
+    """What looks like a link in ``text``, from left to right; each has yet to be judged."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.examined = 0
+        """Characters looked at so far, each as often as it was."""
+
+    def __iter__(self) -> Iterator[Found]:
+        at = 0
+        while (start := _START.search(self._text, at)) is not None:
+            self.examined += start.end() - at
+            found = self._found(start, at)
+            at = start.end()
+            if found is not None and found.end > at:
+                at = found.end
+                yield found
+        self.examined += len(self._text) - at
+
+    def _found(self, start: re.Match[str], passed: int) -> Found | None:
+        """``passed``: what comes before belongs to another link."""
+        if start.lastgroup == "at":
+            return self._address(start.start(), passed)
+        before = self._text[start.start() - 1 : start.start()]
+        if before.isalnum() or before == "_":
+            return None
+        if start.lastgroup == "url":
+            kind = start[0].partition(":")[0].lower()
+            return Found(kind, start.start(), self._url_end(start.end()))
+        if start.lastgroup == "mailto":
+            mailbox = self._look(_MAILBOX, start.end())
+            end = None if mailbox is None else self._host_end(mailbox.end() + 1)
+            return None if end is None else Found("mailto", start.start(), end)
+        rest = self._look(_OWN_REST, start.end())
+        return None if rest is None else Found("own", start.start(), rest.end())
+
+    def _look(self, pattern: re.Pattern[str], at: int) -> re.Match[str] | None:
+        match = pattern.match(self._text, at)
+        if match is not None:
+            self.examined += match.end() - at
+        return match
+
+    # --- addresses of the web -------------------------------------------------------------------
+
+    def _url_end(self, at: int) -> int:
+        """``at``: behind the scheme's slashes."""
+        authority = self._behind(_AUTHORITY_END, at)
+        host = None if "@" in self._text[at:authority] else self._host_end(at)
+        end = authority if host is None else host
+        port = _PORT.match(self._text, end)
+        if port is not None:
+            end = port.end()
+        if end == authority and self._text[end : end + 1] in {"/", "?", "#"}:
+            return self._path_end(end)
+        return end
+
+    def _behind(self, pattern: re.Pattern[str], at: int) -> int:
+        match = pattern.search(self._text, at)
+        end = len(self._text) if match is None else match.start()
+        self.examined += end - at
+        return end
+
+    def _host_end(self, at: int) -> int | None:
+        """None if no host stands there that ends well."""
+        run = self._look(_HOST_RUN, at)
+        if run is None:
+            return None
+        end = run.end()
+        if not run[0].isascii():  # a sentence's own marks end a host in any script
+            marks = (n for n, c in enumerate(run[0], at) if c > "\x7f" and _is_mark(c))
+            end = next(marks, end)
+        end = at + len(self._text[at:end].rstrip(".-"))
+        if _GOES_ON.match(self._text, end) and not _PORT.match(self._text, end):
+            return None
+        return end
+
+    def _path_end(self, at: int) -> int:
+        """Up to a space, a quotation mark, or a bracket that closes what was opened before it."""
+        opened = Counter[str]()
+        end = at
+        for stop in _IN_A_PATH.finditer(self._text, at):
+            self.examined += stop.end() - end
+            end = stop.start()
+            bracket = stop[0]
+            if bracket in _OPENED_BY and opened[_OPENED_BY[bracket]]:
+                opened[_OPENED_BY[bracket]] -= 1
+            elif bracket and bracket in "([{":
+                opened[bracket] += 1
+            else:
+                break
+        while end > at + 1 and _ends_a_sentence(self._text[end - 1]):
+            self.examined += 1
+            end -= 1
+        return end
+
+    # --- addresses of people --------------------------------------------------------------------
+
+    def _address(self, sign: int, passed: int) -> Found | None:
+        """Around the @ at ``sign``."""
+        before = self._text[max(passed, sign - _MAX_MAILBOX - 1) : sign]
+        mailbox = _MAILBOX_REVERSED.match(before[::-1])
+        if mailbox is None or mailbox.end() > _MAX_MAILBOX:
+            return None
+        self.examined += mailbox.end()
+        start = sign - mailbox.end()
+        edge = self._text[start - 1 : start]
+        if edge and edge not in _BEFORE_AN_ADDRESS and edge.isprintable() and edge != " ":
+            return None
+        end = self._host_end(sign + 1)
+        if end is None or not _TOP_LEVEL.fullmatch(self._text[sign + 1 : end].rpartition(".")[2]):
+            return None
+        return Found("mailto", start, end)
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character)[0] in {"P", "Z"}
+
+
+def _ends_a_sentence(character: str) -> bool:
+    """It is no part of the link before it, and neither is what begins an aside."""
+    return character in _NOT_AT_THE_END or (character > "\x7f" and _is_mark(character))
+
+
+def _target(kind: str, raw: str) -> str | None:
     """What a click would open, None if it had better open nothing."""
     if _FORBIDDEN.search(raw):
         return None
-    match schema:
-        case "https:":
+    match kind:
+        case "https":
             target = _https_target(raw)
-        case "mailto:":
+        case "mailto":
             target = _mailto_target(raw)
-        case "causerie:":
+        case "own":
             target = _OWN_SCHEME + raw[len(_OWN_SCHEME) :]  # a phone may have made it a capital
         case _:
             return None
@@ -109,7 +251,7 @@ def _mailto_target(raw: str) -> str | None:
     address = raw[len("mailto:") :] if raw.lower().startswith("mailto:") else raw
     mailbox, _, domain = address.rpartition("@")
     host = _ascii_host(domain)
-    if host is None or not _MAILBOX.fullmatch(mailbox):
+    if host is None:
         return None
     return f"mailto:{mailbox}@{host}"
 
