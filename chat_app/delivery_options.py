@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ P = TypeVar("P", bound=argparse.ArgumentParser)
 
 FORMATS: Final = ("parquet", "jsonl")
 _AGO: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
+_MAX_KEY_CHARACTERS: Final = 1_024
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _MOMENTS: Final = "a time such as 2026-11-20 or 2026-11-20T13:45 (UTC), or ago: 90m, 36h, 7d"
 
@@ -28,11 +30,13 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
         help="record what happens to messages, without text and names (default: in the profile)",
     )
     parser.add_argument(
-        "--record-delivery-key",
-        type=_key,
-        metavar="KEY",
-        help="of the test group, as another member of it was shown it",
+        "--record-delivery-key-file",
+        dest="record_delivery_key",
+        type=_key_in,
+        metavar="FILE",
+        help="holds the key of the test group, as another member was shown it; -: standard input",
     )
+    parser.add_argument("--record-delivery-key", type=_key_itself, help=argparse.SUPPRESS)
 
 
 def add_export_commands(
@@ -82,12 +86,30 @@ def moment_ms(text: str) -> int:
     return found
 
 
-def _key(text: str) -> str:
+def _key_in(name: str) -> str:
+    """The key in a file.  An argparse type."""
     try:
-        parse_key(text)
+        if name == "-":
+            text = sys.stdin.read(_MAX_KEY_CHARACTERS)
+        else:
+            with _path(name).open(encoding="ascii") as file:
+                text = file.read(_MAX_KEY_CHARACTERS)
+        parse_key(text.strip())
     except ConfigError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    return text
+        raise argparse.ArgumentTypeError(f"{name}: {error}") from error
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{name}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise argparse.ArgumentTypeError(f"{name}: holds no key") from None
+    return text.strip()
+
+
+def _key_itself(_key: str) -> str:
+    """What everybody on the machine can read in the list of processes is no secret."""
+    raise argparse.ArgumentTypeError(
+        "others on this machine see what stands on a command line. Put the key into a file and say"
+        " --record-delivery-key-file FILE, or - for standard input; or set [delivery] key"
+    )
 
 
 def _optional_path(text: str) -> Path | str:

@@ -63,6 +63,6 @@ def _made_key(paths: ProfilePaths, directory: Path) -> str:
     change_setting(paths.settings_file, "delivery", "key", key)
     sys.stderr.write(
         f"causerie: deliveries are recorded in {directory}. Others whose records are to be compared"
-        f" need the same key: --record-delivery-key {key}\n"
+        f" need the same key, in a file for --record-delivery-key-file: {key}\n"
     )
     return key

@@ -9,7 +9,9 @@ How the text of the file is written and changed is chat_app/settings_file.py's p
 """
 
 import difflib
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -32,6 +34,7 @@ from engine.core.errors import ConfigError
 
 MAX_FILE_BYTES: Final = 256 * 1024
 MAX_SERVICE_NODES: Final = 8
+_FOR_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 T = TypeVar("T")
 
@@ -84,7 +87,8 @@ class NetworkSettings:
         "",
         ProxyAddress(),
         "SOCKS5 proxy for all outgoing connections, as Tor has one. Nothing is sent beside it:"
-        " names are looked up by the proxy, and discovery is off.",
+        " names are looked up by the proxy, and discovery is off. With a password in it, a settings"
+        " file that others can read is refused.",
     )
     connections_per_address: int = _setting(
         64,
@@ -253,6 +257,7 @@ def load_settings(path: Path) -> Settings:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
+            mode = os.fstat(file.fileno()).st_mode
     except FileNotFoundError:
         return DEFAULTS
     except OSError as error:
@@ -264,7 +269,26 @@ def load_settings(path: Path) -> Settings:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}:{line}: is not UTF-8 text") from error
-    return parse_settings(text, path)
+    settings = parse_settings(text, path)
+    if os.name == "posix" and mode & _FOR_OTHERS:
+        _refuse_secrets(settings, text, path, mode)
+    return settings
+
+
+def _refuse_secrets(settings: Settings, text: str, path: Path, mode: int) -> None:
+    """Others on this machine can read the file.  Raises ConfigError if that gives anything away."""
+    for section, key, is_secret in (
+        ("network", "proxy", "@" in settings.network.proxy),
+        ("delivery", "key", bool(settings.delivery.key)),
+    ):
+        if is_secret:
+            line = line_of(text, section, key)
+            place = f"{path}:{line}" if line else str(path)
+            raise ConfigError(
+                f"{place}: [{section}] {key} is a secret, and others on this machine can read the"
+                f" file (its mode is {stat.S_IMODE(mode):04o}). Change the secret if they may have,"
+                f" and run: chmod 600 {path}"
+            )
 
 
 def parse_settings(text: str, path: Path) -> Settings:

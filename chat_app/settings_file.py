@@ -143,7 +143,8 @@ def _value_end(lines: list[str], number: int) -> int:
 def _replace(path: Path, text: str) -> None:
     """The old file or the new one, whatever happens in between, and readable by its owner only."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE)
+    fresh.unlink(missing_ok=True)  # or a mode that it has from before would stay
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)

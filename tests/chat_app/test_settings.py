@@ -54,6 +54,7 @@ service_nodes = ["{PEER}/p2p/{PEER_ID}"]
 role = "edge"
 discovery = false
 proxy = "socks5://127.0.0.1:9050"
+connections_per_address = 7
 cluster = 1
 shards = 16
 [appearance]
@@ -88,7 +89,7 @@ max_megabytes = 8
 def test_a_misspelt_key_is_named_with_its_line_and_the_likely_one() -> None:
     text = complaint("[network]\n\nprot = 5\n")
     assert text.startswith("settings.toml:3: [network] prot: unknown; did you mean port?")
-    keys = "listen_host, port, peers, service_nodes, role, discovery, proxy, cluster, shards"
+    keys = "service_nodes, role, discovery, proxy, connections_per_address, cluster, shards"
     assert keys in text
 
 

@@ -1,4 +1,4 @@
-"""Texts that are made to take long: said by a member, they cost every window what they cost here."""
+"""Texts that are made to take long: what a member says costs every window what it costs here."""
 
 import time
 from pathlib import Path
