@@ -60,7 +60,7 @@ class Findings:
     content_topics: list[ContentTopic] = field(default_factory=list)
     """Of the groups: what Stores are asked about."""
     refused: Sequence[str] = ()
-    """What members said that was refused or set aside, in words."""
+    """What was refused or set aside, in words."""
 
 
 def examine(paths: ProfilePaths, *, as_json: bool) -> int:
@@ -237,7 +237,7 @@ def _page(findings: Findings) -> Iterator[str]:
         for name, value in values.items():
             yield f"  {name.replace('_', ' '):<24} {_shown(value)}"
     if findings.refused:
-        yield "what members said that was refused or set aside"
+        yield "what was refused or set aside"
         yield from (f"  {sentence}" for sentence in findings.refused)
     yield ""
     yield from findings.attention or ["Everything is well."]

@@ -1,7 +1,8 @@
-"""What members said that was refused or set aside, in words: counters → sentences.
+"""What was refused or set aside, in words: counters → sentences.
 
-For ``causerie doctor`` and the window.  Only what a member of a conversation causes, by a fault of
-their program or on purpose; whatever strangers throw at a node is no news to anybody.
+For ``causerie doctor`` and the window.  What a member of a conversation causes, by a fault of their
+program or on purpose, and where strangers took more than their share of requests and connections;
+whatever else they throw at a node is no news to anybody.
 """
 
 from collections.abc import Mapping
@@ -11,8 +12,11 @@ from ui.words import count
 
 _MESSAGES: Final = ("message", "messages")
 _CLAIMS: Final = ("claim", "claims")
-_IN_A_CONVERSATION: Final = ("group", "pair", "sds")
-"""Who counts it: the same fault is named alike in groups and between two people."""
+_REQUESTS: Final = ("request", "requests")
+_CONNECTIONS: Final = ("connection", "connections")
+_HANDSHAKES: Final = ("handshake", "handshakes")
+_COUNTED_BY: Final = ("group", "pair", "sds", "inbox", "libp2p")
+"""The same fault is named alike in groups and between two people."""
 
 _SENTENCES: Final[Mapping[str, tuple[tuple[str, str], str]]] = {
     "id_mismatch": (_MESSAGES, "with an id that does not belong to what was said; refused"),
@@ -46,6 +50,33 @@ _SENTENCES: Final[Mapping[str, tuple[tuple[str, str], str]]] = {
         "from the future for which there was no room; fetched again later",
     ),
     "clock_ahead": (_MESSAGES, "from the future between two people; held until their time"),
+    "too_many_requests": (
+        _REQUESTS,
+        "to talk for which there was no room; they come again",
+    ),
+    "too_many_of_strangers": (
+        _REQUESTS,
+        "to talk from strangers for which there was no room; they come again",
+    ),
+    "too_many_of_a_group": (
+        _REQUESTS,
+        "to talk from members of one group for which there was no room; they come again",
+    ),
+    "connections_per_address_limit": (
+        _CONNECTIONS,
+        "from an address that has its share already; refused",
+    ),
+    "handshakes_per_address_limit": (
+        _CONNECTIONS,
+        "from an address that has begun too many at once; refused",
+    ),
+    "inbound_connections_limit": (_CONNECTIONS, "for which there was no room; refused"),
+    "connection_gave_way": (
+        _CONNECTIONS,
+        "closed to make room: of those that misbehaved, or of the address that had most",
+    ),
+    "handshakes_limit": (_CONNECTIONS, "refused because too many were being made at once"),
+    "handshake_gave_way": (_HANDSHAKES, "that went on for too long and made room for another"),
     "clock_was_ahead": (_MESSAGES, "held from the future whose time has come"),
 }
 
@@ -55,7 +86,7 @@ def refusal_sentences(counters: Mapping[str, int]) -> tuple[str, ...]:
     numbers: dict[str, int] = {}
     for name, number in counters.items():
         where, _, reason = name.partition(".")
-        if where in _IN_A_CONVERSATION and reason in _SENTENCES and number > 0:
+        if where in _COUNTED_BY and reason in _SENTENCES and number > 0:
             numbers[reason] = numbers.get(reason, 0) + number
     by_number = sorted(numbers.items(), key=lambda item: -item[1])
     return tuple(_sentence(reason, number) for reason, number in by_number)

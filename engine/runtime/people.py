@@ -12,7 +12,14 @@ from engine.core.contacts import ContactLink, ContactState
 from engine.core.content import ContactRequest
 from engine.core.errors import ChatError, InviteError, LocalProtocolError
 from engine.core.ports import ContactRecord, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
-from engine.core.types import ConversationId, DeliveryState, MessageId, UnixMs, WakuHash
+from engine.core.types import (
+    ConversationId,
+    DeliveryState,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+    WakuHash,
+)
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import fingerprint_of, participant_id_of
 from engine.crypto.pair import OpenedPair
@@ -26,6 +33,11 @@ from engine.session.session import ConversationRecord
 from engine.session.types import SessionTransition
 
 MAX_OPEN_REQUESTS = 50
+"""Of people who ask and were not answered."""
+MAX_OPEN_OF_STRANGERS = 30
+"""Of those, from people with whom we share no group: keys are free, so all are one source."""
+MAX_OPEN_OF_A_GROUP = 10
+"""Of those, from members of one group: whoever has its link can be many."""
 UNTOLD_KEY = "profile.untold"
 """Set while some contacts may not have been told our newest name and picture."""
 
@@ -191,8 +203,9 @@ class People:
             if contact.conversation_id in self._conversations:
                 self._conversations.pair(contact.conversation_id).on_message(message, waku_hash)
                 return
-            if self._open_requests() >= MAX_OPEN_REQUESTS:
-                self._around.counters.add("inbox.too_many_requests")
+            refusal = self._refusal(contact.participant_id)
+            if refusal is not None:
+                self._around.counters.add(f"inbox.{refusal}")
                 return
             await self._apply(*self._book.beginning(contact))
             runner = self.bring_up(contact)
@@ -208,12 +221,27 @@ class People:
             return None
         return self._conversations.pair(conversation_id)
 
-    def _open_requests(self) -> int:
+    def _refusal(self, asking: ParticipantId) -> str | None:
+        """Why there is no room for one more request, as a counter's name; they come again."""
+        waiting = self._waiting_for_an_answer()
+        if len(waiting) >= MAX_OPEN_REQUESTS:
+            return "too_many_requests"
+        groups = [runner.members for runner in self._conversations.groups()]
+        shared = [members for members in groups if asking in members]
+        if not shared:
+            known = {who for members in groups for who in members}
+            strangers = sum(who not in known for who in waiting)
+            return "too_many_of_strangers" if strangers >= MAX_OPEN_OF_STRANGERS else None
+        fewest = min(sum(who in members for who in waiting) for members in shared)
+        return "too_many_of_a_group" if fewest >= MAX_OPEN_OF_A_GROUP else None
+
+    def _waiting_for_an_answer(self) -> list[ParticipantId]:
         records = (runner.record for runner in self._conversations.pairs())
-        return sum(
-            isinstance(record, ContactRecord) and record.state is ContactState.ASKING
+        return [
+            record.participant_id
             for record in records
-        )
+            if isinstance(record, ContactRecord) and record.state is ContactState.ASKING
+        ]
 
     # --- inside -------------------------------------------------------------------------------
 

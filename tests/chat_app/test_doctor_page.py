@@ -98,7 +98,7 @@ def test_what_a_person_set_and_what_is_said_of_the_clock_are_on_the_page(
     )
     assert any("from the future by this device's clock" in words for words in said["refused"])
     _, page = told(tmp_path / "ines", capsys)
-    assert "what members said that was refused or set aside" in page
+    assert "what was refused or set aside" in page
     assert "messages from the future" in page or "message from the future" in page
 
 

@@ -27,7 +27,7 @@ from engine.events import (
 from engine.network.faults import FaultyTransport
 from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
-from engine.runtime.people import MAX_OPEN_REQUESTS, UNTOLD_KEY
+from engine.runtime.people import MAX_OPEN_OF_STRANGERS, UNTOLD_KEY
 from engine.runtime.request_inbox import MAX_WAITING
 from engine.session.pair import PairSession
 from engine.session.types import SessionTransition
@@ -174,17 +174,17 @@ def test_strangers_requests_are_bounded_and_the_rest_counted(play: Play) -> None
         link = await bob.engine.make_contact_link()
         requests = [
             message
-            for number in range(MAX_OPEN_REQUESTS + 5)
+            for number in range(MAX_OPEN_OF_STRANGERS + 5)
             for message in _request_of(f"Stranger {number}", link)
         ]
         for message in requests:
             await carol.transport.publish(message)
         await asyncio.gather(
-            *(bob.until(names(f"Stranger {number}")) for number in range(MAX_OPEN_REQUESTS))
+            *(bob.until(names(f"Stranger {number}")) for number in range(MAX_OPEN_OF_STRANGERS))
         )
-        await bob.until_counted("inbox.too_many_requests", 5)
+        await bob.until_counted("inbox.too_many_of_strangers", 5)
         views = await bob.engine.conversations()
-        assert len(views) == MAX_OPEN_REQUESTS
+        assert len(views) == MAX_OPEN_OF_STRANGERS
         assert {v.contact.state for v in views if v.contact} == {ContactState.ASKING}
         for view in views[:10]:
             await bob.engine.decline_contact(view.conversation_id)

@@ -1,4 +1,4 @@
-"""What members said that was refused: a sentence for each counter that there is."""
+"""What was refused: a sentence for each counter that there is."""
 
 import re
 from pathlib import Path
@@ -23,6 +23,13 @@ def test_the_same_fault_in_groups_and_pairs_is_one_sentence_and_the_most_frequen
         "5 messages that came once more, sealed as before; passed over.",
         "1 message with an id that does not belong to what was said; refused.",
     )
+
+
+def test_who_took_more_than_their_share_is_told() -> None:
+    counters = {"inbox.too_many_of_strangers": 5, "libp2p.connections_per_address_limit": 136}
+    requests, connections = reversed(refusal_sentences(counters))
+    assert requests.startswith("5 requests to talk from strangers for which there was no room;")
+    assert connections == ("136 connections from an address that has its share already; refused.")
 
 
 def test_nothing_is_said_of_a_profile_to_which_nothing_happened() -> None:

@@ -84,7 +84,7 @@ class HowItWorks(Sheet):
         *,
         refused: Sequence[str] = (),
     ) -> None:
-        """``refused``: what members said that was refused or set aside here, in sentences."""
+        """``refused``: what was refused or set aside here, in sentences."""
         super().__init__(
             "How it works",
             "Everyone in a group ends up with the same messages in the same order, and every"
