@@ -18,8 +18,6 @@ from tests.security.stage import figure
 PROXY = "socks5://ines:hunter2@127.0.0.1:9050"
 KEY = key_text(bytes(range(KEY_BYTES)))
 
-posix = pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
-
 
 def settings_file(place: Path, text: str, mode: int) -> Path:
     path = place / "settings.toml"
@@ -35,7 +33,6 @@ def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return said
 
 
-@posix
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
 @pytest.mark.parametrize("command", ["doctor", "node"])
 def test_a_password_that_others_can_read_stops_the_start(
@@ -49,7 +46,6 @@ def test_a_password_that_others_can_read_stops_the_start(
     figure(said)
 
 
-@posix
 @pytest.mark.parametrize(
     ("proxy", "mode"), [(PROXY, 0o600), ("socks5://127.0.0.1:9050", 0o644), ("", 0o644)]
 )
@@ -60,13 +56,11 @@ def test_without_a_password_or_readers_nothing_is_refused(
     assert load_settings(path).network.proxy == proxy
 
 
-@posix
 def test_the_key_of_recorded_deliveries_is_a_secret_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"settings\.toml:2: \[delivery\] key is a secret"):
         load_settings(settings_file(tmp_path, f'[delivery]\nkey = "{KEY}"\n', 0o644))
 
 
-@posix
 def test_what_we_write_only_its_owner_can_read(tmp_path: Path) -> None:
     path = settings_file(tmp_path, "", 0o666)
     left_behind = path.with_name(f"{path.name}.{os.getpid()}.new")
