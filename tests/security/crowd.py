@@ -1,7 +1,7 @@
 """Connections from addresses of one's choosing: 127.0.0.0/8 is ours, so a crowd costs nothing.
 
 Each is a real socket with a real handshake, made as any libp2p peer would make it, with an identity
-of its own; then it does nothing, which is what takes slots.
+of its own; it says who it is and then nothing more, which is what takes slots.
 """
 
 import asyncio
@@ -9,13 +9,19 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from engine.codec.libp2p import encode_identify, encode_public_key
 from engine.core.errors import ChatError
 from engine.network.libp2p.host import TcpHost
+from engine.network.libp2p.identify import IDENTIFY
 from engine.network.libp2p.keys import IdentityKey
 from engine.network.libp2p.limits import HostLimits
+from engine.network.libp2p.messages import IdentifyMessage
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
+from engine.network.libp2p.multistream import HEADER, encode_message
 from engine.network.libp2p.tcp import TcpPipe, Traffic
 from engine.network.libp2p.upgrade import upgrade
+from engine.network.libp2p.varint import encode_varint
+from engine.network.libp2p.yamux import HEADER as FRAME
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
 
@@ -43,16 +49,18 @@ class Crowd:
         async with self._turns:
             try:
                 pipe = await self.socket(address)
+                identity = IdentityKey(os.urandom(32))
                 upgraded = await upgrade(
                     pipe,
                     initiator=True,
-                    identity=IdentityKey(os.urandom(32)),
+                    identity=identity,
                     expected_peer=self._target.peer_id,
                     entropy=os.urandom,
                     limits=HostLimits(),
                 )
             except (ChatError, OSError):
                 return
+            upgraded.pipe.write(identified_as(identity))
             self._pipes.append(upgraded.pipe)
 
     async def socket(self, address: str) -> TcpPipe:
@@ -71,6 +79,13 @@ class Crowd:
         for pipe in self._half_open:
             pipe.abort()
         await asyncio.gather(*(pipe.wait_closed() for pipe in self._half_open))
+
+
+def identified_as(identity: IdentityKey) -> bytes:
+    """The answer to the first thing that a listener asks; without it it hangs up after 10 s."""
+    said = encode_identify(IdentifyMessage(public_key=encode_public_key(identity.public_key)))
+    answer = encode_message(HEADER) + encode_message(IDENTIFY) + encode_varint(len(said)) + said
+    return FRAME.pack(0, 0, 2, 2, len(answer)) + answer  # The listener's first stream is 2.
 
 
 def node_of(number: int, limits: HostLimits | None = None) -> EmbeddedNode:

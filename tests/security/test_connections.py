@@ -1,6 +1,6 @@
 """Who takes the slots of a node: one address, a few, many, and those that never finish a handshake.
 
-The node is as the application makes it, with its own limits unless a test says otherwise; every
+The node is as the application makes it, with its own bounds unless a test says otherwise; every
 connection is a real one.  Honest nodes come from 127.0.0.1, all of them: they are the team behind
 one NAT, and must not be punished for it.
 """
@@ -28,13 +28,15 @@ from tests.security.stage import figure
 SLOTS = HostLimits().max_inbound_connections
 SHARE = HostLimits().max_inbound_per_address
 TEAM = 50
+PATIENT = HostLimits(ping_interval_ms=120_000)
+"""A crowd could answer pings; ours does not, and must not leave by itself."""
 
 
 class Town:
     """One node, the team that hangs on it, and strangers."""
 
     def __init__(self, *, limits: HostLimits | None = None) -> None:
-        self.node = node_of(1, limits)
+        self.node = node_of(1, limits or PATIENT)
         self.team: list[EmbeddedNode] = []
         self._stack = AsyncExitStack()
 
@@ -78,6 +80,13 @@ class Town:
         here = {peer.peer_id for host in self.node.hosts() for peer in host.peers()}
         return sum(host.peer_id in here for one in self.team for host in one.hosts())
 
+    async def until_taken(self, count: int) -> None:
+        """So many, and all of them known by name."""
+        (host,) = self.node.hosts()
+        async with asyncio.timeout(30):
+            while self.taken() < count or len(host.peers()) < count:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
     def taken(self) -> int:
         (host,) = self.node.hosts()
         assert isinstance(host, TcpHost)
@@ -120,6 +129,7 @@ def test_one_address_takes_its_share_and_no_more() -> None:
         async with Town() as town:
             await town.crowd().connect(["127.0.0.66"] * (SLOTS + 8))
             await town.until_counted("connections_per_address_limit", SLOTS + 8 - SHARE)
+            await town.until_taken(SHARE)
             assert town.taken() == SHARE
             assert await is_let_in(town)
             figure(f"one address: {SHARE} of {SLOTS} slots (it took all of them)")
@@ -131,7 +141,7 @@ def test_a_few_addresses_that_fill_the_node_give_way_one_by_one() -> None:
     async def scenario() -> None:
         async with Town() as town:
             await town.crowd().connect(strangers(0, 3, SHARE))
-            assert town.taken() == SLOTS
+            await town.until_taken(SLOTS)
             await town.team_comes(TEAM // 2)
             await town.team_talks()
             await town.team_comes(TEAM // 2)
@@ -170,7 +180,7 @@ def test_who_behaved_comes_back_to_a_node_that_is_full() -> None:
                 await one.stop()
             await until_peers(town.node, 0)
             await town.crowd().connect(strangers(0, SLOTS))
-            assert town.taken() == SLOTS
+            await town.until_taken(SLOTS)
             assert not await is_let_in(town), "nobody is worse than a stranger"
             for one in town.team:
                 await one.start()

@@ -16,7 +16,12 @@ from engine.network.node.metrics import Measured, MetricsServer
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.store_archive import Archive
 
-ALARMING: Final = ("store.dropped_queue_full", "libp2p.task_failed", "libp2p.stream_handler_failed")
+ALARMING: Final = (
+    "store.dropped_queue_full",
+    "libp2p.connection_gave_way",
+    "libp2p.task_failed",
+    "libp2p.stream_handler_failed",
+)
 """Shown from the start, at 0: of a counter that begins at 1 Prometheus sees no increase."""
 
 
