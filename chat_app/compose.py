@@ -40,7 +40,7 @@ from engine.session.chance import Chance
 NS_PER_MS = 1_000_000
 DAY_NS = 24 * 3_600 * 10**9
 MEGABYTE = 1_000_000
-KEEPING = ServiceSettings(store=StoreSettings(), archives_own_topics_only=True)
+KEEPING = ServiceSettings(store=StoreSettings(), archives_own_only=True)
 """What was said in one's own conversations, for whoever missed it."""
 
 

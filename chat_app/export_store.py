@@ -179,6 +179,7 @@ def archived_rows(path: Path, query: StoreQuery) -> Iterator[Row]:
     sql = (
         "SELECT hash, pubsub_topic, content_topic, timestamp_ns, data"
         " FROM message JOIN topic USING (topic_key)"
+        " JOIN pubsub ON pubsub.pubsub_key = topic.pubsub_key"
         " WHERE timestamp_ns >= ? AND timestamp_ns <= ? ORDER BY timestamp_ns, hash"
     )
     span = (query.since_ns or 0, 2**63 - 1 if query.until_ns is None else query.until_ns)

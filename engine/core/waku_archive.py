@@ -9,12 +9,26 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from engine.core.errors import RemoteProtocolError
+from engine.core.errors import RemoteProtocolError, StorageError
 from engine.core.types import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryIndex
 
 MAX_CLOCK_OFFSET_NS: Final = 20 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who brought a message: a peer, in a network that may have many peers.
+
+    The names are compared and nothing else, so they may be pseudonyms.
+    """
+
+    network: str
+    peer: str
+
+
+OURSELVES: Final = Source("", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +41,15 @@ class ArchivedMessage:
     timestamp_ns: int
     digest: bytes
     data: bytes
+    source: Source = OURSELVES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """``added`` were new; ``evicted`` had to go to make room, which may be some of the new ones."""
+
+    added: int
+    evicted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +98,10 @@ class CursorUnknownError(RemoteProtocolError):
 
     def __init__(self) -> None:
         super().__init__("store_cursor_unknown")
+
+
+class ArchiveSlowError(StorageError):
+    """The deadline was over before there was a page."""
 
 
 class Ineligible(StrEnum):

@@ -76,7 +76,9 @@ class FaultyTransport(WrappedTransport):
 
         return unsubscribe
 
-    def _arrived(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+    def _arrived(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
+        """Of what comes later nobody knows yet whether it passes."""
+        passed = True
         delays_ms = self._plan.delays_ms()
         if not delays_ms:
             self._counters.add("faults.lost")
@@ -84,12 +86,13 @@ class FaultyTransport(WrappedTransport):
             self._counters.add("faults.doubled")
         for delay_ms in delays_ms:
             if delay_ms <= 0:
-                self._subscriptions.deliver(message, waku_hash)
+                passed = self._subscriptions.deliver(message, waku_hash)
             elif len(self._pending) >= MAX_PENDING:
                 self._counters.add("faults.lost_too_many_waiting")
             else:
                 self._counters.add("faults.delayed")
                 self._deliver_later(message, waku_hash, delay_ms)
+        return passed
 
     def _deliver_later(self, message: WakuMessage, waku_hash: WakuHash, delay_ms: int) -> None:
         token = object()

@@ -57,6 +57,9 @@ class TopicHandlers:
 
         return remove
 
-    def deliver(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+    def deliver(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
+        """Whether it passed somebody's first check."""
+        passed = False
         for handler in list(self._handlers.get(message.content_topic, {}).values()):
-            handler(message, waku_hash)
+            passed = handler(message, waku_hash) is not False or passed
+        return passed

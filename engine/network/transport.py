@@ -46,7 +46,8 @@ class Receipt:
     peers: int
 
 
-MessageHandler = Callable[[WakuMessage, WakuHash], None]
+MessageHandler = Callable[[WakuMessage, WakuHash], bool | None]
+"""False: the message did not pass the first check, so a node need not keep it for others."""
 StatusHandler = Callable[[TransportStatus], None]
 PeerAddressHandler = Callable[[str], None]
 

@@ -2,15 +2,18 @@
 
 What lies in it is what any peer may ask for, and sealed by whoever wrote it, so it has no key; it
 is private to the user like every file of a profile.  One row per message hash; topics are kept
-apart so that their text is not repeated.  How pages are read is ``archive_pages``.
+apart so that their text is not repeated.  This is its only writer; pages are read on a connection
+of their own (``archive_pages``).
 
-Retention removes the oldest first, by age and by bytes used, a slice at a time.  Refuses to know
-who asks, and what a message must be to be kept: that was judged before.
+It never has more than its bytes: what is too much goes in the same transaction that brought it,
+the oldest of whoever has most (``archive_shares``).  What is too old goes a slice at a time.
+Refuses to know who asks, and what a message must be to be kept: that was judged before.
 """
 
 import os
 import sqlite3
-from collections.abc import Generator, Sequence
+from collections import Counter
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,46 +23,79 @@ from sqlcipher3 import dbapi2
 
 from engine.core.errors import StorageError
 from engine.core.types import ContentTopic, PubsubTopic
-from engine.core.waku_archive import (
-    ArchivedMessage,
-    ArchivePage,
-    ArchiveQuery,
-    ArchiveStatistics,
-)
-from engine.persistence.archive_pages import read_page
+from engine.core.waku_archive import Appended, ArchivedMessage, ArchiveStatistics
+from engine.persistence.archive_shares import SHARE_TABLES, Shares
 from engine.persistence.errors import DatabaseTooNewError, translated
 
 SCHEMA_VERSION: Final = 1
 MAX_REMOVED_AT_ONCE: Final = 500
+MAX_LOG_BYTES: Final = 16 * 1024 * 1024
+"""Of the write-ahead log, which readers may hold up; then the next append waits for them."""
+ROW_BYTES: Final = 500
+"""What a message costs besides its data."""
+DAY_NS: Final = 24 * 3_600 * 10**9
 
 _PRAGMAS: Final = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
     "PRAGMA auto_vacuum = INCREMENTAL",
     "PRAGMA synchronous = FULL",
-    "PRAGMA journal_size_limit = 16777216",
+    f"PRAGMA journal_size_limit = {MAX_LOG_BYTES}",
 )
 _TABLES: Final = (
     """
-    CREATE TABLE topic (
-      topic_key INTEGER PRIMARY KEY, pubsub_topic TEXT NOT NULL, content_topic TEXT NOT NULL,
-      UNIQUE (pubsub_topic, content_topic)
+    CREATE TABLE pubsub (
+      pubsub_key INTEGER PRIMARY KEY, pubsub_topic TEXT NOT NULL UNIQUE
     ) STRICT
     """,
-    "CREATE INDEX topic_by_content ON topic (content_topic)",
+    """
+    CREATE TABLE topic (
+      topic_key INTEGER PRIMARY KEY, pubsub_key INTEGER NOT NULL, content_topic TEXT NOT NULL,
+      since_ns INTEGER NOT NULL, established INTEGER NOT NULL,
+      UNIQUE (content_topic, pubsub_key)
+    ) STRICT
+    """,
+    "CREATE INDEX topic_by_age ON topic (since_ns) WHERE NOT established",
     """
     CREATE TABLE message (
-      message_key INTEGER PRIMARY KEY, topic_key INTEGER NOT NULL, timestamp_ns INTEGER NOT NULL,
-      received_ns INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE, digest BLOB NOT NULL,
-      data BLOB NOT NULL
+      message_key INTEGER PRIMARY KEY, pubsub_key INTEGER NOT NULL, topic_key INTEGER NOT NULL,
+      share_key INTEGER NOT NULL, timestamp_ns INTEGER NOT NULL, received_ns INTEGER NOT NULL,
+      hash BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, data BLOB NOT NULL
     ) STRICT
     """,
+    "CREATE INDEX message_by_share ON message (share_key)",
     "CREATE INDEX message_by_hash_order ON message (timestamp_ns, hash)",
-    "CREATE INDEX message_by_digest_order ON message (timestamp_ns, digest, received_ns)",
+    """
+    CREATE INDEX pubsub_by_digest_order ON message (pubsub_key, timestamp_ns, digest, received_ns)
+    """,
     "CREATE INDEX topic_by_hash_order ON message (topic_key, timestamp_ns, hash)",
     "CREATE INDEX topic_by_digest_order ON message (topic_key, timestamp_ns, digest, received_ns)",
+    *SHARE_TABLES,
 )
 _REMEMBERED_TOPICS: Final = 1_024
+_REMOVED_TOGETHER: Final = 20
+"""Of one share, before it is looked again whose is the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    pubsub_key: int
+    topic_key: int
+    established: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What has to be known of a message to remove it."""
+
+    message_key: int
+    topic_key: int
+    share_key: int
+    data_bytes: int
+
+    @property
+    def cost(self) -> int:
+        return self.data_bytes + ROW_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +107,14 @@ class Retention:
 
 
 class SqliteArchive:
-    """Bound to the thread that opened it.  Every method may raise StorageError."""
+    """The writer.  Bound to the thread that opened it.  Every method may raise StorageError."""
 
-    def __init__(self, connection: sqlite3.Connection, retention: Retention) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, retention: Retention) -> None:
         self._connection = connection
         self._retention = retention
-        self._topics: dict[tuple[str, str], int] = {}
+        self._path = path
+        self._shares = Shares(connection)
+        self._topics: dict[tuple[str, str], _Topic] = {}
         self._count: int = connection.execute("SELECT count(*) FROM message").fetchone()[0]
         last = connection.execute(
             "SELECT received_ns FROM message ORDER BY message_key DESC LIMIT 1"
@@ -91,7 +129,7 @@ class SqliteArchive:
             connection = dbapi2.connect(str(path), timeout=5, isolation_level=None)
             try:
                 _prepare(connection, path)
-                return cls(connection, retention or Retention())
+                return cls(connection, path, retention or Retention())
             except BaseException:
                 connection.close()
                 raise
@@ -102,50 +140,76 @@ class SqliteArchive:
 
     # --- writing --------------------------------------------------------------------------------
 
-    def append(self, messages: Sequence[ArchivedMessage], *, now_ns: int) -> int:
-        """In one transaction, durable on return; how many were new."""
+    def append(self, messages: Sequence[ArchivedMessage], *, now_ns: int) -> Appended:
+        """In one transaction, durable on return, and never more than the archive's bytes."""
         added, received_ns = 0, max(now_ns, self._last_received_ns + 1)
+        costs: Counter[int] = Counter()
         with translated("archive messages"):
-            try:
-                with _transaction(self._connection):
-                    for message in messages:
-                        added += self._insert(message, received_ns + added)
-            except BaseException:
-                self._topics.clear()  # Those made in this transaction are gone with it.
-                raise
+            self._keep_log_short()
+            with self._transaction():
+                for message in messages:
+                    share_key = self._insert(message, received_ns + added)
+                    if share_key is not None:
+                        costs[share_key] += len(message.data) + ROW_BYTES
+                        added += 1
+                self._shares.change(costs)
+                evicted = self._make_room()
         if added:
             self._last_received_ns = received_ns + added - 1
-            self._count += added
-        return added
+        self._count += added - evicted
+        return Appended(added=added, evicted=evicted)
 
     def retain(self, *, now_ns: int) -> int:
-        """Remove the oldest that are too old or too much; 0 once nothing is."""
+        """Remove a slice of what is too old; 0 once nothing is."""
+        if not self._retention.max_age_ns:
+            return 0
         with translated("remove old messages from the archive"):
-            limit = self._slice_to_remove()
-            before_ns = now_ns - self._retention.max_age_ns if self._retention.max_age_ns else None
-            where, values = ("", [])
-            if not limit:
-                if before_ns is None:
-                    return 0
-                where, values, limit = "WHERE timestamp_ns < ?", [before_ns], MAX_REMOVED_AT_ONCE
-            rows = self._connection.execute(
-                f"SELECT message_key, topic_key FROM message {where} "  # noqa: S608 - ours
-                "ORDER BY timestamp_ns, hash LIMIT ?",
-                [*values, limit],
-            ).fetchall()
-            with _transaction(self._connection):
+            rows = self._rows(
+                "WHERE timestamp_ns < ? ORDER BY timestamp_ns, hash LIMIT ?",
+                (now_ns - self._retention.max_age_ns, MAX_REMOVED_AT_ONCE),
+            )
+            with self._transaction():
                 self._remove(rows)
             if rows:
                 self._connection.execute("PRAGMA incremental_vacuum").fetchall()
         self._count -= len(rows)
         return len(rows)
 
-    def _insert(self, message: ArchivedMessage, received_ns: int) -> int:
-        cursor = self._connection.execute(
-            "INSERT OR IGNORE INTO message "
-            "(topic_key, timestamp_ns, received_ns, hash, digest, data) VALUES (?, ?, ?, ?, ?, ?)",
+    def establish(self, asked_for: Collection[int], *, now_ns: int) -> int:
+        """Topics that were asked for, and a slice of those that are a day old; how many."""
+        with translated("note the topics of the archive"), self._transaction():
+            aged = self._connection.execute(
+                "SELECT topic_key FROM topic WHERE NOT established AND since_ns <= ? LIMIT ?",
+                (now_ns - DAY_NS, MAX_REMOVED_AT_ONCE),
+            ).fetchall()
+            keys = {*asked_for, *(key for (key,) in aged)}
+            for topic_key in keys:
+                self._connection.execute(
+                    "UPDATE topic SET established = 1 WHERE topic_key = ?", (topic_key,)
+                )
+                self._shares.establish(topic_key)
+            if keys:
+                self._topics.clear()
+        return len(keys)
+
+    # --- putting in -----------------------------------------------------------------------------
+
+    def _insert(self, message: ArchivedMessage, received_ns: int) -> int | None:
+        """The key of its share; None if the message is there already."""
+        known = self._connection.execute(
+            "SELECT 1 FROM message WHERE hash = ?", (message.message_hash,)
+        ).fetchone()
+        if known is not None:
+            return None
+        topic = self._topic(message.pubsub_topic, message.content_topic, received_ns)
+        share_key = self._shares.of(message.source, topic.topic_key, established=topic.established)
+        self._connection.execute(
+            "INSERT INTO message (pubsub_key, topic_key, share_key, timestamp_ns, received_ns, "
+            "hash, digest, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                self._topic_key(message.pubsub_topic, message.content_topic),
+                topic.pubsub_key,
+                topic.topic_key,
+                share_key,
                 message.timestamp_ns,
                 received_ns,
                 message.message_hash,
@@ -153,51 +217,94 @@ class SqliteArchive:
                 message.data,
             ),
         )
-        return cursor.rowcount
+        return share_key
 
-    def _topic_key(self, pubsub_topic: PubsubTopic, content_topic: ContentTopic) -> int:
+    def _topic(self, pubsub_topic: PubsubTopic, content_topic: ContentTopic, now_ns: int) -> _Topic:
         pair = (pubsub_topic, content_topic)
         if (known := self._topics.get(pair)) is not None:
             return known
         self._connection.execute(
-            "INSERT OR IGNORE INTO topic (pubsub_topic, content_topic) VALUES (?, ?)", pair
+            "INSERT OR IGNORE INTO pubsub (pubsub_topic) VALUES (?)", (pubsub_topic,)
         )
-        row: tuple[int] = self._connection.execute(
-            "SELECT topic_key FROM topic WHERE pubsub_topic = ? AND content_topic = ?", pair
+        self._connection.execute(
+            "INSERT OR IGNORE INTO topic (pubsub_key, content_topic, since_ns, established) "
+            "SELECT pubsub_key, ?, ?, 0 FROM pubsub WHERE pubsub_topic = ?",
+            (content_topic, now_ns, pubsub_topic),
+        )
+        row: tuple[int, int, int] = self._connection.execute(
+            "SELECT pubsub_key, topic_key, established FROM topic JOIN pubsub USING (pubsub_key) "
+            "WHERE content_topic = ? AND pubsub_topic = ?",
+            (content_topic, pubsub_topic),
         ).fetchone()
         if len(self._topics) >= _REMEMBERED_TOPICS:
             self._topics.clear()
-        self._topics[pair] = row[0]
-        return row[0]
+        found = self._topics[pair] = _Topic(row[0], row[1], bool(row[2]))
+        return found
 
-    def _slice_to_remove(self) -> int:
-        """How many messages to remove for the bytes' sake, by the mean size of one."""
-        if not self._retention.max_bytes or not self._count:
-            return 0
-        used = self._used_bytes()
-        excess = used - self._retention.max_bytes
-        if excess <= 0:
-            return 0
-        share = excess * self._count // used + 1
-        return min(MAX_REMOVED_AT_ONCE, share)
+    # --- making room ----------------------------------------------------------------------------
 
-    def _remove(self, rows: Sequence[tuple[int, int]]) -> None:
+    def _make_room(self) -> int:
+        """Remove what is too much; how many messages."""
+        removed = 0
+        while (excess := self._excess_bytes()) > 0:
+            share_key = self._shares.first_to_give_way()
+            if share_key is None:
+                break
+            rows = self._rows(
+                "WHERE share_key = ? ORDER BY message_key LIMIT ?", (share_key, _REMOVED_TOGETHER)
+            )
+            enough = 0
+            while enough < len(rows) and excess > 0:
+                excess -= rows[enough].cost
+                enough += 1
+            self._remove(rows[:enough])
+            removed += enough
+        return removed
+
+    def _excess_bytes(self) -> int:
+        limit = self._retention.max_bytes
+        return self._used_bytes() - limit if limit else 0
+
+    def _rows(self, where: str, values: tuple[int, int]) -> list[_Row]:
+        found = self._connection.execute(
+            f"SELECT message_key, topic_key, share_key, length(data) FROM message {where}",  # noqa: S608 - ours
+            values,
+        )
+        return [_Row(*row) for row in found]
+
+    def _remove(self, rows: Sequence[_Row]) -> None:
         self._connection.executemany(
-            "DELETE FROM message WHERE message_key = ?", [(key,) for key, _ in rows]
+            "DELETE FROM message WHERE message_key = ?", [(row.message_key,) for row in rows]
         )
         self._connection.executemany(
             "DELETE FROM topic WHERE topic_key = ? AND NOT EXISTS "
             "(SELECT 1 FROM message WHERE message.topic_key = topic.topic_key)",
-            [(topic_key,) for topic_key in {topic_key for _, topic_key in rows}],
+            [(topic_key,) for topic_key in {row.topic_key for row in rows}],
         )
+        costs: Counter[int] = Counter()
+        for row in rows:
+            costs[row.share_key] -= row.cost
+        self._shares.change(costs)
         self._topics.clear()
 
-    # --- reading --------------------------------------------------------------------------------
+    def _keep_log_short(self) -> None:
+        """A log that no reader lets begin anew would grow for as long as they read."""
+        log = self._path.with_name(f"{self._path.name}-wal")
+        if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def query(self, query: ArchiveQuery) -> ArchivePage:
-        """One page.  Raises CursorUnknownError if the cursor is nothing that is here."""
-        with translated("read the archive"):
-            return read_page(self._connection, query)
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        try:
+            with _transaction(self._connection):
+                yield
+        except BaseException:
+            self._topics.clear()  # Those made in this transaction are gone with it.
+            raise
+        finally:
+            self._shares.forget()
+
+    # --- how much there is ----------------------------------------------------------------------
 
     def statistics(self) -> ArchiveStatistics:
         with translated("read the archive"):
@@ -230,6 +337,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise DatabaseTooNewError(
             f"The archive {path} was written by a newer version of Causerie; nothing was changed."
         )
+    if version[0] and not _has_table(connection, "share"):
+        raise StorageError(
+            f"The archive {path} was written by an earlier test version.  Move it away: what is in "
+            "it others may have, and nothing of yours is."
+        )
     for pragma in _PRAGMAS:
         connection.execute(pragma).fetchall()
     mode: tuple[str] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -240,6 +352,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             for statement in _TABLES:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
+    return found is not None
 
 
 def _create_private(path: Path) -> None:

@@ -1,21 +1,92 @@
 """Pages of the archive: from a cursor along an index, never by an offset.
 
-One range per topic, merged here, so that a page of a quiet topic costs no scan of a busy one; where
-very many topics fit, one range over all messages that is filtered.  Keys come first and messages
-after, and only those of the page.  A page ends at its number of messages or of bytes.
+Whatever is asked for is one range of an index for each topic, merged here as far as the page goes,
+so that a page costs the same however much lies around it.  Keys come first and messages after, and
+only those of the page.  A page ends at its number of messages or of bytes.
+
+The reader has a connection of its own and a deadline for each page, so that nobody who asks keeps
+anything from being archived.
 """
 
+import heapq
 import sqlite3
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from pathlib import Path
+from typing import Final, Self, TypeAlias
+
+from sqlcipher3 import dbapi2
 
 from engine.core.types import PubsubTopic, WakuHash
-from engine.core.waku_archive import ArchivedRow, ArchivePage, ArchiveQuery, CursorUnknownError
+from engine.core.waku_archive import (
+    ArchivedRow,
+    ArchivePage,
+    ArchiveQuery,
+    ArchiveSlowError,
+    CursorUnknownError,
+)
 from engine.core.waku_store import HistoryIndex
+from engine.persistence.errors import translated
 
-_MANY_TOPICS: Final = 128
+_STEPS_BETWEEN_LOOKS: Final = 1_000
+"""Of SQLite's machine, between two looks at the clock: some 10 microseconds."""
 _Value: TypeAlias = str | int | bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """``new_topics`` were asked for by name, and are not established yet."""
+
+    page: ArchivePage
+    new_topics: frozenset[int]
+
+
+class ArchiveReader:
+    """Bound to the thread that opened it.  Every method may raise StorageError."""
+
+    def __init__(self, connection: sqlite3.Connection, clock_s: Callable[[], float]) -> None:
+        self._connection = connection
+        self._clock_s = clock_s
+        self._deadline_s = 0.0
+        connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_LOOKS)
+
+    @classmethod
+    def open(cls, path: Path, *, clock_s: Callable[[], float] = time.monotonic) -> Self:
+        """Of an archive that was opened for writing before."""
+        with translated(f"open {path}"):
+            connection = dbapi2.connect(str(path), timeout=5, isolation_level=None)
+            for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+                connection.execute(f"PRAGMA {pragma}").fetchall()
+        return cls(connection, clock_s)
+
+    def close(self) -> None:
+        with translated("close the archive"):
+            self._connection.close()
+
+    def query(self, query: ArchiveQuery, *, deadline_s: float) -> Found:
+        """One page.
+
+        Raises CursorUnknownError if the cursor is nothing that is here, ArchiveSlowError if
+        ``deadline_s``, by the reader's clock, is over before.
+        """
+        self._deadline_s = deadline_s
+        if self._is_late():
+            raise ArchiveSlowError("The archive is asked too much.")
+        with translated("read the archive"):
+            self._connection.execute("BEGIN")  # One state of the archive for the whole page.
+            try:
+                return _read_page(self._connection, query)
+            except dbapi2.OperationalError as error:
+                if self._is_late():
+                    raise ArchiveSlowError("The archive took too long for a page.") from error
+                raise
+            finally:
+                self._deadline_s = float("inf")
+                self._connection.execute("ROLLBACK")
+
+    def _is_late(self) -> bool:
+        return self._clock_s() >= self._deadline_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +98,28 @@ class _Key:
 
 
 @dataclass(frozen=True, slots=True)
-class _Condition:
-    sql: str
+class _Range:
+    """Of the index that begins with what ``sql`` pins down."""
+
+    index: str
+    sql: str = "TRUE"
     values: tuple[_Value, ...] = ()
 
 
-def read_page(connection: sqlite3.Connection, query: ArchiveQuery) -> ArchivePage:
+def _read_page(connection: sqlite3.Connection, query: ArchiveQuery) -> Found:
     """Raises CursorUnknownError."""
     after = _find_cursor(connection, query)
-    found: list[_Key] = []
-    for condition in _ranges(connection, query):
-        found += _read_range(connection, query, after, condition)
-    found.sort(key=lambda key: key.place, reverse=not query.forward)
+    new_topics: frozenset[int] = frozenset()
+    if query.message_hashes:
+        found = _look_up(connection, query, after)
+    else:
+        ranges, new_topics = _ranges(connection, query)
+        found = _merged([_keys(connection, query, after, each) for each in ranges], query)
     rows = _read_rows(connection, found[: query.limit], query)
-    return ArchivePage(
+    page = ArchivePage(
         rows=tuple(rows if query.forward else reversed(rows)), more=len(found) > len(rows)
     )
+    return Found(page=page, new_topics=new_topics)
 
 
 # --- the cursor ---------------------------------------------------------------------------------
@@ -69,81 +146,122 @@ def _find_index(connection: sqlite3.Connection, index: HistoryIndex, *, forward:
 
     Of several that fit such a cursor it means the one that leaves nothing out.
     """
-    found: list[tuple[int, int]] = connection.execute(
-        "SELECT received_ns, message_key FROM message JOIN topic USING (topic_key) "
-        "WHERE timestamp_ns = ? AND digest = ? AND pubsub_topic = ? ORDER BY received_ns",
-        (index.sender_time_ns, index.digest, index.pubsub_topic),
-    ).fetchall()
-    if not found:
+    alike = (
+        "SELECT received_ns, message_key FROM message INDEXED BY pubsub_by_digest_order "
+        "WHERE pubsub_key = (SELECT pubsub_key FROM pubsub WHERE pubsub_topic = ?) "
+        "AND timestamp_ns = ? AND digest = ?"
+    )
+    values = (index.pubsub_topic, index.sender_time_ns, index.digest)
+    found: tuple[int, int] | None = connection.execute(
+        f"{alike} AND received_ns = ?", (*values, index.receiver_time_ns)
+    ).fetchone()
+    if found is None:
+        way = "ASC" if forward else "DESC"
+        found = connection.execute(f"{alike} ORDER BY received_ns {way} LIMIT 1", values).fetchone()
+    if found is None:
         raise CursorUnknownError
-    exact = [pair for pair in found if pair[0] == index.receiver_time_ns]
-    received_ns, message_key = exact[0] if exact else found[0 if forward else -1]
-    return _Key((index.sender_time_ns, index.digest, received_ns), message_key)
+    return _Key((index.sender_time_ns, index.digest, found[0]), found[1])
 
 
 # --- what is asked for --------------------------------------------------------------------------
 
 
-def _ranges(connection: sqlite3.Connection, query: ArchiveQuery) -> list[_Condition]:
-    """Conditions that exclude each other; each is one range of an index, or nearly so."""
-    if query.message_hashes:
-        hashes = tuple(dict.fromkeys(query.message_hashes))
-        return [_Condition(f"hash IN ({_marks(len(hashes))})", hashes)]
-    topics = _topics(query)
-    if topics is None:
-        return [_Condition("TRUE")]
-    found = connection.execute(f"{topics.sql} LIMIT {_MANY_TOPICS + 1}", topics.values).fetchall()
-    if len(found) > _MANY_TOPICS:
-        return [_Condition(f"+topic_key IN ({topics.sql})", topics.values)]
-    return [_Condition("topic_key = ?", (topic_key,)) for (topic_key,) in found]
-
-
-def _topics(query: ArchiveQuery) -> _Condition | None:
-    """Selects the topics asked for; None: all of them."""
-    conditions: list[str] = []
-    values: list[str] = []
-    if query.pubsub_topic is not None:
-        conditions.append("pubsub_topic = ?")
-        values.append(query.pubsub_topic)
+def _ranges(
+    connection: sqlite3.Connection, query: ArchiveQuery
+) -> tuple[list[_Range], frozenset[int]]:
+    """They exclude each other; with them the topics named that are not established yet."""
     if query.content_topics:
-        wanted = dict.fromkeys(query.content_topics)
-        conditions.append(f"content_topic IN ({_marks(len(wanted))})")
-        values.extend(wanted)
-    if not conditions:
-        return None
-    where = " AND ".join(conditions)
-    return _Condition(f"SELECT topic_key FROM topic WHERE {where}", tuple(values))  # noqa: S608 - no outside text
+        topics = _topics(connection, query)
+        index = "topic_by_digest_order" if query.by_digest else "topic_by_hash_order"
+        ranges = [_Range(index, "topic_key = ?", (key,)) for key, _ in topics]
+        return ranges, frozenset(key for key, established in topics if not established)
+    if query.pubsub_topic is None and not query.by_digest:
+        return [_Range("message_by_hash_order")], frozenset()
+    return [
+        _Range("pubsub_by_digest_order", "pubsub_key = ?", (key,))
+        for key, pubsub_topic in connection.execute("SELECT pubsub_key, pubsub_topic FROM pubsub")
+        if query.pubsub_topic in {None, pubsub_topic}
+    ], frozenset()
 
 
-def _bounds(query: ArchiveQuery, after: _Key | None, columns: str) -> list[_Condition]:
-    bounds: list[_Condition] = []
-    if query.time_start_ns is not None:
-        bounds.append(_Condition("timestamp_ns >= ?", (query.time_start_ns,)))
-    if query.time_end_ns is not None:
-        bounds.append(_Condition("timestamp_ns <= ?", (query.time_end_ns,)))
-    if after is not None:
-        beyond = ">" if query.forward else "<"
-        bounds.append(_Condition(f"({columns}) {beyond} ({_marks(len(after.place))})", after.place))
-    return bounds
+def _topics(connection: sqlite3.Connection, query: ArchiveQuery) -> list[tuple[int, int]]:
+    """Keys of the topics named, and whether they are established."""
+    on_topic = "" if query.pubsub_topic is None else " AND pubsub_topic = ?"
+    found: list[tuple[int, int]] = []
+    for content_topic in dict.fromkeys(query.content_topics):
+        values = (content_topic, *([query.pubsub_topic] if query.pubsub_topic else []))
+        found += connection.execute(
+            "SELECT topic_key, established FROM topic JOIN pubsub USING (pubsub_key) "  # noqa: S608 - as below
+            f"WHERE content_topic = ?{on_topic}",
+            values,
+        )
+    return found
 
 
 # --- reading ------------------------------------------------------------------------------------
 
 
-def _read_range(
-    connection: sqlite3.Connection, query: ArchiveQuery, after: _Key | None, condition: _Condition
-) -> list[_Key]:
-    """One more than a page may hold, in the direction of paging."""
+def _keys(
+    connection: sqlite3.Connection, query: ArchiveQuery, after: _Key | None, range_: _Range
+) -> Iterator[_Key]:
+    """In the direction of paging, read no further than they are taken.
+
+    A bound behind the cursor says nothing, and is left out: SQLite would begin the range at
+    whichever of the two it likes.
+    """
     columns = "timestamp_ns, digest, received_ns" if query.by_digest else "timestamp_ns, hash"
-    conditions = [condition, *_bounds(query, after, columns)]
-    where = " AND ".join(part.sql for part in conditions)
+    conditions, values = [range_.sql], [*range_.values]
+    begins, ends = (">", "<") if query.forward else ("<", ">")
+    first_ns, last_ns = query.time_start_ns, query.time_end_ns
+    if not query.forward:
+        first_ns, last_ns = last_ns, first_ns
+    if after is not None and (
+        first_ns is None
+        or after.place[0] == first_ns
+        or (after.place[0] > first_ns) == query.forward
+    ):
+        marks = ", ".join("?" * len(after.place))
+        conditions.append(f"({columns}) {begins} ({marks})")
+        values += after.place
+    elif first_ns is not None:
+        conditions.append(f"timestamp_ns {begins}= ?")
+        values.append(first_ns)
+    if last_ns is not None:
+        conditions.append(f"timestamp_ns {ends}= ?")
+        values.append(last_ns)
     way = "ASC" if query.forward else "DESC"
     order = ", ".join(f"{column} {way}" for column in columns.split(", "))
     found = connection.execute(
-        f"SELECT {columns}, message_key FROM message WHERE {where} ORDER BY {order} LIMIT ?",  # noqa: S608 - as above
-        [*(value for part in conditions for value in part.values), query.limit + 1],
+        f"SELECT {columns}, message_key FROM message INDEXED BY {range_.index} "  # noqa: S608 - no outside text
+        f"WHERE {' AND '.join(conditions)} ORDER BY {order}",
+        values,
     )
-    return [_Key(tuple(row[:-1]), row[-1]) for row in found]
+    return (_Key(tuple(row[:-1]), row[-1]) for row in found)
+
+
+def _merged(ranges: Sequence[Iterator[_Key]], query: ArchiveQuery) -> list[_Key]:
+    """One more than a page may hold."""
+    merged = heapq.merge(*ranges, key=lambda key: key.place, reverse=not query.forward)
+    return [key for key, _ in zip(merged, range(query.limit + 1), strict=False)]
+
+
+def _look_up(connection: sqlite3.Connection, query: ArchiveQuery, after: _Key | None) -> list[_Key]:
+    """One more than a page may hold of the hashes that were asked for."""
+    found: list[_Key] = []
+    for message_hash in dict.fromkeys(query.message_hashes):
+        row = connection.execute(
+            "SELECT timestamp_ns, message_key FROM message WHERE hash = ?", (message_hash,)
+        ).fetchone()
+        if row is not None:
+            found.append(_Key((row[0], message_hash), row[1]))
+    found.sort(key=lambda key: key.place, reverse=not query.forward)
+    if after is not None:
+        found = [
+            key
+            for key in found
+            if key.place != after.place and (key.place > after.place) == query.forward
+        ]
+    return found[: query.limit + 1]
 
 
 def _read_rows(
@@ -156,7 +274,7 @@ def _read_rows(
     for key in keys:
         message_hash, digest, timestamp_ns, received_ns, pubsub_topic, content = connection.execute(
             f"SELECT hash, digest, timestamp_ns, received_ns, pubsub_topic, {data} "  # noqa: S608 - as above
-            "FROM message JOIN topic USING (topic_key) WHERE message_key = ?",
+            "FROM message JOIN pubsub USING (pubsub_key) WHERE message_key = ?",
             (key.message_key,),
         ).fetchone()
         size += len(content)
@@ -170,7 +288,3 @@ def _read_rows(
         )
         rows.append(ArchivedRow(message_hash=WakuHash(message_hash), index=index, data=content))
     return rows
-
-
-def _marks(count: int) -> str:
-    return ", ".join("?" * count)

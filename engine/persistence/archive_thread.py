@@ -1,32 +1,51 @@
-"""The archive as asyncio sees it: every call runs on one thread of its own, in order.
+"""The archive as asyncio sees it: one thread writes, another reads.
 
-It gives the archive its clock.  Refuses to know SQL and streams.
+Each works in the order in which it is asked; neither waits for the other, so that no query keeps
+anything from being archived.  A page has a deadline, which waiting for earlier ones counts towards.
+What is asked for by name is noted when something is written next.  It gives the archive its clock.
+Refuses to know SQL and streams.
 """
 
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from engine.core.waku_archive import (
+    Appended,
     ArchivedMessage,
     ArchivePage,
     ArchiveQuery,
     ArchiveStatistics,
 )
 from engine.persistence.archive import Retention, SqliteArchive
+from engine.persistence.archive_pages import ArchiveReader
 from engine.persistence.storage_thread import StorageThread
+
+PAGE_DEADLINE_S: Final = 2.0
+MAX_NOTED_TOPICS: Final = 1_000
+"""Asked for since something was written last; others are noted when they are asked for again."""
 
 
 class ThreadedArchive:
     """Made by ``open``.  Every method may raise StorageError."""
 
-    def __init__(
-        self, archive: SqliteArchive, thread: StorageThread, clock_ns: Callable[[], int]
+    def __init__(  # noqa: PLR0913, PLR0917 - see ``open``
+        self,
+        archive: SqliteArchive,
+        thread: StorageThread,
+        reader: ArchiveReader,
+        reading: StorageThread,
+        clock_ns: Callable[[], int],
+        clock_s: Callable[[], float],
     ) -> None:
         self._archive = archive
         self._thread = thread
+        self._reader = reader
+        self._reading = reading
         self._clock_ns = clock_ns
+        self._clock_s = clock_s
+        self._asked_for: set[int] = set()
 
     @classmethod
     async def open(
@@ -35,27 +54,47 @@ class ThreadedArchive:
         retention: Retention | None = None,
         *,
         clock_ns: Callable[[], int] = time.time_ns,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> Self:
-        thread = StorageThread()
+        """``clock_s`` is for deadlines, and asked on the reading thread as well."""
+        thread, reading = StorageThread(), StorageThread()
         try:
             archive = await thread.run(SqliteArchive.open, path, retention)
+            try:
+                reader = await reading.run(ArchiveReader.open, path, clock_s=clock_s)
+            except BaseException:
+                await thread.close(archive.close)
+                raise
         except BaseException:
             await thread.close()
+            await reading.close()
             raise
-        return cls(archive, thread, clock_ns)
+        return cls(archive, thread, reader, reading, clock_ns, clock_s)
 
-    async def append(self, messages: Sequence[ArchivedMessage], /) -> int:
+    async def append(self, messages: Sequence[ArchivedMessage], /) -> Appended:
+        await self._note_asked_for()
         return await self._thread.run(self._archive.append, messages, now_ns=self._clock_ns())
 
     async def query(self, query: ArchiveQuery, /) -> ArchivePage:
-        """Raises CursorUnknownError."""
-        return await self._thread.run(self._archive.query, query)
+        """Raises CursorUnknownError, ArchiveSlowError."""
+        deadline_s = self._clock_s() + PAGE_DEADLINE_S
+        found = await self._reading.run(self._reader.query, query, deadline_s=deadline_s)
+        if len(self._asked_for) < MAX_NOTED_TOPICS:
+            self._asked_for |= found.new_topics
+        return found.page
 
     async def retain(self) -> int:
+        await self._thread.run(self._archive.establish, (), now_ns=self._clock_ns())
         return await self._thread.run(self._archive.retain, now_ns=self._clock_ns())
 
     async def statistics(self) -> ArchiveStatistics:
         return await self._thread.run(self._archive.statistics)
 
     async def close(self) -> None:
+        await self._reading.close(self._reader.close)
         await self._thread.close(self._archive.close)
+
+    async def _note_asked_for(self) -> None:
+        if self._asked_for:
+            asked_for, self._asked_for = self._asked_for, set()
+            await self._thread.run(self._archive.establish, asked_for, now_ns=self._clock_ns())

@@ -116,11 +116,16 @@ class ConversationRunner(Generic[S]):
         self._inbox.close(error)
         self._ready.set()
 
-    def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        """From the network.  Junk is turned away here, so that it cannot crowd out the members'."""
+    def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
+        """From the network; whether it passed the first check.
+
+        Junk is turned away here, so that it cannot crowd out the members'.  What comes before there
+        is a session to check it is taken, and not called checked.
+        """
         if self._session is not None and not self._session.knock(message):
-            return
+            return False
         self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
+        return self._session is not None
 
     async def feed(self, works: Sequence[Work[S]]) -> None:
         """What Stores gave, in order: returns once all that came of it is durable."""

@@ -41,7 +41,12 @@ class RequestInbox:
     def is_full(self) -> bool:
         return len(self._waiting) >= MAX_WAITING
 
-    def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+    def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
+        """Always False: nobody but us asks for our inbox, so it need not be kept for others."""
+        self._queue(message, waku_hash)
+        return False
+
+    def _queue(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         if len(message.payload) > MAX_ENVELOPE_BYTES:
             self._counters.add("inbox.oversized")
             return

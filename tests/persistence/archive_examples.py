@@ -1,16 +1,57 @@
-"""Messages for archives, and what an archive should answer, found the slow way."""
+"""An archive as a test has it, messages for it, and queries."""
 
 import hashlib
+from collections.abc import Sequence
+from pathlib import Path
 
 from engine.core.types import ContentTopic, PubsubTopic, WakuHash
-from engine.core.waku_archive import ArchivedMessage, ArchiveQuery
+from engine.core.waku_archive import (
+    OURSELVES,
+    Appended,
+    ArchivedMessage,
+    ArchivePage,
+    ArchiveQuery,
+    ArchiveStatistics,
+    Source,
+)
 from engine.core.waku_store import HistoryIndex
+from engine.persistence.archive import Retention, SqliteArchive
+from engine.persistence.archive_pages import ArchiveReader
 
 NOW_NS = 1_800_000_000 * 10**9
 SHARD = PubsubTopic("/waku/2/rs/42/0")
 OTHER_SHARD = PubsubTopic("/waku/2/rs/42/1")
 TOPIC = ContentTopic("/causerie/1/a/proto")
 OTHER_TOPIC = ContentTopic("/causerie/1/b/proto")
+
+
+class OpenArchive:
+    """Writer and reader, on one thread."""
+
+    def __init__(self, path: Path, retention: Retention | None = None) -> None:
+        self.writer = SqliteArchive.open(path, retention)
+        self.reader = ArchiveReader.open(path, clock_s=lambda: 0.0)
+
+    def append(self, messages: Sequence[ArchivedMessage], *, now_ns: int = NOW_NS) -> Appended:
+        return self.writer.append(messages, now_ns=now_ns)
+
+    def retain(self, *, now_ns: int) -> int:
+        return self.writer.retain(now_ns=now_ns)
+
+    def query(self, asked: ArchiveQuery) -> ArchivePage:
+        return self.reader.query(asked, deadline_s=1.0).page
+
+    def ask_by_name(self, topic: ContentTopic, *, now_ns: int = NOW_NS) -> None:
+        """As somebody does who wants this topic; the writer is told."""
+        found = self.reader.query(query(content_topics=(topic,)), deadline_s=1.0)
+        self.writer.establish(found.new_topics, now_ns=now_ns)
+
+    def statistics(self) -> ArchiveStatistics:
+        return self.writer.statistics()
+
+    def close(self) -> None:
+        self.reader.close()
+        self.writer.close()
 
 
 def archived(  # noqa: PLR0913 - a field each
@@ -21,6 +62,7 @@ def archived(  # noqa: PLR0913 - a field each
     content_topic: ContentTopic = TOPIC,
     digest_of: bytes | None = None,
     size: int = 10,
+    source: Source = OURSELVES,
 ) -> ArchivedMessage:
     name = b"%d " % number
     return ArchivedMessage(
@@ -30,6 +72,7 @@ def archived(  # noqa: PLR0913 - a field each
         timestamp_ns=timestamp_ns,
         digest=hashlib.sha256(b"digest" + (name if digest_of is None else digest_of)).digest(),
         data=name.ljust(size, b"x"),
+        source=source,
     )
 
 

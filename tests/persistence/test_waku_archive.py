@@ -28,7 +28,7 @@ from engine.core.waku_archive import (
     ineligibility,
 )
 from engine.core.waku_store import HistoryIndex
-from engine.persistence.archive import Retention, SqliteArchive
+from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.errors import DatabaseTooNewError
 from tests.persistence.archive_examples import (
@@ -37,6 +37,7 @@ from tests.persistence.archive_examples import (
     OTHER_TOPIC,
     SHARD,
     TOPIC,
+    OpenArchive,
     archived,
     query,
 )
@@ -46,14 +47,14 @@ SECOND_NS = 10**9
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Iterator[SqliteArchive]:
-    made = SqliteArchive.open(tmp_path / "archive.db")
+def archive(tmp_path: Path) -> Iterator[OpenArchive]:
+    made = OpenArchive(tmp_path / "archive.db")
     yield made
     made.close()
 
 
 def all_pages(
-    archive: SqliteArchive, asked: ArchiveQuery, *, between: Callable[[], None] = lambda: None
+    archive: OpenArchive, asked: ArchiveQuery, *, between: Callable[[], None] = lambda: None
 ) -> list[list[ArchivedRow]]:
     """In the order in which they come; each ascending in itself."""
     pages: list[list[ArchivedRow]] = []
@@ -138,7 +139,7 @@ def test_each_message_comes_once_in_order_and_at_any_page_size(
     known = {message.message_hash for message in held}
     later = [m for m in (entry.message() for entry in arriving) if m.message_hash not in known]
     with tempfile.TemporaryDirectory() as place:
-        archive = SqliteArchive.open(Path(place) / "archive.db")
+        archive = OpenArchive(Path(place) / "archive.db")
         archive.append(held, now_ns=NOW_NS)
         waiting = list(later)
         seen_before: list[list[WakuHash]] = []
@@ -168,7 +169,7 @@ def test_each_message_comes_once_in_order_and_at_any_page_size(
     assert [row.data for row in found] == [wanted[row.message_hash].data for row in found]
 
 
-def test_what_arrives_ahead_of_the_cursor_is_still_seen(archive: SqliteArchive) -> None:
+def test_what_arrives_ahead_of_the_cursor_is_still_seen(archive: OpenArchive) -> None:
     archive.append([archived(n, timestamp_ns=NOW_NS + n) for n in range(0, 10, 2)], now_ns=NOW_NS)
     first = archive.query(query(limit=2))
     archive.append([archived(n, timestamp_ns=NOW_NS + n) for n in (1, 3)], now_ns=NOW_NS)
@@ -179,20 +180,20 @@ def test_what_arrives_ahead_of_the_cursor_is_still_seen(archive: SqliteArchive) 
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("by_digest", [True, False])
 def test_a_page_that_is_just_full_is_the_last(
-    archive: SqliteArchive, forward: bool, by_digest: bool
+    archive: OpenArchive, forward: bool, by_digest: bool
 ) -> None:
     archive.append([archived(n) for n in range(6)], now_ns=NOW_NS)
     pages = all_pages(archive, query(limit=3, forward=forward, by_digest=by_digest))
     assert [len(page) for page in pages] == [3, 3]
 
 
-def test_nothing_is_an_empty_page_without_more(archive: SqliteArchive) -> None:
+def test_nothing_is_an_empty_page_without_more(archive: OpenArchive) -> None:
     for asked in (query(), query(content_topics=(TOPIC,)), query(message_hashes=())):
         page = archive.query(asked)
         assert (page.rows, page.more) == ((), False)
 
 
-def test_a_cursor_of_somewhere_else_is_refused(archive: SqliteArchive) -> None:
+def test_a_cursor_of_somewhere_else_is_refused(archive: OpenArchive) -> None:
     archive.append([archived(1)], now_ns=NOW_NS)
     here = archive.query(query()).rows[0].index
     for cursor in (
@@ -206,7 +207,7 @@ def test_a_cursor_of_somewhere_else_is_refused(archive: SqliteArchive) -> None:
 
 
 @pytest.mark.parametrize("forward", [True, False])
-def test_a_made_up_time_of_receipt_skips_nothing(archive: SqliteArchive, forward: bool) -> None:
+def test_a_made_up_time_of_receipt_skips_nothing(archive: OpenArchive, forward: bool) -> None:
     """js-waku makes cursors with the sender's time in both places."""
     archive.append([archived(n, digest_of=b"same") for n in range(4)], now_ns=NOW_NS + SECOND_NS)
     first = archive.query(query(limit=2, forward=forward, by_digest=True))
@@ -218,14 +219,14 @@ def test_a_made_up_time_of_receipt_skips_nothing(archive: SqliteArchive, forward
     }
 
 
-def test_messages_are_looked_up_by_hash(archive: SqliteArchive) -> None:
+def test_messages_are_looked_up_by_hash(archive: OpenArchive) -> None:
     archive.append([archived(n, timestamp_ns=NOW_NS + n) for n in range(30)], now_ns=NOW_NS)
     wanted = tuple(archived(n).message_hash for n in (25, 3, 7, 99))
     pages = all_pages(archive, query(message_hashes=wanted, limit=2, forward=False))
     assert [[row.index.sender_time_ns - NOW_NS for row in page] for page in pages] == [[7, 25], [3]]
 
 
-def test_more_topics_than_ranges_are_read_all_the_same(archive: SqliteArchive) -> None:
+def test_more_topics_than_ranges_are_read_all_the_same(archive: OpenArchive) -> None:
     def topic(number: int) -> ArchivedMessage:
         made = archived(number, timestamp_ns=NOW_NS + number // 3)
         return replace(made, content_topic=type(TOPIC)(f"/causerie/1/{number}/proto"))
@@ -236,15 +237,15 @@ def test_more_topics_than_ranges_are_read_all_the_same(archive: SqliteArchive) -
     assert sorted(hashes(in_order(pages, query()))) == sorted(m.message_hash for m in stock)
 
 
-def test_the_same_message_is_kept_once(archive: SqliteArchive) -> None:
-    assert archive.append([archived(1), archived(1)], now_ns=NOW_NS) == 1
-    assert archive.append([archived(1)], now_ns=NOW_NS) == 0
+def test_the_same_message_is_kept_once(archive: OpenArchive) -> None:
+    assert archive.append([archived(1), archived(1)]).added == 1
+    assert archive.append([archived(1)]).added == 0
     assert archive.statistics().messages == 1
 
 
 def test_the_oldest_go_first_when_they_are_too_old(tmp_path: Path) -> None:
     kept = Retention(max_age_ns=10 * SECOND_NS, max_bytes=0)
-    archive = SqliteArchive.open(tmp_path / "archive.db", kept)
+    archive = OpenArchive(tmp_path / "archive.db", kept)
     archive.append(
         [archived(n, timestamp_ns=NOW_NS + n * SECOND_NS) for n in range(20)], now_ns=NOW_NS
     )
@@ -256,28 +257,27 @@ def test_the_oldest_go_first_when_they_are_too_old(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_first_when_they_are_too_much(tmp_path: Path) -> None:
-    limit = 400_000
-    archive = SqliteArchive.open(tmp_path / "archive.db", Retention(max_age_ns=0, max_bytes=limit))
-    for first in range(0, 1_000, 100):
-        archive.append(
-            [archived(n, timestamp_ns=NOW_NS + n, size=1_000) for n in range(first, first + 100)],
-            now_ns=NOW_NS,
-        )
-    while archive.retain(now_ns=NOW_NS):
-        pass
+    limit, batch, size = 400_000, 100, 1_000
+    archive = OpenArchive(tmp_path / "archive.db", Retention(max_age_ns=0, max_bytes=limit))
+    evicted = 0
+    for first in range(0, 1_000, batch):
+        numbers = range(first, first + batch)
+        evicted += archive.append(
+            [archived(n, timestamp_ns=NOW_NS + n, size=size) for n in numbers]
+        ).evicted
+        assert archive.statistics().used_bytes <= limit
     statistics = archive.statistics()
-    assert limit * 0.8 < statistics.used_bytes <= limit
+    assert limit * 0.8 < statistics.used_bytes
+    assert statistics.messages == 1_000 - evicted
     rows = archive.query(query(limit=1_000)).rows
-    assert [row.index.sender_time_ns - NOW_NS for row in rows] == list(
-        range(1_000 - statistics.messages, 1_000)
-    )
+    assert [row.index.sender_time_ns - NOW_NS for row in rows] == list(range(evicted, 1_000))
     archive.close()
-    assert (tmp_path / "archive.db").stat().st_size <= limit
+    assert (tmp_path / "archive.db").stat().st_size <= limit + 2 * batch * size
 
 
 def test_topics_go_with_their_last_message(tmp_path: Path) -> None:
     path = tmp_path / "archive.db"
-    archive = SqliteArchive.open(path, Retention(max_age_ns=SECOND_NS, max_bytes=0))
+    archive = OpenArchive(path, Retention(max_age_ns=SECOND_NS, max_bytes=0))
     archive.append([archived(1), archived(2, content_topic=OTHER_TOPIC)], now_ns=NOW_NS)
     archive.append([archived(3, timestamp_ns=NOW_NS + 9 * SECOND_NS)], now_ns=NOW_NS)
     assert archive.retain(now_ns=NOW_NS + 9 * SECOND_NS) == 2
@@ -291,7 +291,7 @@ def test_topics_go_with_their_last_message(tmp_path: Path) -> None:
     archive.close()
 
 
-def test_a_transaction_that_fails_leaves_nothing(archive: SqliteArchive) -> None:
+def test_a_transaction_that_fails_leaves_nothing(archive: OpenArchive) -> None:
     broken = replace(archived(2), timestamp_ns=2**63)
     with pytest.raises(StorageError):
         archive.append([archived(1, content_topic=OTHER_TOPIC), broken], now_ns=NOW_NS)
@@ -302,11 +302,11 @@ def test_a_transaction_that_fails_leaves_nothing(archive: SqliteArchive) -> None
 
 def test_what_was_archived_is_there_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "archive.db"
-    archive = SqliteArchive.open(path)
+    archive = OpenArchive(path)
     archive.append([archived(n) for n in range(5)], now_ns=NOW_NS)
     before = archive.query(query())
     archive.close()
-    again = SqliteArchive.open(path)
+    again = OpenArchive(path)
     assert again.query(query()) == before
     assert again.statistics().messages == 5
     again.append([archived(9)], now_ns=0)  # A clock that was set back.
@@ -325,13 +325,13 @@ def test_a_newer_versions_file_is_left_alone(tmp_path: Path) -> None:
     connection.close()
     before = path.read_bytes()
     with pytest.raises(DatabaseTooNewError):
-        SqliteArchive.open(path)
+        OpenArchive(path)
     assert path.read_bytes() == before
 
 
 def test_a_path_that_cannot_be_is_an_error_in_words(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="No such file"):
-        SqliteArchive.open(tmp_path / "missing" / "archive.db")
+        OpenArchive(tmp_path / "missing" / "archive.db")
 
 
 def test_a_killed_process_loses_nothing_that_it_said_was_archived(tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_a_killed_process_loses_nothing_that_it_said_was_archived(tmp_path: Path
             said = [int(line) for line in process.stdout if line.endswith("\n")]
             timer.join()
         assert process.returncode == -signal.SIGKILL
-        archive = SqliteArchive.open(path)
+        archive = OpenArchive(path)
         found = in_order(all_pages(archive, query(limit=100)), query())
         archive.close()
         assert [row.data for row in found] == [archived(n).data for n in range(len(found))]
@@ -364,7 +364,7 @@ def test_a_killed_process_loses_nothing_that_it_said_was_archived(tmp_path: Path
 def test_the_threaded_archive_works_on_its_own_thread(tmp_path: Path) -> None:
     async def scenario() -> None:
         archive = await ThreadedArchive.open(tmp_path / "archive.db", clock_ns=lambda: NOW_NS)
-        assert await archive.append([archived(n) for n in range(3)]) == 3
+        assert (await archive.append([archived(n) for n in range(3)])).added == 3
         assert len((await archive.query(query())).rows) == 3
         assert (await archive.statistics()).messages == 3
         assert await archive.retain() == 0

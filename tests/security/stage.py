@@ -79,9 +79,12 @@ class _Way(WrappedTransport):
     ) -> Callable[[], None]:
         topic = Sharding().pubsub_topic(content_topic)
 
-        def arrived(message: WakuMessage, waku_hash: WakuHash) -> None:
-            for each in self._on_the_way(message):
+        def arrived(message: WakuMessage, waku_hash: WakuHash) -> bool:
+            passed = [
                 handler(each, waku_hash if each is message else message_hash(topic, each))
+                for each in self._on_the_way(message)
+            ]
+            return any(each is not False for each in passed)
 
         return super().subscribe(content_topic, arrived)
 

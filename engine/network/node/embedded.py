@@ -62,6 +62,7 @@ HostFactory = Callable[[NodeSettings, str], Host]
 """Makes a host that will listen on the multiaddr; called once per attempt."""
 
 MAX_KNOWN_PEERS = 50
+SOURCE_KEY_BYTES = 16
 _MAX_LOGGED_PEERS = 100
 
 
@@ -183,7 +184,7 @@ class EmbeddedNode:
             sharding=self._settings.sharding,
             topics=self._topics,
             deliver=self._deliver,
-            is_own=lambda topic: topic in self._subscriptions,
+            source_key=self._random.randbytes(SOURCE_KEY_BYTES),
             observer=self,
             counters=self._counters,
             now_ns=self._settings.now_ns,
@@ -213,7 +214,8 @@ class EmbeddedNode:
         except (LocalProtocolError, RemoteProtocolError) as error:
             raise TransportError(f"this message cannot be published: {error}") from error
         if self._services is not None:
-            self._services.take(topic, message, data)
+            is_own = message.content_topic in self._subscriptions
+            self._services.take(topic, message, data, is_own=is_own)
         peers = 0 if self._relay is None else await self._relay.publish(topic, data)
         await self._room_beyond()
         self._counters.add("node.published" if peers else "node.published_to_nobody")
@@ -234,17 +236,24 @@ class EmbeddedNode:
 
     def message_delivered(self, delivered: MessageDelivered, /) -> None:
         """The relay has a message for us."""
+        is_own = self._deliver(delivered.topic, delivered.message)
         if self._services is not None:
-            self._services.take(delivered.topic, delivered.message, delivered.data)
-        self._deliver(delivered.topic, delivered.message)
+            self._services.take(
+                delivered.topic,
+                delivered.message,
+                delivered.data,
+                is_own=is_own,
+                brought_by=delivered.received_from,
+            )
 
-    async def _room_beyond(self) -> None:
+    async def _room_beyond(self, brought_by: PeerId | None = None) -> None:
         if self._services is not None:
-            await self._services.wait_for_room()
+            await self._services.wait_for_room(brought_by)
 
-    def _deliver(self, topic: PubsubTopic, message: WakuMessage) -> None:
-        if message.content_topic in self._subscriptions:
-            self._subscriptions.deliver(message, message_hash(topic, message))
+    def _deliver(self, topic: PubsubTopic, message: WakuMessage) -> bool:
+        if message.content_topic not in self._subscriptions:
+            return False
+        return self._subscriptions.deliver(message, message_hash(topic, message))
 
     # --- peers and status -----------------------------------------------------------------------
 

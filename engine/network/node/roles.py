@@ -110,6 +110,8 @@ class RoleTransport:
         self._handlers = TopicHandlers()
         self._topics: dict[ContentTopic, dict[Transport, Callable[[], None]]] = {}
         self._seen = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
+        self._refused = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
+        """Of those seen: what did not pass the first check, whichever role brought it."""
         self._status_listeners = Listeners[TransportStatus]()
         self._make_edge = make_edge
         self._relay = make_relay(settings.relay)
@@ -306,13 +308,15 @@ class RoleTransport:
 
         return unsubscribe
 
-    def _arrived(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        if self._is_new(waku_hash):
-            self._handlers.deliver(message, waku_hash)
+    def _arrived(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
+        if self._is_new(waku_hash) and not self._handlers.deliver(message, waku_hash):
+            self._refused.add(waku_hash, now_ms=int(_now_s() * 1_000))
+        return waku_hash not in self._refused
 
     def _is_new(self, waku_hash: WakuHash) -> bool:
         now_ms = int(_now_s() * 1_000)
         self._seen.expire(now_ms=now_ms)
+        self._refused.expire(now_ms=now_ms)
         is_new = waku_hash not in self._seen
         self._seen.add(waku_hash, now_ms=now_ms)
         return is_new

@@ -19,6 +19,7 @@ from engine.network.waku.store_archive import Archive
 ALARMING: Final = (
     "store.dropped_queue_full",
     "libp2p.connection_gave_way",
+    "store.evicted",
     "libp2p.task_failed",
     "libp2p.stream_handler_failed",
 )

@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
 from engine.core.errors import ConfigError
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.types import PubsubTopic
 from engine.core.waku import WakuMessage
-from engine.network.libp2p.ports import Host
+from engine.core.waku_archive import OURSELVES, Source
+from engine.network.libp2p.ports import Host, PeerId
 from engine.network.waku.gossip_cache import SeenCache
 from engine.network.waku.metadata import MetadataObserver, WakuMetadata
 from engine.network.waku.relay import WakuRelay
+from engine.network.waku.sources import Sources
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
 
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ class ServiceSettings:
     store: "StoreSettings | None" = None
     intake: "IntakeSettings | None" = None
     """Of what goes into the archive; None: the usual bounds."""
-    archives_own_topics_only: bool = False
-    """What the node itself subscribes to; else everything that it relays."""
+    archives_own_only: bool = False
+    """What passed the first check of the node's own subscribers; else everything that it relays."""
 
 
 def all_services() -> ServiceSettings:
@@ -72,10 +74,10 @@ class Surroundings:
     sharding: Sharding
     topics: Collection[PubsubTopic]
     """What is relayed; changes while the node runs."""
-    deliver: Callable[[PubsubTopic, WakuMessage], None]
-    """To the node's own subscribers."""
-    is_own: Callable[[ContentTopic], bool]
-    """Whether the node itself subscribes to a content topic."""
+    deliver: Callable[[PubsubTopic, WakuMessage], bool]
+    """To the node's own subscribers; whether it passed the first check of one."""
+    source_key: bytes
+    """Random, for the pseudonyms of those who bring messages."""
     observer: MetadataObserver
     counters: Counters
     now_ns: Callable[[], int]
@@ -92,6 +94,7 @@ class NodeServices:
         self._metadata = WakuMetadata(
             around.host, self._own_metadata, counters=around.counters, observer=around.observer
         )
+        self._sources = Sources(around.host, around.source_key)
         self._seen = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
         self._filter = _filter_server(around, settings)
         self._intake = _archive_intake(around, settings, archive)
@@ -131,29 +134,38 @@ class NodeServices:
         if self._intake is not None:
             await self._intake.stop()
 
-    def take(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> bool:
-        """A message seen for the first time; whether a subscriber or the archive has it now."""
+    def take(
+        self,
+        topic: PubsubTopic,
+        message: WakuMessage,
+        data: bytes,
+        *,
+        is_own: bool,
+        brought_by: PeerId | None = None,
+    ) -> bool:
+        """A message seen for the first time; whether a subscriber or the archive has it now.
+
+        ``is_own``: the node's own subscribers have to do with it.  ``brought_by``: None is us.
+        """
         if self._settings.lightpush is not None:
             self._note(data)
         pushed = 0
         if self._filter is not None:
             pushed = self._filter.push(topic, message.content_topic, data)
-        return self._archive(topic, message, data) or pushed > 0
+        if self._intake is None or (self._settings.archives_own_only and not is_own):
+            return pushed > 0
+        archived = self._intake.offer(topic, message, data, self._source(brought_by))
+        return archived or pushed > 0
 
-    def _archive(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> bool:
-        if self._intake is None:
-            return False
-        own_only = self._settings.archives_own_topics_only
-        if own_only and not self._around.is_own(message.content_topic):
-            return False
-        return self._intake.offer(topic, message, data)
-
-    async def wait_for_room(self) -> None:
-        """A moment's wait for whoever calls ``take`` in a row, if those behind it need one."""
+    async def wait_for_room(self, brought_by: PeerId | None = None) -> None:
+        """A moment's wait for whoever brings messages in a row, if those behind us need one."""
         if self._filter is not None:
             await self._filter.wait_for_room()
         if self._intake is not None:
-            await self._intake.wait_for_room()
+            await self._intake.wait_for_room(self._source(brought_by))
+
+    def _source(self, brought_by: PeerId | None) -> Source:
+        return OURSELVES if brought_by is None else self._sources.of(brought_by)
 
     @property
     def filter_subscribers(self) -> int:
@@ -167,16 +179,18 @@ class NodeServices:
     def archive_clock_suspect(self) -> bool:
         return self._intake is not None and self._intake.clock_suspect
 
-    async def _publish(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> "Published":
+    async def _publish(
+        self, peer_id: PeerId, topic: PubsubTopic, message: WakuMessage, data: bytes
+    ) -> "Published":
         """For lightpush."""
         from engine.network.waku.lightpush_server import Published
 
         otherwise = hashlib.sha256(data).digest() in self._seen
         if not otherwise:
-            otherwise = self.take(topic, message, data)
-            self._around.deliver(topic, message)
+            is_own = self._around.deliver(topic, message)
+            otherwise = self.take(topic, message, data, is_own=is_own, brought_by=peer_id)
         relay_peers = await self._around.relay.publish(topic, data)
-        await self.wait_for_room()
+        await self.wait_for_room(peer_id)
         return Published(relay_peers=relay_peers, otherwise=otherwise)
 
     def _note(self, data: bytes) -> None:

@@ -46,7 +46,8 @@ class Published:
     otherwise: bool
 
 
-Publish = Callable[[PubsubTopic, WakuMessage, bytes], Awaitable[Published]]
+Publish = Callable[[PeerId, PubsubTopic, WakuMessage, bytes], Awaitable[Published]]
+"""For that peer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +96,7 @@ class LightpushServer:
     def settings(self) -> ServiceSettings:
         return self._settings.service
 
-    async def handle(self, request: PushRequest) -> PushResponse:
+    async def handle(self, peer_id: PeerId, request: PushRequest) -> PushResponse:
         try:
             message = decode_waku_message(request.data)
             topic = self._topic_for(request.pubsub_topic, message)
@@ -109,7 +110,7 @@ class LightpushServer:
             return _refused(
                 request, PushStatus.INVALID_MESSAGE, "the timestamp is more than 20 s off"
             )
-        published = await self._publish(topic, message, request.data)
+        published = await self._publish(peer_id, topic, message, request.data)
         if not published.relay_peers and not published.otherwise:
             self._counters.add("lightpush.nobody")
             return _refused(request, PushStatus.NO_PEERS, "nobody is there to relay it to")
@@ -158,12 +159,12 @@ class _Version:
     def settings(self) -> ServiceSettings:
         return self.server.settings
 
-    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
         try:
             decoded = self.decode(request)
         except RemoteProtocolError as error:
             return self.encode(self.server.unreadable(error))
-        return self.encode(await self.server.handle(decoded))
+        return self.encode(await self.server.handle(peer_id, decoded))
 
     def refuse(self, request: bytes, /) -> bytes:
         try:

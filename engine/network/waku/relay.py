@@ -89,11 +89,12 @@ class WakuRelay:
         random: Random,
         counters: Counters,
         observer: RelayObserver,
-        room_beyond: Callable[[], Awaitable[None]] | None = None,
+        room_beyond: Callable[[PeerId], Awaitable[None]] | None = None,
     ) -> None:
         """``room_beyond`` waits, not for long, for those whom the observer passes messages on to.
 
-        A reader calls it after each slice, so that pressure from there runs backwards too.
+        A reader calls it after each slice, with the peer that it reads from, so that pressure from
+        there runs backwards too.
         """
         self._room_beyond = room_beyond
         self._host = host
@@ -303,7 +304,7 @@ class WakuRelay:
             )
             await self._wait_to_forward(_recipients(transition))
             if transition.delivered and self._room_beyond is not None:
-                await self._room_beyond()
+                await self._room_beyond(peer_id)
 
     # --- the router -----------------------------------------------------------------------------
 

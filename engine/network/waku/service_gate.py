@@ -1,4 +1,6 @@
-"""Who may use a service now: a token bucket for every peer, and bounds on what runs at once.
+"""Who may use a service now: token buckets for every peer, and bounds on what runs at once.
+
+One bucket is of requests, one of the bytes of answers, where they are many.
 
 Peers are forgotten, the one longest unseen first, when there are too many; so many identities gain
 a stranger nothing but full buckets, and connections are bounded below.  Refuses to know services.
@@ -34,26 +36,75 @@ class _Bucket:
     filled_s: float
 
 
+class _Buckets:
+    """One for each peer, full when it is first seen."""
+
+    def __init__(
+        self, *, per_second: float, burst: float, max_peers: int, clock_s: Callable[[], float]
+    ) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._max_peers = max_peers
+        self._clock_s = clock_s
+        self._buckets: OrderedDict[PeerId, _Bucket] = OrderedDict()
+
+    def filled(self, peer_id: PeerId) -> _Bucket:
+        now_s = self._clock_s()
+        bucket = self._buckets.get(peer_id)
+        if bucket is None:
+            bucket = self._buckets[peer_id] = _Bucket(self._burst, now_s)
+            if len(self._buckets) > self._max_peers:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(peer_id)
+        gained = (now_s - bucket.filled_s) * self._per_second
+        bucket.tokens = min(self._burst, bucket.tokens + gained)
+        bucket.filled_s = now_s
+        return bucket
+
+
+class AnswerBudget:
+    """``answer_bytes`` for each peer in ``period_s``, and as many at once after a pause.
+
+    Whoever has some left gets the next answer whole; what it takes too much is missing later.
+    """
+
+    def __init__(
+        self,
+        answer_bytes: int,
+        period_s: float,
+        clock_s: Callable[[], float],
+        *,
+        max_peers: int = 1_024,
+    ) -> None:
+        self._buckets = _Buckets(
+            per_second=answer_bytes / period_s,
+            burst=answer_bytes,
+            max_peers=max_peers,
+            clock_s=clock_s,
+        )
+
+    def has_some(self, peer_id: PeerId) -> bool:
+        return self._buckets.filled(peer_id).tokens > 0
+
+    def spend(self, peer_id: PeerId, answer_bytes: int) -> None:
+        self._buckets.filled(peer_id).tokens -= answer_bytes
+
+
 class ServiceGate:
     def __init__(self, limits: GateLimits, clock_s: Callable[[], float]) -> None:
         self._limits = limits
-        self._clock_s = clock_s
-        self._buckets: OrderedDict[PeerId, _Bucket] = OrderedDict()
+        self._buckets = _Buckets(
+            per_second=limits.per_second,
+            burst=limits.burst,
+            max_peers=limits.max_peers,
+            clock_s=clock_s,
+        )
         self._running: dict[PeerId, int] = {}
         self._running_total = 0
 
     def take(self, peer_id: PeerId) -> bool:
         """Spend a token of the peer's; False if it has none."""
-        now_s, limits = self._clock_s(), self._limits
-        bucket = self._buckets.get(peer_id)
-        if bucket is None:
-            bucket = self._buckets[peer_id] = _Bucket(limits.burst, now_s)
-            if len(self._buckets) > limits.max_peers:
-                self._buckets.popitem(last=False)
-        self._buckets.move_to_end(peer_id)
-        gained = (now_s - bucket.filled_s) * limits.per_second
-        bucket.tokens = min(limits.burst, bucket.tokens + gained)
-        bucket.filled_s = now_s
+        bucket = self._buckets.filled(peer_id)
         if bucket.tokens < 1:
             return False
         bucket.tokens -= 1

@@ -4,10 +4,14 @@ Version 3.0.0 answers every request with a status; 2.0.0-beta4 knows only a few 
 at the number of messages asked for, at most 100, or before its bytes: well below 4 MiB, where the
 libraries of some clients stop reading.  A cursor is given only where something follows it.
 
+Besides requests the bytes of answers are rationed for each peer, over both versions together: who
+has used them up is refused like one who asks too often, and comes again.
+
 Look-ups by hash and content filters exclude each other, and half a filter is none, as the
 specification wants.  Refuses to know how messages come into the archive.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -26,7 +30,12 @@ from engine.codec.waku_store import (
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, StorageError
 from engine.core.types import ContentTopic
-from engine.core.waku_archive import ArchivePage, ArchiveQuery, CursorUnknownError
+from engine.core.waku_archive import (
+    ArchivePage,
+    ArchiveQuery,
+    ArchiveSlowError,
+    CursorUnknownError,
+)
 from engine.core.waku_store import (
     DEFAULT_PAGE_MESSAGES,
     MAX_PAGE_MESSAGES,
@@ -39,7 +48,7 @@ from engine.core.waku_store import (
     StoreStatus,
 )
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId
-from engine.network.waku.service_gate import GateLimits
+from engine.network.waku.service_gate import AnswerBudget, GateLimits
 from engine.network.waku.service_server import ServiceSettings, serve_requests
 
 STORE_QUERY_PROTOCOL: Final = ProtocolId("/vac/waku/store-query/3.0.0")
@@ -60,6 +69,9 @@ class StoreSettings:
     """``gate``: few answers at once, for each may hold a whole page."""
 
     max_page_bytes: int = 3 * 1024 * 1024
+    answer_bytes: int = 64 * 1024 * 1024
+    """For one peer in each period, both versions together."""
+    answer_period_s: float = 60.0
     service: ServiceSettings = field(default_factory=lambda: _service(MAX_STORE_REQUEST_BYTES))
     legacy_service: ServiceSettings = field(
         default_factory=lambda: _service(MAX_HISTORY_REQUEST_BYTES)
@@ -72,16 +84,31 @@ class StoreServer:
     name = "store"
     protocol = STORE_QUERY_PROTOCOL
 
-    def __init__(self, query: QueryArchive, settings: StoreSettings, counters: Counters) -> None:
+    def __init__(
+        self,
+        query: QueryArchive,
+        settings: StoreSettings,
+        counters: Counters,
+        budget: AnswerBudget,
+    ) -> None:
         self._query = query
         self._settings = settings
         self._counters = counters
+        self._budget = budget
 
     @property
     def settings(self) -> ServiceSettings:
         return self._settings.service
 
-    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
+        if not self._budget.has_some(peer_id):
+            self._counters.add("store.answers_over_budget")
+            return self.refuse(request)
+        answer = await self._answer(request)
+        self._budget.spend(peer_id, len(answer))
+        return answer
+
+    async def _answer(self, request: bytes) -> bytes:
         try:
             decoded = decode_store_request(request)
             _check(decoded)
@@ -93,6 +120,10 @@ class StoreServer:
         except CursorUnknownError:
             self._counters.add("store.cursor_unknown")
             return _failed(decoded.request_id, StoreStatus.BAD_RESPONSE, "the cursor is unknown")
+        except ArchiveSlowError:
+            self._counters.add("store.query_too_slow")
+            text = "the archive has too much to do"
+            return _failed(decoded.request_id, StoreStatus.SERVICE_UNAVAILABLE, text)
         except StorageError:
             self._counters.add("store.query_failed")
             text = "the archive cannot be read"
@@ -110,16 +141,31 @@ class LegacyStoreServer:
     name = "store_legacy"
     protocol = LEGACY_STORE_PROTOCOL
 
-    def __init__(self, query: QueryArchive, settings: StoreSettings, counters: Counters) -> None:
+    def __init__(
+        self,
+        query: QueryArchive,
+        settings: StoreSettings,
+        counters: Counters,
+        budget: AnswerBudget,
+    ) -> None:
         self._query = query
         self._settings = settings
         self._counters = counters
+        self._budget = budget
 
     @property
     def settings(self) -> ServiceSettings:
         return self._settings.legacy_service
 
-    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
+        if not self._budget.has_some(peer_id):
+            self._counters.add("store_legacy.answers_over_budget")
+            return self.refuse(request)
+        answer = await self._answer(request)
+        self._budget.spend(peer_id, len(answer))
+        return answer
+
+    async def _answer(self, request: bytes) -> bytes:
         """What cannot be read is refused like an impossible cursor: there is no other error."""
         try:
             decoded = decode_history_query(request)
@@ -132,6 +178,9 @@ class LegacyStoreServer:
         except CursorUnknownError:
             self._counters.add("store_legacy.cursor_unknown")
             return _history_failed(decoded.request_id, HistoryError.INVALID_CURSOR)
+        except ArchiveSlowError:
+            self._counters.add("store_legacy.query_too_slow")
+            return _history_failed(decoded.request_id, HistoryError.SERVICE_UNAVAILABLE)
         except StorageError:
             self._counters.add("store_legacy.query_failed")
             return _history_failed(decoded.request_id, HistoryError.SERVICE_UNAVAILABLE)
@@ -145,12 +194,21 @@ class LegacyStoreServer:
         return _history_failed(request_id, HistoryError.TOO_MANY_REQUESTS)
 
 
+def answer_budget(settings: StoreSettings) -> AnswerBudget:
+    return AnswerBudget(
+        settings.answer_bytes,
+        settings.answer_period_s,
+        lambda: asyncio.get_running_loop().time(),
+    )
+
+
 def serve_store(
     host: Host, query: QueryArchive, settings: StoreSettings, counters: Counters
 ) -> None:
     """Both versions; before the host starts."""
-    serve_requests(host, StoreServer(query, settings, counters), counters)
-    serve_requests(host, LegacyStoreServer(query, settings, counters), counters)
+    budget = answer_budget(settings)
+    serve_requests(host, StoreServer(query, settings, counters, budget), counters)
+    serve_requests(host, LegacyStoreServer(query, settings, counters, budget), counters)
 
 
 # --- version 3 ----------------------------------------------------------------------------------

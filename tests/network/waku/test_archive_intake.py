@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engine.codec.waku import encode_waku_message
 from engine.core.errors import StorageError
 from engine.core.waku_archive import (
+    Appended,
     ArchivedMessage,
     ArchivePage,
     ArchiveQuery,
@@ -93,10 +94,10 @@ class BrokenArchive:
         if self.broken:
             raise StorageError("Cannot archive messages: the disk is full.")
 
-    async def append(self, messages: Sequence[ArchivedMessage], /) -> int:
+    async def append(self, messages: Sequence[ArchivedMessage], /) -> Appended:
         self._check()
         self.held.extend(messages)
-        return len(messages)
+        return Appended(added=len(messages))
 
     async def query(self, _query: ArchiveQuery, /) -> ArchivePage:
         self._check()

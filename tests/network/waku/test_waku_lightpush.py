@@ -21,7 +21,7 @@ from engine.codec.waku_lightpush import (
 from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
 from engine.core.types import ContentTopic, PubsubTopic
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
-from engine.network.libp2p.ports import ProtocolId, Stream
+from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.lightpush_client import LightpushClient
 from engine.network.waku.lightpush_server import (
@@ -51,7 +51,9 @@ class Relayed:
     outcome: Published = field(default_factory=lambda: Published(relay_peers=2, otherwise=False))
     messages: list[tuple[PubsubTopic, WakuMessage, bytes]] = field(default_factory=list)
 
-    async def publish(self, topic: PubsubTopic, message: WakuMessage, data: bytes) -> Published:
+    async def publish(
+        self, _peer_id: PeerId, topic: PubsubTopic, message: WakuMessage, data: bytes
+    ) -> Published:
         self.messages.append((topic, message, data))
         return self.outcome
 

@@ -11,7 +11,7 @@ from engine.core.errors import ConfigError, RemoteProtocolError, TransportError
 from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.service_exchange import ExchangeLimits, ask
-from engine.network.waku.service_gate import GateLimits, ServiceGate
+from engine.network.waku.service_gate import AnswerBudget, GateLimits, ServiceGate
 from engine.network.waku.service_server import ServiceSettings, serve_requests
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import PATIENT, QUICK, ServiceNet, exchange_raw, unframed, until
@@ -286,6 +286,27 @@ def test_the_peer_longest_unseen_is_forgotten() -> None:
     assert gate.take(PeerId("c"))
     assert not gate.take(A)
     assert gate.take(B)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 30), st.sampled_from([A, B]), st.integers(1, 500)), max_size=80
+    ),
+)
+def test_nobody_gets_more_bytes_of_answers_than_the_budget_and_one_answer(
+    steps: list[tuple[float, PeerId, int]],
+) -> None:
+    now = [0.0]
+    budget = AnswerBudget(1_000, 60, lambda: now[0])
+    given_bytes: dict[PeerId, int] = {A: 0, B: 0}
+    for pause, peer, size in steps:
+        now[0] += pause
+        if budget.has_some(peer):
+            budget.spend(peer, size)
+            given_bytes[peer] += size
+        assert given_bytes[peer] <= 1_000 * (1 + now[0] / 60) + 500 + 1e-6
+    now[0] += 60 * (1 + 500 / 1_000)
+    assert budget.has_some(A)
 
 
 def test_a_gate_that_lets_nothing_through_is_a_mistake() -> None:

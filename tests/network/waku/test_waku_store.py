@@ -110,7 +110,13 @@ def test_large_messages_make_short_pages_that_every_client_can_read(tmp_path: Pa
         async with store_net(tmp_path) as net:
             for number in range(60):
                 net.add(message(number, size=140_000))
-            request = replace(net.request(), pagination_limit=100, pagination_forward=True)
+            request = replace(
+                net.request(),
+                pubsub_topic=SHARD,
+                content_topics=(TOPIC,),
+                pagination_limit=100,
+                pagination_forward=True,
+            )
             raw = await net.by_hand(STORE_QUERY_PROTOCOL, encode_store_request(request))
             assert 2_000_000 < len(raw) < STOP_READING_BYTES
             assert decode_store_response(raw).pagination_cursor is not None

@@ -9,6 +9,7 @@ import pytest
 
 from engine.core.counters import Counters
 from engine.core.waku_archive import (
+    Appended,
     ArchivedMessage,
     ArchivePage,
     ArchiveQuery,
@@ -27,7 +28,7 @@ class Honest:
     def __init__(self, inner: Archive) -> None:
         self._inner = inner
 
-    async def append(self, messages: Sequence[ArchivedMessage], /) -> int:
+    async def append(self, messages: Sequence[ArchivedMessage], /) -> Appended:
         return await self._inner.append(messages)
 
     async def query(self, query: ArchiveQuery, /) -> ArchivePage:
@@ -76,7 +77,8 @@ def serving(
         counters: Counters,
     ) -> None:
         if bad is not None:
-            serve_requests(host, bad(query, settings, counters), counters)
+            budget = store_server.answer_budget(settings)
+            serve_requests(host, bad(query, settings, counters, budget), counters)
 
     with monkeypatch.context() as patch:
         patch.setattr(store_server, "serve_store", serve_badly)

@@ -150,7 +150,7 @@ class Person:
         settings = NodeSettings(network_key=seed.network_key)
         if not self._keeps:
             return EmbeddedNode(settings)
-        keeping = ServiceSettings(store=StoreSettings(), archives_own_topics_only=True)
+        keeping = ServiceSettings(store=StoreSettings(), archives_own_only=True)
         return EmbeddedNode(replace(settings, services=keeping), open_archive=self._open_archive)
 
     async def _open_archive(self) -> ThreadedArchive:

@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.types import ConversationId
 from engine.core.waku_archive import (
+    Appended,
     ArchivedMessage,
     ArchivePage,
     ArchiveQuery,
@@ -68,7 +69,7 @@ async def say_around_a_flood(
     flood = await flooded(nodes[0])
     for node in nodes:
         assert node.archive is not None
-        assert await node.archive.append(flood) == FLOOD
+        assert await node.archive.append(flood) == Appended(added=FLOOD)
     said += await ann.say(group, 20, "after")
     await ann.until_out(group)
     for node in nodes:

@@ -1,0 +1,218 @@
+"""What outsiders may take of a node's archive: floods of its disk, from one place and from many.
+
+Real nodes on loopback.  Who dials in comes from 127.0.0.1, as people behind one NAT do; an attacker
+is dialled where it listens, and so comes from a network of its own.
+"""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from engine.core.types import ContentTopic
+from engine.core.waku import WakuMessage
+from engine.core.waku_store import StoreQueryRequest
+from engine.network.libp2p.host import TcpHost
+from engine.network.libp2p.ports import PeerId
+from engine.network.node.services import all_services
+from engine.network.node.settings import NodeSettings
+from engine.network.waku.lightpush_client import LightpushClient
+from engine.network.waku.message_hash import message_hash
+from engine.network.waku.store_client import StoreClient
+from engine.network.waku.topics import Sharding
+from engine.persistence.archive import Retention
+from engine.persistence.archive_thread import ThreadedArchive
+from tests.network.node.loopback import Loopback, Node, settings_of
+from tests.security.stage import figure
+
+MIB: Final = 2**20
+ROOM: Final = 4 * MIB
+FLOOD: Final = 5 * ROOM
+"""160 MB against 32 MiB were five times, too."""
+GROUP: Final = ContentTopic("/causerie/1/tests/proto")
+SHARD: Final = Sharding().pubsub_topic(GROUP)
+PEOPLE: Final = 50
+LOG_BYTES: Final = 17 * MIB
+"""The write-ahead log, besides what the archive may have."""
+
+
+def text(number: int, *, topic: ContentTopic = GROUP, size: int = 1_000) -> WakuMessage:
+    payload = b"%d " % number + os.urandom(size)
+    return WakuMessage(payload=payload, content_topic=topic, timestamp_ns=time.time_ns())
+
+
+def junk(number: int, size: int) -> WakuMessage:
+    """Of a topic that nobody else uses."""
+    return text(number, topic=ContentTopic(f"/causerie/1/junk-{number}/proto"), size=size)
+
+
+class Person:
+    """Behind the NAT: publishes by lightpush, and relays nothing."""
+
+    def __init__(self, host: TcpHost, service: PeerId) -> None:
+        self.host = host
+        self.service = service
+        numbers = itertools.count(1)
+        self._lightpush = LightpushClient(host, new_request_id=lambda: f"push {next(numbers)}")
+
+    async def say(self, message: WakuMessage) -> bool:
+        response = await self._lightpush.push(self.service, SHARD, message)
+        return response.status_code == 200
+
+
+@dataclass
+class Flooded:
+    """A service node, its archive, and people behind one NAT."""
+
+    place: Path
+    service: Node
+    archive: ThreadedArchive
+    people: list[Person]
+    net: Loopback
+    largest: int = 0
+    """What the archive's files ever were."""
+
+    def look(self) -> None:
+        files = self.place.glob("archive.db*")
+        self.largest = max(self.largest, sum(file.stat().st_size for file in files))
+
+    async def attacker(self, number: int, address: str | None) -> Node:
+        """The service node dials it, so that it comes from where it listens; None: it dials."""
+        settings = NodeSettings(network_key=number.to_bytes(32, "big"), listen_host=address)
+        node = await self.net.node(settings=settings)
+        self.service.node.add_peers(node.node.addresses())
+        if address is None:
+            node.node.add_peers(self.service.node.addresses())
+        await node.until_peers(1)
+        return node
+
+    async def flood(self, attackers: Sequence[Node], made: Callable[[int], WakuMessage]) -> int:
+        """Publish ``FLOOD`` bytes, all attackers together; how many."""
+        sent = 0
+        for number in itertools.count():
+            message = made(number)
+            await attackers[number % len(attackers)].node.publish(message)
+            sent += len(message.payload)
+            self.look()
+            if sent >= FLOOD:
+                return sent
+        raise AssertionError
+
+    async def taken_in(self, sent: WakuMessage) -> None:
+        """Until the service node has heard this one, which was sent last."""
+        async with asyncio.timeout(60):
+            while not (await self.kept([sent])):  # noqa: ASYNC110 - another node's archive
+                await asyncio.sleep(0.01)
+
+    async def sweep(self) -> None:
+        """What happens once a minute."""
+        while await self.archive.retain():
+            pass
+        self.look()
+
+    async def kept(self, messages: Sequence[WakuMessage]) -> int:
+        """How many of these a client can get."""
+        person = self.people[0]
+        asked = StoreQueryRequest(
+            request_id="kept",
+            message_hashes=tuple(message_hash(SHARD, message) for message in messages),
+            pagination_limit=100,
+        )
+        page = await StoreClient(person.host).query(person.service, asked)
+        assert page.succeeded
+        return len(page.messages)
+
+
+@asynccontextmanager
+async def flooded(place: Path, people: int = PEOPLE) -> AsyncIterator[Flooded]:
+    async with AsyncExitStack() as stack:
+        archive = await ThreadedArchive.open(place / "archive.db", Retention(max_bytes=ROOM))
+        stack.push_async_callback(archive.close)
+        net = await stack.enter_async_context(Loopback())
+        settings = replace(settings_of(90), services=all_services())
+        service = await net.node(settings=settings, archive=archive)
+        made: list[Person] = []
+        for number in range(people):
+            host = TcpHost((1_000 + number).to_bytes(32, "big"), [])
+            await host.start()
+            stack.push_async_callback(host.stop)
+            peer = await host.connect(service.node.addresses()[0])
+            made.append(Person(host, peer.peer_id))
+        yield Flooded(place=place, service=service, archive=archive, people=made, net=net)
+
+
+@pytest.mark.parametrize(
+    ("size", "from_where"),
+    [(100_000, "elsewhere"), (4_000, "elsewhere"), (4_000, "behind the same NAT")],
+)
+def test_a_flood_takes_no_honest_message_and_no_more_disk(
+    tmp_path: Path, size: int, from_where: str
+) -> None:
+    """Fifty people behind one address lose nothing, also to a neighbour there who floods."""
+
+    async def scenario() -> None:
+        async with flooded(tmp_path) as at:
+            address = "127.0.2.1" if from_where == "elsewhere" else None
+            attacker = await at.attacker(1, address)
+            before = [text(number) for number in range(PEOPLE)]
+            for person, message in zip(at.people, before, strict=True):
+                assert await person.say(message)
+            flood = asyncio.create_task(at.flood([attacker], lambda number: junk(number, size)))
+            meanwhile: list[WakuMessage] = []
+            for number, person in enumerate(at.people):
+                message = text(number)
+                if await person.say(message):
+                    meanwhile.append(message)
+            sent = await flood
+            last = text(0)
+            assert await at.people[0].say(last)
+            await at.taken_in(last)
+            await at.sweep()
+            kept = await at.kept(before), await at.kept(meanwhile)
+            figure(
+                f"{sent / MIB:.0f} MiB in {size} byte messages from {from_where} into "
+                f"{ROOM / MIB:.0f} MiB: {kept[0]} of {PEOPLE} earlier messages kept, {kept[1]} of "
+                f"{PEOPLE} said meanwhile; at most {at.largest / MIB:.1f} MiB on disk; before "
+                f"0 and 0, and 28 MiB"
+            )
+            assert kept == (PEOPLE, PEOPLE)
+            assert at.largest <= ROOM + LOG_BYTES
+
+    asyncio.run(scenario())
+
+
+def test_floods_from_many_networks_leave_what_was_asked_for(tmp_path: Path) -> None:
+    """A group that said more than any attacker: it has all of it, in the half for such."""
+
+    async def scenario() -> None:
+        async with flooded(tmp_path, people=1) as at:
+            person = at.people[0]
+            said = [text(number, size=100_000) for number in range(15)]
+            for message in said:
+                assert await person.say(message)
+            asked = StoreQueryRequest(
+                request_id="asked", pubsub_topic=SHARD, content_topics=(GROUP,)
+            )
+            assert (await StoreClient(person.host).query(person.service, asked)).succeeded
+            attackers = [await at.attacker(n, f"127.0.{n + 1}.1") for n in range(1, 9)]
+            sent = await at.flood(attackers, lambda number: junk(number, 20_000))
+            last = text(0)
+            assert await person.say(last)
+            await at.taken_in(last)
+            await at.sweep()
+            kept = await at.kept(said)
+            figure(
+                f"{sent / MIB:.0f} MiB from {len(attackers)} networks into {ROOM / MIB:.0f} MiB: "
+                f"{kept} of {len(said)} messages kept of a topic that was asked for; before 0 of 15"
+            )
+            assert kept == len(said)
+            assert at.largest <= ROOM + LOG_BYTES
+
+    asyncio.run(scenario())
