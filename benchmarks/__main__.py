@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import (
+    archive,
     delivery,
     demo,
     e2e,
@@ -26,6 +27,7 @@ from benchmarks import (
 from benchmarks.report import Report
 
 BENCHMARKS: dict[str, Callable[[bool], Report]] = {
+    "archive": archive.run,
     "delivery": delivery.run,
     "demo": demo.run,
     "e2e": e2e.run,
