@@ -15,7 +15,9 @@ _CLAIMS: Final = ("claim", "claims")
 _REQUESTS: Final = ("request", "requests")
 _CONNECTIONS: Final = ("connection", "connections")
 _HANDSHAKES: Final = ("handshake", "handshakes")
-_COUNTED_BY: Final = ("group", "pair", "sds", "inbox", "libp2p")
+_QUESTIONS: Final = ("question", "questions")
+_SERVICES: Final = ("store", "store_legacy", "lightpush", "filter")
+_COUNTED_BY: Final = ("group", "pair", "sds", "inbox", "libp2p", *_SERVICES)
 """The same fault is named alike in groups and between two people."""
 
 _SENTENCES: Final[Mapping[str, tuple[tuple[str, str], str]]] = {
@@ -77,6 +79,25 @@ _SENTENCES: Final[Mapping[str, tuple[tuple[str, str], str]]] = {
     ),
     "handshakes_limit": (_CONNECTIONS, "refused because too many were being made at once"),
     "handshake_gave_way": (_HANDSHAKES, "that went on for too long and made room for another"),
+    "busy": (_QUESTIONS, "to this device's services that were too many at once; refused"),
+    "rate_limited": (_QUESTIONS, "to this device's services that came too fast; refused"),
+    "too_many_silent_streams": (
+        _QUESTIONS,
+        "to this device's services that were begun and not asked; refused",
+    ),
+    "answers_over_budget": (
+        _QUESTIONS,
+        "for history from somebody who has had enough for this minute; they may ask again",
+    ),
+    "query_too_slow": (_QUESTIONS, "for history that took too long to answer; refused"),
+    "evicted": (
+        _MESSAGES,
+        "taken out of the archive to make room: of whoever had put most into it",
+    ),
+    "dropped_queue_full": (
+        _MESSAGES,
+        "that came faster than the archive could take them; not archived",
+    ),
     "clock_was_ahead": (_MESSAGES, "held from the future whose time has come"),
 }
 
