@@ -14,6 +14,7 @@ from engine.events import (
     ConnectionView,
     ConversationView,
     EngineEvent,
+    FloodView,
     ForkView,
     GapView,
     HeldView,
@@ -125,6 +126,22 @@ class ChatEngine(Protocol):
         """Tell the others if possible, then forget the group on this device."""
 
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None: ...
+
+    async def set_member_muted(
+        self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool
+    ) -> None:
+        """On this device, in this group: their messages are received and kept, and not shown.
+
+        Nobody is told.  Raises LocalProtocolError for a one-to-one conversation and for oneself.
+        """
+
+    async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
+        """Members who sent more than a day's quota, as long as something of it is set aside."""
+
+    async def show_flood(
+        self, conversation_id: ConversationId, participant_id: ParticipantId
+    ) -> None:
+        """Place what was set aside of this member, bit by bit, and all else that comes today."""
 
     async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
         """Everything up to and including ``up_to`` was on screen; never moves backwards."""

@@ -184,6 +184,20 @@ class ForkView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FloodView:
+    """A member who sends more than a day's quota.  What is beyond it is not in the timeline."""
+
+    conversation_id: ConversationId
+    participant_id: ParticipantId
+    name: str
+    waiting: int
+    """Messages that can be shown, of ``size`` bytes."""
+    size: int
+    dropped: int
+    """Messages that are known, and not here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemberView:
     participant_id: ParticipantId
     name: str
@@ -191,6 +205,8 @@ class MemberView:
     is_admin: bool
     has_left: bool
     fingerprint: str
+    is_muted: bool = False
+    """Their messages are received and kept, and not shown on this device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +326,21 @@ class MessageRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineChanged:
+    """Rows came or went in masses: what was read of the conversation is to be read again."""
+
+    conversation_id: ConversationId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloodsChanged:
+    """All members of the conversation of whom something is set aside."""
+
+    conversation_id: ConversationId
+    floods: tuple[FloodView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GapUpdated:
     """``gap`` is None once everything arrived."""
 
@@ -386,6 +417,8 @@ EngineEvent: TypeAlias = (
     | MessageAdded
     | MessageChanged
     | MessageRemoved
+    | TimelineChanged
+    | FloodsChanged
     | GapUpdated
     | HeldUpdated
     | ForksFound

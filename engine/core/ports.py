@@ -7,7 +7,7 @@ contract suite runs on both.  Nothing here knows SQL.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.core.contacts import ContactState
 from engine.core.history.kept import HistoryKept, KeptWrite, StoreRecord
@@ -204,6 +204,13 @@ class ConversationSummary:
     """Own text rows that were given up."""
 
 
+class KeptAside(NamedTuple):
+    """The signed part of a message that is set aside."""
+
+    raw: bytes
+    retrieval_hint: bytes | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnSequence:
     """The newest content message that we wrote during one stay in a conversation."""
@@ -378,6 +385,18 @@ class SaveMuted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SaveMemberMuted:
+    """For this device: rows of a muted member are in no page and no count, also those to come.
+
+    The log keeps them for others, and they are back once the member is not muted any more.
+    """
+
+    conversation_id: ConversationId
+    participant_id: ParticipantId
+    muted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PutNodeAddress:
     """A peer of a conversation (or of none): a multiaddr with /p2p/; newest 50 are kept."""
 
@@ -440,6 +459,7 @@ StoreWrite: TypeAlias = (
     | SaveReadMark
     | SaveDraft
     | SaveMuted
+    | SaveMemberMuted
     | PutNodeAddress
     | SaveValue
     | AddCounters
@@ -501,6 +521,13 @@ class ProfileStore(Protocol):
 
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         """The raw bytes of a logged message, for a repair response."""
+
+    def set_aside(
+        self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int
+    ) -> list[KeptAside]:
+        """Of what is set aside of this author and kept, the first ones by (lamport, id)."""
+
+    def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]: ...
 
     def own_sequence(
         self, conversation_id: ConversationId, stay: InstanceId, /

@@ -9,6 +9,7 @@ import sqlite3
 from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
+from engine.core.ports import KeptAside
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.types import (
     ChannelState,
@@ -22,6 +23,8 @@ from engine.core.sds.types import (
     OutgoingEntry,
     OutgoingState,
     Replacement,
+    SetAside,
+    Spent,
     StoresSaid,
 )
 from engine.core.types import (
@@ -78,6 +81,8 @@ def read_channel_state(connection: sqlite3.Connection, conversation: int) -> Cha
         store_queried_ms=clock[1],
         replaced=_read_replaced(connection, conversation),
         forks=_read_forks(connection, conversation),
+        set_aside=_read_set_aside(connection, conversation),
+        spent=_read_spent(connection, conversation),
     )
 
 
@@ -88,6 +93,18 @@ def read_raw(connection: sqlite3.Connection, conversation: int, message_id: str)
         (conversation, message_id),
     ).fetchone()
     return row[0] if row else None
+
+
+def read_kept_aside(
+    connection: sqlite3.Connection, conversation: int, sender_id: ParticipantId, limit: int
+) -> list[KeptAside]:
+    cursor = connection.execute(
+        "SELECT raw, retrieval_hint FROM set_aside "
+        "WHERE conversation_key = ? AND sender_id = ? AND length(raw) > 0 "
+        "ORDER BY lamport_timestamp, message_id LIMIT ?",
+        (conversation, sender_id, limit),
+    )
+    return [KeptAside(raw, hint) for raw, hint in cursor]
 
 
 def read_holders(
@@ -280,3 +297,34 @@ def _history(text: str) -> tuple[HistoryEntry, ...]:
         )
     except (ValueError, TypeError) as error:
         raise StorageError("A causal history in the database is unreadable.") from error
+
+
+def _read_set_aside(connection: sqlite3.Connection, conversation: int) -> tuple[SetAside, ...]:
+    cursor = connection.execute(
+        "SELECT message_id, sender_id, lamport_timestamp, length(raw) FROM set_aside "
+        "WHERE conversation_key = ? ORDER BY set_aside_key",
+        (conversation,),
+    )
+    return tuple(
+        SetAside(message_id=message_id, sender_id=sender_id, lamport_timestamp=lamport, size=size)
+        for message_id, sender_id, lamport, size in cursor
+    )
+
+
+def _read_spent(connection: sqlite3.Connection, conversation: int) -> tuple[Spent, ...]:
+    cursor = connection.execute(
+        "SELECT sender_id, day, fetched, messages, size, lifted FROM spent "
+        "WHERE conversation_key = ? ORDER BY day, sender_id, fetched",
+        (conversation,),
+    )
+    return tuple(
+        Spent(
+            sender_id=sender_id,
+            day=day,
+            fetched=bool(fetched),
+            messages=messages,
+            size=size,
+            lifted=bool(lifted),
+        )
+        for sender_id, day, fetched, messages, size, lifted in cursor
+    )

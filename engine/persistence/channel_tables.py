@@ -12,6 +12,7 @@ from typing import Final, assert_never
 
 from engine.core.sds.types import (
     AppendToLog,
+    ForgetSetAside,
     Fork,
     HistoryEntry,
     HolderEntry,
@@ -25,14 +26,18 @@ from engine.core.sds.types import (
     PutMissing,
     PutOutgoing,
     PutReplacement,
+    PutSetAside,
+    PutSpent,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    RemoveSetAside,
     Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
+    Spent,
     Write,
 )
 from engine.core.types import AuthorSequence, MessageId
@@ -103,6 +108,17 @@ _PUT_FORK: Final = """
 INSERT INTO fork (conversation_key, instance_id, sender_id, sequence, first_id, second_id)
 VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (conversation_key, instance_id) DO NOTHING
 """
+_PUT_SET_ASIDE: Final = """
+INSERT INTO set_aside (conversation_key, message_id, sender_id, lamport_timestamp, retrieval_hint,
+                       raw)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, message_id) DO UPDATE SET
+  sender_id = excluded.sender_id, lamport_timestamp = excluded.lamport_timestamp,
+  retrieval_hint = excluded.retrieval_hint, raw = excluded.raw
+"""
+_FORGET_SET_ASIDE: Final = """
+DELETE FROM set_aside WHERE conversation_key = ? AND sender_id = ? AND length(raw) = 0
+"""
 # Raw bytes go with their entry.
 _REMOVE_FROM_LOG: Final = (
     "DELETE FROM log_entry WHERE conversation_key = ? AND message_id = ?",
@@ -134,6 +150,12 @@ def apply_channel_write(  # noqa: C901, PLR0912 - one case per kind of write
             _put_replacement(connection, conversation, replacement)
         case PutFork(fork=fork):
             _put_fork(connection, conversation, fork)
+        case PutSetAside():
+            _put_set_aside(connection, conversation, write)
+        case ForgetSetAside(sender_id=sender_id):
+            execute(_FORGET_SET_ASIDE, (conversation, sender_id))
+        case PutSpent(spent=spent):
+            _put_spent(connection, conversation, spent)
         case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
             execute(
                 "UPDATE log_entry SET retrieval_hint = ? "
@@ -153,14 +175,16 @@ def apply_channel_write(  # noqa: C901, PLR0912 - one case per kind of write
             _put_missing(connection, conversation, write.entry)
         case PutHolder(entry=held):
             _put_holder(connection, conversation, held)
-        case RemoveOutgoing() | RemoveIncoming() | RemoveMissing():
+        case RemoveOutgoing() | RemoveIncoming() | RemoveMissing() | RemoveSetAside():
             execute(_removal(write), (conversation, write.message_id))
         case _:
             assert_never(write)
 
 
-def _removal(write: RemoveOutgoing | RemoveIncoming | RemoveMissing) -> str:
+def _removal(write: RemoveOutgoing | RemoveIncoming | RemoveMissing | RemoveSetAside) -> str:
     match write:
+        case RemoveSetAside():
+            return "DELETE FROM set_aside WHERE conversation_key = ? AND message_id = ?"
         case RemoveOutgoing():
             return "DELETE FROM outgoing WHERE conversation_key = ? AND message_id = ?"
         case RemoveIncoming():
@@ -232,6 +256,36 @@ def _put_fork(connection: sqlite3.Connection, conversation: int, fork: Fork) -> 
             fork.sequence,
             fork.first_id,
             fork.second_id,
+        ),
+    )
+
+
+def _put_set_aside(connection: sqlite3.Connection, conversation: int, put: PutSetAside) -> None:
+    entry = put.entry
+    connection.execute(
+        _PUT_SET_ASIDE,
+        (
+            conversation,
+            entry.message_id,
+            entry.sender_id,
+            entry.lamport_timestamp,
+            put.retrieval_hint,
+            put.raw,
+        ),
+    )
+
+
+def _put_spent(connection: sqlite3.Connection, conversation: int, spent: Spent) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            conversation,
+            spent.sender_id,
+            spent.day,
+            spent.fetched,
+            spent.messages,
+            spent.size,
+            spent.lifted,
         ),
     )
 

@@ -16,6 +16,7 @@ from engine.core.ports import (
     ConversationSummary,
     DeliveryRecord,
     GroupRecord,
+    KeptAside,
     LoggedMessage,
     MemberRecord,
     MessageRecord,
@@ -26,6 +27,7 @@ from engine.core.ports import (
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
+    ForgetSetAside,
     Fork,
     HolderEntry,
     IncomingEntry,
@@ -39,14 +41,18 @@ from engine.core.sds.types import (
     PutMissing,
     PutOutgoing,
     PutReplacement,
+    PutSetAside,
+    PutSpent,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    RemoveSetAside,
     Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
+    Spent,
     Write,
 )
 from engine.core.types import (
@@ -82,6 +88,8 @@ class MemoryChannel:
         self._holders_of: dict[MessageId, list[ParticipantId]] = {}
         self._replaced: dict[MessageId, Replacement] = {}
         self._forks: dict[InstanceId, Fork] = {}
+        self._set_aside: dict[MessageId, PutSetAside] = {}
+        self._spent: dict[tuple[ParticipantId, int, bool], Spent] = {}
 
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._log
@@ -111,6 +119,14 @@ class MemoryChannel:
                 self._replaced.setdefault(new.by, new)
             case PutFork(fork=fork):
                 self._forks.setdefault(fork.instance_id, fork)
+            case PutSetAside():
+                self._set_aside[write.entry.message_id] = write
+            case RemoveSetAside(message_id=message_id):
+                self._set_aside.pop(message_id, None)
+            case ForgetSetAside(sender_id=sender_id):
+                self._forget_set_aside(sender_id)
+            case PutSpent(spent=spent):
+                self._spent[spent.sender_id, spent.day, spent.fetched] = spent
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
                 if message_id in self._log:
                     self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
@@ -147,6 +163,8 @@ class MemoryChannel:
             store_queried_ms=self._store_queried_ms,
             replaced=tuple(self._replaced.values()),
             forks=tuple(self._forks.values()),
+            set_aside=tuple(put.entry for put in self._set_aside.values()),
+            spent=tuple(self._spent.values()),
         )
 
     def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:
@@ -162,6 +180,22 @@ class MemoryChannel:
         self._log[message_id] = entry
         self._raw[message_id] = raw
         insort(self._order, entry.position)
+
+    def set_aside(self, sender_id: ParticipantId, limit: int) -> list[KeptAside]:
+        of_sender = (
+            put
+            for put in self._set_aside.values()
+            if put.entry.sender_id == sender_id and put.entry.size
+        )
+        ordered = sorted(
+            of_sender, key=lambda put: (put.entry.lamport_timestamp, put.entry.message_id)
+        )
+        return [KeptAside(put.raw, put.retrieval_hint) for put in ordered[:limit]]
+
+    def _forget_set_aside(self, sender_id: ParticipantId) -> None:
+        for message_id, put in [*self._set_aside.items()]:
+            if put.entry.sender_id == sender_id and not put.entry.size:
+                del self._set_aside[message_id]
 
     def _remove_from_log(self, message_id: MessageId) -> None:
         entry = self._log.pop(message_id, None)
@@ -203,6 +237,7 @@ class MemoryConversation:
         self.history = MemoryHistory()
         self._messages: dict[MessageId, MessageRecord] = {}
         self._hidden: set[MessageId] = set()
+        self.muted_members: set[ParticipantId] = set()
         self._deliveries: dict[MessageId, DeliveryRecord] = {}
         self._unsettled: set[MessageId] = set()
         self._places: list[_Place] = []
@@ -234,21 +269,34 @@ class MemoryConversation:
         message_id = record.position.message_id
         old = self._messages.get(message_id)
         self._messages[message_id] = record
-        if message_id in self._hidden:
-            return
-        if old is not None:
+        if old is not None and self._is_visible(old):
             self._take_out(_place_of_row(old))
-        insort(self._places, _place_of_row(record))
+        if self._is_visible(record):
+            insort(self._places, _place_of_row(record))
+
+    def set_member_muted(self, participant_id: ParticipantId, *, muted: bool) -> None:
+        if muted:
+            self.muted_members.add(participant_id)
+        else:
+            self.muted_members.discard(participant_id)
+        visible = filter(self._is_visible, self._messages.values())
+        self._places = sorted(map(_place_of_row, visible))
+
+    def _is_visible(self, record: MessageRecord) -> bool:
+        return (
+            record.position.message_id not in self._hidden
+            and record.sender_id not in self.muted_members
+        )
 
     def hide_message(self, message_id: MessageId) -> None:
         record = self._messages.get(message_id)
-        if record is not None and message_id not in self._hidden:
+        if record is not None and self._is_visible(record):
             self._hidden.add(message_id)
             self._take_out(_place_of_row(record))
 
     def _remove_message(self, message_id: MessageId) -> None:
         record = self._messages.pop(message_id, None)
-        if record is not None and message_id not in self._hidden:
+        if record is not None and self._is_visible(record):
             self._take_out(_place_of_row(record))
         self._hidden.discard(message_id)
         self._deliveries.pop(message_id, None)
@@ -270,7 +318,7 @@ class MemoryConversation:
 
     def message(self, message_id: MessageId) -> StoredMessage | None:
         record = self._messages.get(message_id)
-        if record is None or message_id in self._hidden:
+        if record is None or not self._is_visible(record):
             return None
         return StoredMessage(
             record=record,

@@ -19,6 +19,7 @@ from engine.core.ports import (
     ConversationSummary,
     GroupRecord,
     HideMessage,
+    KeptAside,
     LoggedMessage,
     MemberRecord,
     OwnSequence,
@@ -34,6 +35,7 @@ from engine.core.ports import (
     RemoveGroup,
     RemoveStore,
     SaveDraft,
+    SaveMemberMuted,
     SaveMuted,
     SaveOwnSequence,
     SavePicture,
@@ -109,8 +111,8 @@ class MemoryProfileStore:
                     logged = {entry: is_in for entry, is_in in logged.items() if entry[0] != gone}
                 case (
                     SaveProfile() | PutNodeAddress() | SaveValue() | AddCounters()
-                    | SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage()
-                    | PutStore() | RemoveStore() | ApplyHistory()
+                    | SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted()
+                    | HideMessage() | PutStore() | RemoveStore() | ApplyHistory()
                 ):  # fmt: skip
                     pass
                 case _:
@@ -149,7 +151,10 @@ class MemoryProfileStore:
                 self._put_conversation(write)
             case RemoveGroup(conversation_id=conversation_id):
                 self._conversations.pop(conversation_id, None)
-            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage() | ApplyHistory():
+            case (
+                SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted() | HideMessage()
+                | ApplyHistory()
+            ):  # fmt: skip
                 self._apply_of_user(write)
             case (
                 SaveProfile() | SavePicture() | PutNodeAddress() | SaveValue() | AddCounters()
@@ -180,7 +185,8 @@ class MemoryProfileStore:
                 assert_never(write)
 
     def _apply_of_user(
-        self, write: SaveReadMark | SaveDraft | SaveMuted | HideMessage | ApplyHistory
+        self,
+        write: SaveReadMark | SaveDraft | SaveMuted | SaveMemberMuted | HideMessage | ApplyHistory,
     ) -> None:
         conversation = self._conversations.get(write.conversation_id)
         if conversation is None:
@@ -192,6 +198,8 @@ class MemoryProfileStore:
                 conversation.about = replace(conversation.about, draft=text)
             case SaveMuted(muted=muted):
                 conversation.about = replace(conversation.about, muted=muted)
+            case SaveMemberMuted(participant_id=participant_id, muted=muted):
+                conversation.set_member_muted(participant_id, muted=muted)
             case HideMessage(message_id=message_id):
                 conversation.hide_message(message_id)
             case ApplyHistory(writes=kept_writes):
@@ -298,6 +306,16 @@ class MemoryProfileStore:
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         conversation = self._conversations.get(conversation_id)
         return conversation.channel.raw(message_id) if conversation else None
+
+    def set_aside(
+        self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int
+    ) -> list[KeptAside]:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.channel.set_aside(sender_id, limit) if conversation else []
+
+    def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]:
+        conversation = self._conversations.get(conversation_id)
+        return frozenset(conversation.muted_members) if conversation else frozenset()
 
     def own_sequence(
         self, conversation_id: ConversationId, stay: InstanceId, /

@@ -55,6 +55,16 @@ WHERE conversation_key = ? AND waiting = 0 AND hidden = 0
   AND (lamport_timestamp, message_id) >= (?, ?) AND (lamport_timestamp, message_id) < (?, ?)
 """
 
+_FIRST_OF_BLOCKS: Final = """
+INSERT INTO ordinal_block
+SELECT conversation_key, iif(number = 0, -1, lamport_timestamp), iif(number = 0, '', message_id),
+       min(:block_rows, total - number)
+FROM (SELECT conversation_key, lamport_timestamp, message_id, count(*) OVER () AS total,
+             row_number() OVER (ORDER BY lamport_timestamp, message_id) - 1 AS number
+      FROM message WHERE conversation_key = :conversation AND waiting = 0 AND hidden = 0)
+WHERE number % :block_rows = 0
+"""
+
 _BEFORE_ALL: Final = (-1, "")
 """Where the first block begins: no Lamport timestamp is negative."""
 
@@ -85,6 +95,13 @@ def count_out(connection: sqlite3.Connection, conversation: int, position: Posit
     """A placed, visible row at ``position`` has been hidden or taken away."""
     first_lamport, first_id, visible = _block_of(connection, conversation, position)
     connection.execute(_SET_VISIBLE, (visible - 1, conversation, first_lamport, first_id))
+
+
+def count_all(connection: sqlite3.Connection, conversation: int) -> None:
+    """Make all blocks anew: many rows came or went at once."""
+    connection.execute("DELETE FROM ordinal_block WHERE conversation_key = ?", (conversation,))
+    wanted = {"conversation": conversation, "block_rows": BLOCK_ROWS}
+    connection.execute(_FIRST_OF_BLOCKS, wanted)
 
 
 def placed_before(connection: sqlite3.Connection, conversation: int, position: Position) -> int:

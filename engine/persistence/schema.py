@@ -148,6 +148,25 @@ _CHANNEL_TABLES: Final = (
       second_id TEXT NOT NULL, UNIQUE (conversation_key, instance_id)
     ) STRICT
     """,
+    # Whoever sends too much: the row's raw bytes are empty where only the id is kept.
+    f"""
+    CREATE TABLE set_aside (
+      set_aside_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      sender_id TEXT NOT NULL, lamport_timestamp INTEGER NOT NULL, retrieval_hint BLOB,
+      raw BLOB NOT NULL, UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+    """
+    CREATE INDEX set_aside_order
+    ON set_aside (conversation_key, sender_id, lamport_timestamp, message_id)
+    """,
+    f"""
+    CREATE TABLE spent (
+      {_OF_CONVERSATION}, sender_id TEXT NOT NULL, day INTEGER NOT NULL, fetched INTEGER NOT NULL,
+      messages INTEGER NOT NULL, size INTEGER NOT NULL, lifted INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, sender_id, day, fetched)
+    ) STRICT, WITHOUT ROWID
+    """,
     f"""
     CREATE TABLE own_sequence (
       {_OF_CONVERSATION}, stay BLOB NOT NULL, instance_id BLOB NOT NULL, sequence INTEGER NOT NULL,
@@ -173,6 +192,7 @@ _TIMELINE_TABLES: Final = (
       spans TEXT NOT NULL, UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
+    # Hidden: 1 is deleted here, 2 of a muted member.
     """
     CREATE INDEX timeline_order
     ON message (conversation_key, waiting, lamport_timestamp, message_id) WHERE hidden = 0
@@ -181,6 +201,12 @@ _TIMELINE_TABLES: Final = (
     CREATE INDEX unread_order
     ON message (conversation_key, waiting, lamport_timestamp, message_id)
     WHERE hidden = 0 AND is_own = 0 AND kind = 'text'
+    """,
+    f"""
+    CREATE TABLE muted_member (
+      {_OF_CONVERSATION}, participant_id TEXT NOT NULL,
+      PRIMARY KEY (conversation_key, participant_id)
+    ) STRICT, WITHOUT ROWID
     """,
     # Ordinals: how many placed, visible rows lie from this position to the next block's.
     f"""

@@ -20,6 +20,7 @@ from engine.core.ports import (
     ConversationSummary,
     GroupRecord,
     HideMessage,
+    KeptAside,
     LoggedMessage,
     MemberRecord,
     OwnSequence,
@@ -35,6 +36,7 @@ from engine.core.ports import (
     RemoveGroup,
     RemoveStore,
     SaveDraft,
+    SaveMemberMuted,
     SaveMuted,
     SaveOwnSequence,
     SavePicture,
@@ -57,6 +59,7 @@ from engine.core.types import ConversationId, InstanceId, MessageId, Participant
 from engine.persistence import (
     channel_reads,
     history_tables,
+    muted_members,
     mvds_tables,
     pair_tables,
     profile_tables,
@@ -130,7 +133,10 @@ class SqliteProfileStore:
                 pair_tables.put_contact(self._connection, contact)
             case RemoveGroup(conversation_id=conversation_id):
                 self._remove(conversation_id)
-            case SaveReadMark() | SaveDraft() | SaveMuted() | HideMessage() | ApplyHistory():
+            case (
+                SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted() | HideMessage()
+                | ApplyHistory()
+            ):  # fmt: skip
                 self._apply_of_user(write)
             case (
                 SaveProfile() | SavePicture() | PutNodeAddress() | SaveValue() | AddCounters()
@@ -167,7 +173,8 @@ class SqliteProfileStore:
                 assert_never(write)
 
     def _apply_of_user(
-        self, write: SaveReadMark | SaveDraft | SaveMuted | HideMessage | ApplyHistory
+        self,
+        write: SaveReadMark | SaveDraft | SaveMuted | SaveMemberMuted | HideMessage | ApplyHistory,
     ) -> None:
         connection = self._connection
         key = profile_tables.conversation_key(connection, write.conversation_id)
@@ -180,6 +187,8 @@ class SqliteProfileStore:
                 profile_tables.save_draft(connection, key, text)
             case SaveMuted(muted=muted):
                 profile_tables.save_muted(connection, key, muted=muted)
+            case SaveMemberMuted(participant_id=participant_id, muted=muted):
+                muted_members.save_member_muted(connection, key, participant_id, muted=muted)
             case HideMessage(message_id=message_id):
                 timeline_tables.hide_message(connection, key, message_id)
             case ApplyHistory(writes=kept_writes):
@@ -307,6 +316,22 @@ class SqliteProfileStore:
             return (
                 None if key is None else channel_reads.read_raw(self._connection, key, message_id)
             )
+
+    def set_aside(
+        self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int
+    ) -> list[KeptAside]:
+        with translated("read messages"):
+            key = self._key(conversation_id)
+            if key is None:
+                return []
+            return channel_reads.read_kept_aside(self._connection, key, sender_id, limit)
+
+    def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]:
+        with translated("read the members"):
+            key = self._key(conversation_id)
+            if key is None:
+                return frozenset()
+            return muted_members.read_muted_members(self._connection, key)
 
     def own_sequence(
         self, conversation_id: ConversationId, stay: InstanceId, /

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from engine.core.ports import DeliveryRecord, MessageRecord, SpanRecord
 from engine.core.types import MessageId, Position
 from engine.persistence.many_rows import Value, by_the_dozen, insert, with_ids, with_rows
+from engine.persistence.muted_members import DELETED, OF_MUTED, read_muted_members
 from engine.persistence.ordinals import count_in, count_out
 from engine.persistence.rules import TEXT_KIND
 
@@ -29,7 +30,8 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   lamport_timestamp = excluded.lamport_timestamp, waiting = excluded.waiting,
   is_own = excluded.is_own, late = excluded.late, kind = excluded.kind,
   sender_id = excluded.sender_id, sent_ms = excluded.sent_ms, received_ms = excluded.received_ms,
-  text = excluded.text, spans = excluded.spans
+  text = excluded.text, spans = excluded.spans,
+  hidden = CASE message.hidden WHEN 1 THEN 1 ELSE excluded.hidden END
     """,
 )
 _COUNTED: Final = with_ids(
@@ -58,7 +60,7 @@ class _Row:
 
     position: Position
     waiting: bool
-    hidden: bool
+    hidden: int
     is_own: bool
     kind: str
 
@@ -80,12 +82,19 @@ def put_messages(
 ) -> None:
     """In order; one that is there already is replaced."""
     before = _counted_rows(connection, conversation, [one.position.message_id for one in records])
-    insert(connection, _PUT_MESSAGE, [_columns(conversation, record) for record in records])
+    muted = read_muted_members(connection, conversation)
+    hidden_as = {one.sender_id: OF_MUTED if one.sender_id in muted else 0 for one in records}
+    insert(
+        connection,
+        _PUT_MESSAGE,
+        [_columns(conversation, record, hidden_as[record.sender_id]) for record in records],
+    )
     after: dict[MessageId, _Row] = {}
     for record in records:
         position = record.position
         old = before.get(position.message_id)
-        hidden = old is not None and old.hidden
+        was_deleted = old is not None and old.hidden == DELETED
+        hidden = DELETED if was_deleted else hidden_as[record.sender_id]
         after[position.message_id] = _Row(
             position, record.waiting, hidden, record.is_own, record.kind
         )
@@ -93,14 +102,14 @@ def put_messages(
     _recount(connection, conversation, [change for change in changes if change[0] != change[1]])
 
 
-def _columns(conversation: int, record: MessageRecord) -> tuple[Value, ...]:
+def _columns(conversation: int, record: MessageRecord, hidden: int) -> tuple[Value, ...]:
     position = record.position
     return (
         conversation,
         position.message_id,
         position.lamport_timestamp,
         record.waiting,
-        False,  # Hidden: a new row is not, and one that is stays it.
+        hidden,  # One that was deleted stays it.
         record.is_own,
         record.late,
         record.kind,
@@ -117,8 +126,8 @@ def hide_message(connection: sqlite3.Connection, conversation: int, message_id: 
     if old is None or old.hidden:
         return
     connection.execute(
-        "UPDATE message SET hidden = 1 WHERE conversation_key = ? AND message_id = ?",
-        (conversation, message_id),
+        "UPDATE message SET hidden = ? WHERE conversation_key = ? AND message_id = ?",
+        (DELETED, conversation, message_id),
     )
     _recount(connection, conversation, [(old, None)])
 
@@ -194,7 +203,7 @@ def _counted_rows(
         rows = connection.execute(_COUNTED[len(asked)], (conversation, *asked)).fetchall()
         for message_id, lamport, waiting, hidden, is_own, kind in rows:
             position = Position(lamport_timestamp=lamport, message_id=message_id)
-            found[message_id] = _Row(position, bool(waiting), bool(hidden), bool(is_own), kind)
+            found[message_id] = _Row(position, bool(waiting), hidden, bool(is_own), kind)
     return found
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.api import ForkProof, HolderView, Page
 from engine.core.errors import LocalProtocolError
 from engine.core.types import ConversationId, MessageId, Position
-from engine.events import ForkView, GapView, HeldView
+from engine.events import FloodView, ForkView, GapView, HeldView
 from engine.history_views import HistoryView, LostView, StoreTestView, StoreView
 from engine.runtime.conversations import Conversations
 from engine.runtime.history.history import History
@@ -92,6 +92,9 @@ class PageCommands:
 
     async def held(self, conversation_id: ConversationId) -> HeldView | None:
         return self._conversations.runner(conversation_id).held()
+
+    async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
+        return self._conversations.runner(conversation_id).floods()
 
     async def forks(self, conversation_id: ConversationId) -> Sequence[ForkView]:
         return self._conversations.runner(conversation_id).forks()

@@ -20,16 +20,25 @@ from engine.core.mvds.types import LoadRecords
 from engine.core.ports import (
     ConversationSummary,
     SaveDraft,
+    SaveMemberMuted,
     SaveMuted,
     SaveReadMark,
     StoredMessage,
     StoreWrite,
 )
 from engine.core.sds.types import AskStore, SendPurpose
-from engine.core.types import ConversationId, MessageId, Position, UnixMs, WakuHash
+from engine.core.types import (
+    ConversationId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+    WakuHash,
+)
 from engine.core.waku import WakuMessage
 from engine.events import (
     ConversationView,
+    FloodView,
     ForkView,
     GapView,
     HeldView,
@@ -48,6 +57,7 @@ from engine.session.loading import read
 from engine.session.session import ConversationRecord
 from engine.session.types import (
     Load,
+    LoadSetAside,
     MembersNoted,
     Publish,
     SessionSend,
@@ -173,6 +183,17 @@ class ConversationRunner(Generic[S]):
         self._teller.record = replace(self.record, muted=muted)
         self._tell_conversation()
 
+    async def set_member_muted(self, participant_id: ParticipantId, *, muted: bool) -> None:
+        """Raises LocalProtocolError for ourselves, and where there is nobody else to hear."""
+        if self.is_pair or participant_id == self._around.own_id:
+            raise LocalProtocolError("only another member of a group can be muted")
+        await self._write(
+            SaveMemberMuted(
+                conversation_id=self.conversation_id, participant_id=participant_id, muted=muted
+            )
+        )
+        self._teller.set_muted(participant_id, self._session, muted=muted)
+
     async def save_draft(self, text: str) -> None:
         if text == self.record.draft:
             return
@@ -222,6 +243,9 @@ class ConversationRunner(Generic[S]):
     def held(self) -> HeldView | None:
         return self._teller.held(self._session) if self._session else None
 
+    def floods(self) -> tuple[FloodView, ...]:
+        return self._teller.floods(self._session) if self._session else ()
+
     def forks(self) -> tuple[ForkView, ...]:
         return self._teller.forks(self._session) if self._session else ()
 
@@ -233,7 +257,8 @@ class ConversationRunner(Generic[S]):
         self._inbox.drop_put()
         self._clock_offset_ms = self._around.clock.offset_ms()
         try:
-            session, self._teller.summary = await self._around.storage.run(self._load_all)
+            loaded = await self._around.storage.run(self._load_all)
+            session, self._teller.summary, self._teller.muted = loaded
         except StorageError as error:
             self._inbox.fail_asked(error)
             raise
@@ -246,9 +271,10 @@ class ConversationRunner(Generic[S]):
         if reloaded:
             self._tell_conversation()
 
-    def _load_all(self) -> tuple[S, ConversationSummary]:
-        session = self._load(self.record)
-        return session, self._around.store.summary(self.conversation_id)
+    def _load_all(self) -> tuple[S, ConversationSummary, frozenset[ParticipantId]]:
+        session, store = self._load(self.record), self._around.store
+        muted = store.muted_members(self.conversation_id)
+        return session, store.summary(self.conversation_id), muted
 
     async def run(self) -> None:
         """Run until cancelled or until the store refuses."""
@@ -396,7 +422,7 @@ class ConversationRunner(Generic[S]):
     # --- sending ------------------------------------------------------------------------------
 
     async def _enqueue(self, send: Publish | Load) -> None:
-        if isinstance(send, LoadRecords):
+        if isinstance(send, LoadRecords | LoadSetAside):
             await self._outbox.put(send)  # Who asked for these does not ask again.
             return
         try:

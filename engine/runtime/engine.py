@@ -23,7 +23,14 @@ from engine.core.ports import (
     SaveProfile,
     SaveValue,
 )
-from engine.core.types import ConversationId, InstanceId, MessageId, Position, UnixMs
+from engine.core.types import (
+    ConversationId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.crypto.identity import Identity
 from engine.events import (
     ConnectionChanged,
@@ -158,6 +165,7 @@ class Engine(HistoryCommands, PageCommands):
             chance=self._parts.chance,
             online=lambda: self._online,
             service_nodes=self._parts.service_nodes,
+            flood=self._parts.flood,
         )
         self._up = up = make_up(beginning, self._conversations, around)
         await up.load(history)
@@ -377,6 +385,18 @@ class Engine(HistoryCommands, PageCommands):
             HideMessage(conversation_id=conversation_id, message_id=message_id)
         )
         self._publish(MessageRemoved(conversation_id=conversation_id, message_id=message_id))
+
+    async def set_member_muted(
+        self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool
+    ) -> None:
+        await self._runner(conversation_id).set_member_muted(participant_id, muted=muted)
+
+    async def show_flood(
+        self, conversation_id: ConversationId, participant_id: ParticipantId
+    ) -> None:
+        await self._conversations.group(conversation_id).do(
+            lambda session, now_ms: session.show_set_aside(participant_id, now_ms=now_ms)
+        )
 
     async def fetch_missing(self, conversation_id: ConversationId) -> None:
         await self._runner(conversation_id).do(

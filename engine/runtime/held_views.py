@@ -4,6 +4,7 @@ The section of the timeline carries the held messages themselves; the notice say
 ahead, also while the conversation is not open.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from engine.core.duration import duration_words
@@ -52,6 +53,19 @@ def held_view(
             )
             for who, ahead_ms in aside.ahead_ms
         ),
+    )
+
+
+def without(aside: HeldAside, muted: Collection[ParticipantId]) -> HeldAside:
+    """Nothing of those whom the user does not want to read."""
+    if not any(who in muted for who, _ in aside.ahead_ms):
+        return aside
+    rows = tuple(row for row in aside.rows if row.sender_id not in muted)
+    return replace(
+        aside,
+        rows=rows,
+        total=aside.total - (len(aside.rows) - len(rows)),
+        ahead_ms=tuple(one for one in aside.ahead_ms if one[0] not in muted),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from engine.core.history.config import HistoryConfig
 from engine.core.ports import ProfileStore
+from engine.core.sds.config import FloodLimits
 from engine.core.types import UnixMs
 from engine.delivery.recorder import Recorder
 from engine.network.transport import Transport
@@ -50,6 +51,8 @@ class EngineParts:
     peers: Sequence[str] = ()
     history: HistoryConfig = field(default_factory=HistoryConfig)
     """Limits and intervals of asking Stores."""
+    flood: FloodLimits = field(default_factory=FloodLimits)
+    """What one member of a group may send in a day."""
     recorder: Recorder | None = None
     """Where the user wants deliveries recorded."""
     service_nodes: Callable[[], Sequence[str]] = tuple

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.core.ports import ContactRecord, ConversationSummary, StoredMessage
-from engine.core.types import ConversationId, MessageId
+from engine.core.types import ConversationId, MessageId, ParticipantId
 from engine.events import (
     ContactView,
     ConversationChanged,
     ConversationView,
+    FloodsChanged,
+    FloodView,
     ForksFound,
     ForkView,
     GapUpdated,
@@ -23,9 +25,10 @@ from engine.events import (
     MessageChanged,
     MessageRemoved,
     MessageView,
+    TimelineChanged,
     TypingChanged,
 )
-from engine.runtime.held_views import fork_view, held_notice, held_view
+from engine.runtime.held_views import fork_view, held_notice, held_view, without
 from engine.runtime.surroundings import Surroundings
 from engine.runtime.views import (
     Members,
@@ -46,6 +49,7 @@ from engine.session.types import (
     RowAdded,
     RowChanged,
     RowRemoved,
+    SetAsideNoted,
     TypingNoted,
 )
 
@@ -57,6 +61,8 @@ class Teller:
         self.record = record
         self.summary: ConversationSummary | None = None
         self.members: Members = {}
+        self.muted: frozenset[ParticipantId] = frozenset()
+        """Members whose messages are not shown."""
         self._people: tuple[MemberView, ...] = ()
         self._around = around
 
@@ -73,7 +79,8 @@ class Teller:
         known, mine = session.record, self.record
         self.record = replace(known, muted=mine.muted, draft=mine.draft, read_up_to=mine.read_up_to)
         self.members = session.members()
-        self._people = member_views(tuple(self.members.values()), self._around.own_id)
+        everybody = tuple(self.members.values())
+        self._people = member_views(everybody, self._around.own_id, self.muted)
 
     @property
     def is_alone(self) -> bool:
@@ -96,8 +103,21 @@ class Teller:
         )
 
     def held(self, session: Session) -> HeldView | None:
-        aside = session.held_aside()
+        aside = without(session.held_aside(), self.muted)
         return held_view(self._conversation_id, aside, self.members, self._around.own_id)
+
+    def floods(self, session: Session) -> tuple[FloodView, ...]:
+        return tuple(
+            FloodView(
+                conversation_id=self._conversation_id,
+                participant_id=one.sender_id,
+                name=name_of(one.sender_id, self.members),
+                waiting=one.waiting,
+                size=one.size,
+                dropped=one.bare,
+            )
+            for one in session.set_aside()
+        )
 
     def forks(self, session: Session) -> tuple[ForkView, ...]:
         own_id, conversation_id = self._around.own_id, self._conversation_id
@@ -135,6 +155,10 @@ class Teller:
             self._around.publish(gap)
         if any(isinstance(note, HeldAsideNoted) for note in notes):
             self._tell_held(session)
+        if any(isinstance(note, SetAsideNoted) for note in notes):
+            floods = self.floods(session)
+            event = FloodsChanged(conversation_id=self._conversation_id, floods=floods)
+            self._around.publish(event)
         if any(isinstance(note, ForkNoted) for note in notes):
             forks = ForksFound(conversation_id=self._conversation_id, forks=self.forks(session))
             self._around.publish(forks)
@@ -147,6 +171,20 @@ class Teller:
         if any(not isinstance(note, TypingNoted | EchoHeard) for note in notes):
             self.tell_conversation(session)
 
+    def set_muted(
+        self, participant_id: ParticipantId, session: Session | None, *, muted: bool
+    ) -> None:
+        """Somebody's rows went, or came back."""
+        one = frozenset((participant_id,))
+        self.muted = self.muted | one if muted else self.muted - one
+        if session is None:
+            return
+        self.learn(session)
+        self._around.publish(TimelineChanged(conversation_id=self._conversation_id))
+        self._tell_held(session)
+        self._tell_typing(session)
+        self.tell_conversation(session)
+
     def tell_conversation(self, session: Session | None) -> None:
         view = self.view(session)
         if view is not None:
@@ -155,7 +193,8 @@ class Teller:
     def _tell_held(self, session: Session) -> None:
         publish = self._around.publish
         publish(HeldUpdated(conversation_id=self._conversation_id, held=self.held(session)))
-        publish(held_notice(session.held_aside(), self.members, self.record))
+        aside = without(session.held_aside(), self.muted)
+        publish(held_notice(aside, self.members, self.record))
 
     def tell_rows(self, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]) -> None:
         publish = self._around.publish
@@ -178,5 +217,6 @@ class Teller:
                 publish(MessageChanged(message=self._message_view(rows[message_id])))
 
     def _tell_typing(self, session: Session) -> None:
-        names = tuple(self.members[who].name for who in session.typing_now() if who in self.members)
+        typing = (who for who in session.typing_now() if who not in self.muted)
+        names = tuple(self.members[who].name for who in typing if who in self.members)
         self._around.publish(TypingChanged(conversation_id=self._conversation_id, names=names))

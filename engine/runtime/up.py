@@ -1,9 +1,10 @@
 """What there is of a profile once it has an identity: groups, people, pages, an inbox."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.core.ports import ProfileRecord
+from engine.core.sds.config import FloodLimits
 from engine.crypto.identity import Identity
 from engine.runtime.conversations import Conversations
 from engine.runtime.groups import Groups
@@ -28,6 +29,7 @@ class Beginning:
     chance: Chance
     online: Callable[[], bool]
     service_nodes: Callable[[], Sequence[str]] = tuple
+    flood: FloodLimits = field(default_factory=FloodLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,7 @@ def make_up(begin: Beginning, conversations: Conversations, around: Surroundings
         clock_offset_ms=around.clock.offset_ms,
         online=begin.online,
         service_nodes=begin.service_nodes,
+        flood=begin.flood,
     )
     contacts = ContactBook(
         store=around.store,

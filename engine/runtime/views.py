@@ -7,7 +7,7 @@ because that everybody held it is written down when it is first known.  One to o
 written down: there the other says "I have it" of every single message.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from engine.api import HolderView, Page
 from engine.core.ports import (
@@ -142,7 +142,11 @@ def page_view(
     )
 
 
-def member_views(members: Sequence[MemberRecord], own_id: ParticipantId) -> tuple[MemberView, ...]:
+def member_views(
+    members: Sequence[MemberRecord],
+    own_id: ParticipantId,
+    muted: Collection[ParticipantId] = frozenset(),
+) -> tuple[MemberView, ...]:
     return tuple(
         MemberView(
             participant_id=member.participant_id,
@@ -151,6 +155,7 @@ def member_views(members: Sequence[MemberRecord], own_id: ParticipantId) -> tupl
             is_admin=member.is_admin,
             has_left=member.left_ms is not None,
             fingerprint=fingerprint_of(member.public_key),
+            is_muted=member.participant_id in muted,
         )
         for member in members
     )

@@ -47,6 +47,7 @@ from engine.core.sds.inputs import (
     RetrieveRequested,
     SendContent,
     SendEphemeral,
+    ShowSetAside,
     StoreAnswered,
     StoreChanged,
     StoreLacks,
@@ -60,6 +61,7 @@ from engine.core.sds.types import (
     OwnFromFuture,
     Send,
     SendPurpose,
+    SetAsideOf,
     Transition,
 )
 from engine.core.types import (
@@ -90,11 +92,14 @@ from engine.session.types import (
     HeldAside,
     Loaded,
     LoadForRepair,
+    LoadSetAside,
     LoadToSayAgain,
     Publish,
     RawLoaded,
+    RowAdded,
     SessionSend,
     SessionTransition,
+    SetAsideLoaded,
     TypingNoted,
 )
 from engine.session.typing import TypingBoard
@@ -231,6 +236,13 @@ class GroupSession:
         self._feed(wanted, batch, now_ms=now_ms)
         return batch.finish()
 
+    def show_set_aside(self, sender_id: ParticipantId, *, now_ms: UnixMs) -> SessionTransition:
+        """See all that this member sends today, and what was set aside of it so far."""
+        batch = Batch()
+        self._feed(ShowSetAside(sender_id=sender_id), batch, now_ms=now_ms)
+        batch.sends.append(LoadSetAside(sender_id=sender_id))
+        return batch.finish()
+
     # --- what the world says ------------------------------------------------------------------
 
     def knock(self, message: WakuMessage) -> bool:
@@ -253,7 +265,7 @@ class GroupSession:
             for statement in verified.opened.statements:
                 self._admit(statement, batch, now_ms=now_ms)
             self._accept(verified, batch, now_ms=now_ms)
-            if verified.content is None or self._channel.has_logged(verified.message.message_id):
+            if verified.content is None or self._channel.keeps(verified.message.message_id):
                 self._wire.done_with(verified)
         except RemoteProtocolError as error:
             self._refuse(error, batch, now_ms=now_ms)
@@ -289,6 +301,8 @@ class GroupSession:
 
     def loaded(self, loaded: Loaded, *, now_ms: UnixMs) -> SessionTransition:
         """Answer whoever asked for what was read."""
+        if isinstance(loaded, SetAsideLoaded):
+            return self._take_set_aside(loaded, now_ms=now_ms)
         if not isinstance(loaded, RawLoaded):
             raise LocalProtocolError("a group asks for no such thing")
         message_id = loaded.load.message_id
@@ -296,6 +310,25 @@ class GroupSession:
             return self._say_again(message_id, loaded.raw, now_ms=now_ms)
         repair = self.repair(loaded.raw, now_ms=now_ms)
         return SessionTransition(sends=(replace(repair, repairs=message_id),))
+
+    def _take_set_aside(self, loaded: SetAsideLoaded, *, now_ms: UnixMs) -> SessionTransition:
+        """Place a few, and ask for the next ones."""
+        batch, sender_id = Batch(), loaded.load.sender_id
+        before = self._channel.waiting_aside(sender_id)
+        for kept in loaded.kept:
+            try:
+                verified = self._wire.reopen(kept.raw, kept.retrieval_hint)
+                self._accept(verified, batch, now_ms=now_ms, wanted=True)
+            except RemoteProtocolError as error:
+                self._refuse(error, batch, now_ms=now_ms)
+        # They are no news to anybody who asked for them.
+        batch.notes = [
+            replace(note, notify=False) if isinstance(note, RowAdded) else note
+            for note in batch.notes
+        ]
+        if self._channel.waiting_aside(sender_id) < before:
+            batch.sends.append(LoadSetAside(sender_id=sender_id))
+        return batch.finish()
 
     def _say_again(self, message_id: MessageId, raw: bytes, *, now_ms: UnixMs) -> SessionTransition:
         """What we said when our clock was ahead, unless it was said again meanwhile."""
@@ -387,6 +420,10 @@ class GroupSession:
         """What has no place yet because it claims a time too far ahead."""
         return self._narrator.held_aside()
 
+    def set_aside(self) -> tuple[SetAsideOf, ...]:
+        """Who sends more than a day's quota, and how much of it waits."""
+        return self._channel.set_aside()
+
     def forks(self) -> tuple[Fork, ...]:
         return self._channel.forks()
 
@@ -417,7 +454,9 @@ class GroupSession:
         self._counters.add(f"group.{error.reason}")
         batch.steps.append(Refused(now_ms, error.reason))
 
-    def _accept(self, verified: Verified, batch: Batch, *, now_ms: UnixMs) -> None:
+    def _accept(
+        self, verified: Verified, batch: Batch, *, now_ms: UnixMs, wanted: bool = False
+    ) -> None:
         """Membership, then the channel.  Raises RemoteProtocolError."""
         opened, message = verified.opened, verified.message
         statement = self._people.joins(verified)
@@ -443,6 +482,7 @@ class GroupSession:
             held_aside=claim.held_aside if claim else (),
             previous_id=content.previous_id if content else None,
             replaces=content.replaces if content else None,
+            wanted=wanted,
         )
         transition = self._step(received, batch, now_ms=now_ms)
         is_others = message.sender_id != self._identity.participant_id

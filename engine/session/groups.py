@@ -10,7 +10,7 @@ stay would count as holding what is said in the new one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from engine.codec.invite import encode_invite
@@ -38,7 +38,7 @@ from engine.core.ports import (
     PutNodeAddress,
     StoreWrite,
 )
-from engine.core.sds.config import SdsConfig
+from engine.core.sds.config import FloodLimits, SdsConfig
 from engine.core.sds.types import ChannelState
 from engine.core.types import (
     ContentTopic,
@@ -70,6 +70,7 @@ class GroupBook:
     online: Callable[[], bool]
     clock_offset_ms: Callable[[], int] = lambda: 0
     """How far our clock is ahead of ``now_ms``, which only ever goes on."""
+    flood: FloodLimits = field(default_factory=FloodLimits)
     service_nodes: Callable[[], Sequence[str]] = tuple
     """The user's own, as they are now; they become those of the groups that are created here."""
 
@@ -167,11 +168,12 @@ class GroupBook:
             own_name=lambda: self.profile.name,
         )
         small = len(members) <= SMALL_GROUP
+        config = SdsConfig.for_small_group() if small else SdsConfig()
         return GroupSession(
             seed,
             chance=self.chance,
             counters=self.counters,
-            config=SdsConfig.for_small_group() if small else SdsConfig(),
+            config=replace(config, flood=self.flood),
             online=self.online(),
             now_ms=self.now_ms(),
             clock_offset_ms=self.clock_offset_ms(),

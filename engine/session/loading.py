@@ -4,7 +4,7 @@ Runs wherever the store may be used (the storage thread in life) and touches no 
 what comes back can be given to the session in turn with everything else.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from engine.core.mvds.types import LoadRecords, MvdsId, MvdsMessage, Record
 from engine.core.ports import ProfileStore
@@ -15,10 +15,15 @@ from engine.session.types import (
     LoadBodies,
     Loaded,
     LoadForRepair,
+    LoadSetAside,
     LoadToSayAgain,
     RawLoaded,
     RecordsRead,
+    SetAsideLoaded,
 )
+
+SHOWN_TOGETHER: Final = 8
+"""Of what was set aside: a slice of the loop's time, each with its signature and 64 KiB of text."""
 
 
 def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Loaded | None:
@@ -27,6 +32,9 @@ def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Lo
         case LoadForRepair() | LoadToSayAgain():
             raw = store.raw(conversation_id, load.message_id)
             return RawLoaded(load=load, raw=raw) if raw else None
+        case LoadSetAside():
+            kept = store.set_aside(conversation_id, load.sender_id, limit=SHOWN_TOGETHER)
+            return SetAsideLoaded(load=load, kept=tuple(kept)) if kept else None
         case LoadBodies():
             return BodiesLoaded(
                 payload=load.payload, bodies=_bodies(store, conversation_id, load.message_ids)

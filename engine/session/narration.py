@@ -36,6 +36,7 @@ from engine.core.sds.types import (
     PutMissing,
     RemoveMissing,
     RepairRequested,
+    SetAsideChanged,
     Write,
 )
 from engine.core.types import (
@@ -60,6 +61,7 @@ from engine.session.types import (
     RowAdded,
     RowChanged,
     RowRemoved,
+    SetAsideNoted,
     TypingNoted,
 )
 from engine.session.typing import TypingBoard
@@ -98,7 +100,7 @@ class Narrator:
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
 
-    def tell(  # noqa: C901 - one case per kind of event
+    def tell(  # noqa: C901, PLR0912 - one case per kind of event
         self, event: Event, batch: Batch, *, now_ms: UnixMs
     ) -> Content | None:
         """Note one event; gives back what was said if it was a delivery."""
@@ -117,6 +119,8 @@ class Narrator:
             case HeldAsideChanged():
                 self._held_aside.tell(event, now_ms=now_ms)
                 batch.notes.append(HeldAsideNoted())
+            case SetAsideChanged():
+                batch.notes.append(SetAsideNoted())
             case MessageReplaced():
                 self._shown_waiting.discard(event.message_id)
                 batch.notes.append(RowRemoved(message_id=event.message_id))

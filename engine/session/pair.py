@@ -30,7 +30,7 @@ from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ContactRecord, MemberRecord, PutContact, SaveValue
 from engine.core.sds.inputs import StoreLacks
-from engine.core.sds.types import Fork
+from engine.core.sds.types import Fork, SetAsideOf
 from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair
@@ -369,6 +369,10 @@ class PairSession:
     def held_aside(self) -> HeldAside:
         """Nothing is: a clock that is ahead counts as ours."""
         return HeldAside()
+
+    def set_aside(self) -> tuple[SetAsideOf, ...]:
+        """Nobody: whoever is a nuisance is blocked."""
+        return ()
 
     def forks(self) -> tuple[Fork, ...]:
         """There is nobody else who could be told something different."""

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 from engine.core.content import Body
 from engine.core.ports import ContactRecord, GroupRecord, MemberRecord
 from engine.core.sds.inputs import StoreLacks
-from engine.core.sds.types import Fork
+from engine.core.sds.types import Fork, SetAsideOf
 from engine.core.types import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import GapView
@@ -114,6 +114,9 @@ class Session(Protocol):
     def gap(self) -> GapView | None: ...
 
     def held_aside(self) -> HeldAside: ...
+
+    def set_aside(self) -> tuple[SetAsideOf, ...]:
+        """Who sends more than a day's quota, and how much of it waits."""
 
     def forks(self) -> tuple[Fork, ...]:
         """Who told different people different things, with the proof."""

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from engine.core.clock_evidence import Echo
 from engine.core.mvds.types import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
-from engine.core.ports import MessageRecord, StoreWrite
+from engine.core.ports import KeptAside, MessageRecord, StoreWrite
 from engine.core.sds.types import AskStore, SendPurpose
 from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.core.waku import WakuMessage
@@ -53,7 +53,14 @@ class LoadToSayAgain:
     message_id: MessageId
 
 
-Load: TypeAlias = LoadForRepair | LoadToSayAgain | LoadBodies | LoadRecords
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSetAside:
+    """Read what is set aside of this author: somebody wants to see it, a few at a time."""
+
+    sender_id: ParticipantId
+
+
+Load: TypeAlias = LoadForRepair | LoadToSayAgain | LoadSetAside | LoadBodies | LoadRecords
 """To be read from the store (``engine.session.loading``) and given to ``Session.loaded``."""
 
 SessionSend: TypeAlias = Publish | Load | AskStore
@@ -82,7 +89,15 @@ class RecordsRead:
     loaded_before: Epoch | None
 
 
-Loaded: TypeAlias = RawLoaded | BodiesLoaded | RecordsRead
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetAsideLoaded:
+    """The first ones by (lamport, id)."""
+
+    load: LoadSetAside
+    kept: tuple[KeptAside, ...]
+
+
+Loaded: TypeAlias = RawLoaded | SetAsideLoaded | BodiesLoaded | RecordsRead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +141,11 @@ class HeldAsideNoted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetAsideNoted:
+    """Ask ``Session.set_aside`` who sends more than a day's quota."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EchoHeard:
     """Somebody named what we said just now: what that tells of our clock.
 
@@ -151,6 +171,7 @@ Note: TypeAlias = (
     | MembersNoted
     | TypingNoted
     | HeldAsideNoted
+    | SetAsideNoted
     | EchoHeard
     | ForkNoted
 )

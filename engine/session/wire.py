@@ -137,7 +137,25 @@ class GroupWire:
             return ahead
         envelope_hash = _hash_of(waku)
         self._refuse_known(envelope_hash)
-        opened = self._sealed.open(waku.payload)
+        return self._verify(
+            self._sealed.open(waku.payload),
+            waku_hash=waku_hash,
+            envelope_hash=envelope_hash,
+            stored=stored,
+        )
+
+    def reopen(self, raw: bytes, retrieval_hint: bytes | None) -> Verified:
+        """A signed part that was kept; as ``open`` otherwise."""
+        return self._verify(
+            self._sealed.read(raw),
+            waku_hash=WakuHash(retrieval_hint or b""),
+            envelope_hash=b"",
+            stored=True,
+        )
+
+    def _verify(
+        self, opened: Opened, *, waku_hash: WakuHash, envelope_hash: bytes, stored: bool
+    ) -> Verified:
         message = decode_message(opened.sds_bytes)
         if encode_message(message) != opened.sds_bytes:
             raise RemoteProtocolError("not_canonical", "SDS message")

@@ -11,6 +11,7 @@ from typing import assert_never
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
+    ForgetSetAside,
     Fork,
     HolderEntry,
     IncomingEntry,
@@ -24,14 +25,19 @@ from engine.core.sds.types import (
     PutMissing,
     PutOutgoing,
     PutReplacement,
+    PutSetAside,
+    PutSpent,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    RemoveSetAside,
     Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
+    SetAside,
+    Spent,
     Write,
 )
 from engine.core.types import InstanceId, MessageId, ParticipantId, UnixMs
@@ -51,6 +57,8 @@ class ChannelStore:
         self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
         self._replaced: dict[MessageId, Replacement] = {}
         self._forks: dict[InstanceId, Fork] = {}
+        self._set_aside: dict[MessageId, SetAside] = {}
+        self._spent: dict[tuple[ParticipantId, int, bool], Spent] = {}
 
     def apply(self, writes: Iterable[Write]) -> None:
         """All of one transition, in order."""
@@ -82,6 +90,8 @@ class ChannelStore:
             store_queried_ms=self._store_queried_ms,
             replaced=tuple(self._replaced.values()),
             forks=tuple(self._forks.values()),
+            set_aside=tuple(self._set_aside.values()),
+            spent=tuple(self._spent.values()),
         )
 
     def _apply_one(self, write: Write) -> None:  # noqa: C901, PLR0912 - one case per kind of write
@@ -101,6 +111,14 @@ class ChannelStore:
                 self._replaced[new.by] = new
             case PutFork(fork=fork):
                 self._forks.setdefault(fork.instance_id, fork)
+            case PutSetAside():
+                self._set_aside[write.entry.message_id] = write.entry
+            case RemoveSetAside(message_id=message_id):
+                self._set_aside.pop(message_id, None)
+            case ForgetSetAside(sender_id=sender_id):
+                self._forget_set_aside(sender_id)
+            case PutSpent(spent=spent):
+                self._spent[spent.sender_id, spent.day, spent.fetched] = spent
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
                 self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
             case PutOutgoing(entry=outgoing):
@@ -121,6 +139,11 @@ class ChannelStore:
                 self._holders[holder.message_id, holder.participant_id] = holder
             case _:
                 assert_never(write)
+
+    def _forget_set_aside(self, sender_id: ParticipantId) -> None:
+        for message_id, entry in [*self._set_aside.items()]:
+            if entry.sender_id == sender_id and not entry.size:
+                del self._set_aside[message_id]
 
     def _remove_from_log(self, message_id: MessageId) -> None:
         self._log.pop(message_id, None)

@@ -19,6 +19,7 @@ from typing import Final, TypeVar
 from chat_app.compose import Overrides, make_transport, open_store, port_of, system_chance
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from engine.core.ports import GroupRecord, ProfileStore
+from engine.core.sds.config import FloodLimits
 from engine.core.sds.types import ChannelState
 from engine.core.types import (
     ContentTopic,
@@ -112,6 +113,7 @@ class Victim:
                 chance=system_chance(),
                 now_ms=lambda: UnixMs(self._stage.now_ms() + self.ahead_ms),
                 counted_ms=self._stage.counted_ms,
+                flood=self._stage.flood,
             )
         )
         engine.subscribe(self._hear)
@@ -211,6 +213,8 @@ class Stage:
         self.group = ConversationId("")
         self.victims: list[Victim] = []
         self.settings = SETTINGS
+        self.flood = FloodLimits()
+        """What one member may send in a day; for all who start from now on."""
         self._slept_ms = 0
         self._begun_ms = time.monotonic_ns() // NS_PER_MS
         self._nodes = AsyncExitStack()

@@ -73,7 +73,7 @@ class Chains:
     ) -> None:
         parts = self._parts
         entry = HistoryEntry(message_id, None, sender_id)
-        if parts.knows(message_id) or parts.missing.is_lost(message_id) or parts.is_replaced(entry):
+        if parts.knows(message_id) or parts.is_met(entry):
             return
         if not parts.missing.room_for(1, sender_id):
             parts.counters.add("sds.missing_overflow")

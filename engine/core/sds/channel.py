@@ -25,6 +25,7 @@ from engine.core.sds.inputs import (
     RetrieveRequested,
     SendContent,
     SendEphemeral,
+    ShowSetAside,
     StoreAnswered,
     StoreChanged,
     StoreLacks,
@@ -50,6 +51,7 @@ from engine.core.sds.types import (
     RepairRequested,
     SaveRetrievalHint,
     SendPurpose,
+    SetAsideOf,
     Sign,
     Transition,
 )
@@ -150,17 +152,24 @@ class SdsChannel:
                 self._receiver.look_back(step)
             case StoreLacks():
                 self._receiver.take_absence(input_, step)
+            case ShowSetAside(sender_id=sender_id):
+                parts.show_set_aside(sender_id, step)
             case RetrieveLostRequested():
                 parts.store.ask_once(parts.missing.ask_for_lost(input_, step), step)
             case DeadlineReached():
                 self._sweep(step)
             case _:
                 assert_never(input_)
+        self._tell(step)
+        return step
+
+    def _tell(self, step: Step) -> None:
+        """What changed in this step, once, however often it did."""
+        parts = self._parts
         if step.holders_changed:
             step.events += parts.holders.take_events(step.holders_changed)
-        if step.gap_changed or step.held_changed or parts.news_of_start:
+        if step.gap_changed or step.held_changed or step.set_aside_changed or parts.news_of_start:
             parts.tell_of_gap(step)
-        return step
 
     def next_deadline(self) -> UnixMs | None:
         """When ``DeadlineReached`` is due next; None = not before another input."""
@@ -180,6 +189,18 @@ class SdsChannel:
 
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._parts.log
+
+    def keeps(self, message_id: MessageId) -> bool:
+        """Whether nothing more can come of it: in the log, or set aside with its bytes."""
+        return message_id in self._parts.log or self._parts.set_aside.keeps(message_id)
+
+    def set_aside(self) -> tuple[SetAsideOf, ...]:
+        """Whose messages are beyond a day's quota, and how many."""
+        return self._parts.set_aside.tell()
+
+    def waiting_aside(self, sender_id: ParticipantId) -> int:
+        """How many of this author's are set aside with their bytes."""
+        return self._parts.set_aside.waiting(sender_id)
 
     def wants(self, message_id: MessageId) -> bool:
         """Whether it is looked for: a dependency that lacks, lost ones only if asked for again."""
@@ -237,6 +258,7 @@ class SdsChannel:
             store_queried_ms=parts.store.queried_ms,
             replaced=tuple(parts.replacing.values()),
             forks=tuple(parts.forks.values()),
+            set_aside=tuple(parts.set_aside.entries()),
         )
 
     # --- sending ---

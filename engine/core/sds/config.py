@@ -6,13 +6,29 @@ capacity").  Ours are the dataclass defaults; ``js_defaults`` gives those of ``@
 anything.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
 MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloodLimits:
+    """What one author may send in a day, and how much of what is beyond is kept."""
+
+    bytes_per_day: int = 64 * MIB
+    """Of signed parts."""
+    messages_per_day: int = 20_000
+    fetched_days: int = 8
+    """So many days' quotas may be fetched of one author in a day."""
+    waiting_bytes: int = 64 * MIB
+    """Of a channel: what may be shown on demand, over all authors."""
+    waiting_messages: int = 20_000
+    bare_ids: int = 20_000
+    """Of a channel: beyond that, so many ids are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +151,9 @@ class SdsConfig:
     """Newest own messages whose holders are reviewed with a received filter, besides the outgoing
     buffer: filters show nothing certain, so they may not cost more than a little."""
     bloom_max_fill: float = 0.55
+
+    # --- flooding ---
+    flood: FloodLimits = field(default_factory=FloodLimits)
 
     @classmethod
     def for_small_group(cls) -> "SdsConfig":

@@ -52,6 +52,8 @@ class MessageReceived:
     held_aside: tuple[MessageId, ...] = ()
     previous_id: MessageId | None = None
     replaces: MessageId | None = None
+    wanted: bool = False
+    """It was set aside, and somebody wants to see it all the same."""
 
 
 @value(frozen=True, slots=True)
@@ -115,6 +117,16 @@ class RetrieveLostRequested:
 
 
 @value(frozen=True, slots=True, kw_only=True)
+class ShowSetAside:
+    """Somebody wants to see what this author sends today, however much it is.
+
+    What is set aside of it is handed in again as ``MessageReceived.wanted``.
+    """
+
+    sender_id: ParticipantId
+
+
+@value(frozen=True, slots=True, kw_only=True)
 class StoreChanged:
     """Whether any Store can be asked (``AskStore``)."""
 
@@ -165,6 +177,7 @@ Input: TypeAlias = (
     | ResendRequested
     | RetrieveRequested
     | RetrieveLostRequested
+    | ShowSetAside
     | StoreChanged
     | HastenStoreQuery
     | StoreAnswered

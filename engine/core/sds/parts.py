@@ -18,6 +18,7 @@ from engine.core.counters import Counters
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.claims import Claims
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.flooding import Quotas, SetAsideTable
 from engine.core.sds.held import HeldAside
 from engine.core.sds.holders import HoldersTable
 from engine.core.sds.incoming import IncomingBuffer
@@ -41,6 +42,7 @@ from engine.core.sds.types import (
     RandomUnit,
     Replacement,
     SaveClock,
+    SetAsideChanged,
 )
 from engine.core.types import (
     ChannelId,
@@ -79,6 +81,8 @@ class Parts:
     outgoing: OutgoingBuffer
     incoming: IncomingBuffer
     held: HeldAside
+    quotas: Quotas
+    set_aside: SetAsideTable
     replaced: dict[tuple[MessageId, ParticipantId], Replacement]
     """What its sender said again, whether it has come or not: by message and by who says so.
     Of several the one with the smallest Lamport timestamp, so that their order changes nothing."""
@@ -92,7 +96,7 @@ class Parts:
     lamport_put_back: bool = False
     """Still to be written."""
     news_of_start: bool
-    """Something is held aside since before the start: to be told with the first step."""
+    """Something is held or set aside since before the start: to be told with the first step."""
     times: RepairTimes
     missing: MissingTable
     holders: HoldersTable
@@ -160,13 +164,20 @@ class Parts:
         )
 
     def is_met(self, entry: HistoryEntry) -> bool:
-        """In the local log, lost for good, or said again by its sender."""
+        """In the local log, given up, or said again by its sender."""
         message_id = entry.message_id
         return (
-            message_id in self.log.rows
-            or self.missing.is_lost(message_id)
-            or self.is_replaced(entry)
+            message_id in self.log.rows or self.is_given_up(message_id) or self.is_replaced(entry)
         )
+
+    def is_given_up(self, message_id: MessageId) -> bool:
+        """Lost, or set aside: nobody waits for it, and it takes its place if it comes."""
+        return self.missing.is_lost(message_id) or message_id in self.set_aside
+
+    def show_set_aside(self, sender_id: ParticipantId, step: Step) -> None:
+        """Take all of this author's today; of what is not kept nothing is known any more."""
+        self.quotas.lift(sender_id, self.clock_ms(step.now_ms), step)
+        self.set_aside.forget_bare(sender_id, step)
 
     def is_replaced(self, entry: HistoryEntry) -> bool:
         """Whether whoever sent it said it again.  Nobody can say so of somebody else's."""
@@ -260,6 +271,8 @@ class Parts:
         """Tell once what lacks, waits and is held aside after this step."""
         if step.held_changed or self.news_of_start:
             step.events.append(self.held.event(self.clock_offset_ms))
+        if step.set_aside_changed or (self.news_of_start and self.set_aside):
+            step.events.append(SetAsideChanged(senders=self.set_aside.tell()))
         if step.gap_changed:
             self.store.gap_changed(step.now_ms)
         if step.gap_changed or self.news_of_start:
@@ -317,6 +330,8 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         outgoing=OutgoingBuffer(state.outgoing, config=config, random_unit=random_unit),
         incoming=IncomingBuffer(config),
         held=HeldAside(config),
+        quotas=Quotas(config.flood, state.spent),
+        set_aside=SetAsideTable(config.flood, state.set_aside),
         replaced={},
         replacing={},
         forks={fork.instance_id: fork for fork in state.forks},
@@ -353,7 +368,7 @@ def _restore_incoming(parts: Parts, state: ChannelState, now_ms: UnixMs) -> None
             parts.held.add(entry)
         else:
             parts.incoming.add(entry, unmet)
-    parts.news_of_start = bool(len(parts.held))
+    parts.news_of_start = bool(len(parts.held) or len(parts.set_aside))
 
 
 def _restore_holders(parts: Parts, now_ms: UnixMs) -> None:

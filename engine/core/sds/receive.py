@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.chains import Chains
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
+from engine.core.sds.flooding import Account
 from engine.core.sds.inputs import MessageReceived, StoreLacks
 from engine.core.sds.parts import MAX_LAMPORT, Parts
 from engine.core.sds.review import AckReview
@@ -40,6 +41,7 @@ from engine.core.sds.types import (
     RemoveIncoming,
     Replacement,
     SaveRetrievalHint,
+    SetAside,
     StoresSaid,
 )
 from engine.core.types import HolderSource, MessageId, ParticipantId, Position, UnixMs
@@ -312,12 +314,59 @@ class Receiver:
             if message_id in parts.log.rows:
                 self._receive_duplicate(received, step)
             return
+        self._take_new(received, ids, step)
+
+    def _take_new(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
+        """Within its author's quota it is delivered, or waits; beyond, it is set aside."""
+        parts, message, message_id = self._parts, received.message, received.message.message_id
+        accounts = self._accounts(received, step)
+        if message_id in parts.set_aside:
+            if not received.wanted:
+                parts.counters.add("sds.set_aside_again")
+                return
+            parts.set_aside.remove(message_id, step)
+        elif not parts.quotas.have_room(accounts, len(received.raw)):
+            self._set_aside(received, step)
+            return
         if (message.lamport_timestamp or 0) > parts.latest(step.now_ms):
             self._hold(_waiting(received, step), step)
-            return
-        self._take_content(received, ids, step)
-        if received.repaired_by is not None:
-            self._note_repair(received, step)
+        else:
+            self._take_content(received, ids, step)
+            if received.repaired_by is not None:
+                self._note_repair(received, step)
+        if parts.knows(message_id):  # What found no room is fetched again.
+            for account in accounts:
+                account.spend(len(received.raw), step)
+
+    def _accounts(self, received: MessageReceived, step: Step) -> tuple[Account, ...]:
+        """What it is charged to: nothing of our own, nor of senders that nobody proves."""
+        parts, sender_id = self._parts, received.message.sender_id
+        if sender_id == parts.participant_id or not received.verified or received.wanted:
+            return ()
+        # Whoever sends their own message again can date it as they like.
+        repaired = received.repaired_by not in {None, sender_id}
+        return parts.quotas.accounts(
+            sender_id,
+            _lamport(received.message),
+            parts.clock_ms(step.now_ms),
+            live=not (received.stored or repaired),
+        )
+
+    def _set_aside(self, received: MessageReceived, step: Step) -> None:
+        """Its author sends more than a day's quota: nobody waits for it any more."""
+        parts, message = self._parts, received.message
+        parts.counters.add("sds.set_aside")
+        entry = SetAside(
+            message_id=message.message_id,
+            sender_id=message.sender_id,
+            lamport_timestamp=_lamport(message),
+            size=len(received.raw),
+        )
+        parts.set_aside.add(entry, received.raw, received.retrieval_hint, step)
+        parts.missing.remove(message.message_id, step)
+        if parts.incoming.is_waited_for(message.message_id):
+            step.gap_changed = True
+            self._release(message.message_id, step)
 
     def _take_content(self, entry: Arrived, ids: list[MessageId], step: Step) -> None:
         """Deliver a message that is new to us, or let it wait."""
@@ -337,7 +386,7 @@ class Receiver:
     def _unmet(self, message: Message, lacking: Iterable[MessageId]) -> set[MessageId]:
         """Of what is not in the log, what a message has to wait for."""
         parts = self._parts
-        unmet = {item for item in lacking if not parts.missing.is_lost(item)}
+        unmet = {item for item in lacking if not parts.is_given_up(item)}
         if parts.replaced:
             unmet.difference_update(
                 item.message_id for item in message.causal_history if parts.is_replaced(item)
@@ -387,7 +436,7 @@ class Receiver:
             entry
             for entry in history
             if not parts.knows(entry.message_id)
-            and not parts.missing.is_lost(entry.message_id)
+            and not parts.is_given_up(entry.message_id)
             and not parts.is_replaced(entry)
         ]
 

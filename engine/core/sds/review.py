@@ -151,6 +151,8 @@ class AckReview:
             if settled < position.lamport_timestamp <= latest:
                 continue  # Still on its way, probably.
             message_id, author_id = position.message_id, entry.sender_id
+            if parts.set_aside.is_flooding(author_id):
+                continue  # Others set aside other messages of this author: they want no more.
             if parts.times.in_response_group(message_id, author_id, members=len(parts.members)):
                 delay = parts.times.response_delay_ms(message_id, author_id)
                 at_ms = UnixMs(now_ms + delay)

@@ -13,7 +13,7 @@ from engine.core.types import MessageId, UnixMs
 class Step(Transition):
     """Collects what one input causes."""
 
-    __slots__ = ("gap_changed", "held_changed", "holders_changed", "now_ms")
+    __slots__ = ("gap_changed", "held_changed", "holders_changed", "now_ms", "set_aside_changed")
 
     writes: list[Write]
     sends: list[Send]
@@ -27,3 +27,4 @@ class Step(Transition):
         self.holders_changed: dict[MessageId, None] = {}
         self.gap_changed = False
         self.held_changed = False
+        self.set_aside_changed = False
