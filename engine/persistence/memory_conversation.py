@@ -164,7 +164,9 @@ class MemoryChannel:
             replaced=tuple(self._replaced.values()),
             forks=tuple(self._forks.values()),
             set_aside=tuple(put.entry for put in self._set_aside.values()),
-            spent=tuple(self._spent.values()),
+            spent=tuple(
+                sorted(self._spent.values(), key=lambda one: (one.day, one.sender_id, one.fetched))
+            ),
         )
 
     def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:

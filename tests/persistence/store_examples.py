@@ -43,9 +43,13 @@ from engine.core.sds.types import (
     PutHolder,
     PutOutgoing,
     PutReplacement,
+    PutSetAside,
+    PutSpent,
     RemoveFromLog,
     Replacement,
     SaveClock,
+    SetAside,
+    Spent,
     Write,
 )
 from engine.core.types import (
@@ -138,12 +142,13 @@ def row(  # noqa: PLR0913 - each is what some test is about
     waiting: bool = False,
     text: str = "hello",
     conversation_id: ConversationId = GROUP,
+    sender_id: ParticipantId = ALICE,
 ) -> PutMessage:
     return PutMessage(
         message=MessageRecord(
             conversation_id=conversation_id,
             position=at(lamport_timestamp, name),
-            sender_id=ME if is_own else ALICE,
+            sender_id=ME if is_own else sender_id,
             is_own=is_own,
             kind=kind,
             text=text,
@@ -309,6 +314,28 @@ def fork(instance_id: InstanceId = INSTANCE, sequence: int = 3) -> PutFork:
             sequence=sequence,
             first_id=MessageId("first"),
             second_id=MessageId("second"),
+        )
+    )
+
+
+def set_aside(name: str, raw: bytes, *, lamport: int = 1, sender_id: ParticipantId = BOB) -> Write:
+    entry = SetAside(
+        message_id=MessageId(name), sender_id=sender_id, lamport_timestamp=lamport, size=len(raw)
+    )
+    return PutSetAside(entry=entry, raw=raw, retrieval_hint=raw[:1] or None)
+
+
+def spent(
+    day: int, messages: int = 3, *, sender_id: ParticipantId = BOB, fetched: bool = False
+) -> PutSpent:
+    return PutSpent(
+        spent=Spent(
+            sender_id=sender_id,
+            day=day,
+            fetched=fetched,
+            messages=messages,
+            size=7 * messages,
+            lifted=messages > 5,
         )
     )
 

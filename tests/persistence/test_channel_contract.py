@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from engine.core.errors import LocalProtocolError, StorageError
-from engine.core.ports import HideMessage, ProfileStore, PutGroup, StoreWrite
+from engine.core.ports import HideMessage, KeptAside, ProfileStore, PutGroup, StoreWrite
 from engine.core.sds.types import (
     ChannelState,
+    ForgetSetAside,
     HistoryEntry,
     IncomingEntry,
     MarkAccepted,
@@ -24,8 +25,10 @@ from engine.core.sds.types import (
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    RemoveSetAside,
     SaveClock,
     SaveRetrievalHint,
+    SetAside,
     StoresSaid,
 )
 from engine.core.types import (
@@ -56,6 +59,8 @@ from tests.persistence.store_examples import (
     outgoing,
     replacement,
     row,
+    set_aside,
+    spent,
 )
 
 HISTORY = (
@@ -140,6 +145,10 @@ def test_a_channel_comes_back_exactly(with_group: ProfileStore) -> None:
                 replacement("r1"),
                 fork(InstanceId(b"2")),
                 fork(InstanceId(b"1")),
+                set_aside("s2", b"raw"),
+                set_aside("s1", b""),
+                spent(2),
+                spent(1, fetched=True),
             )
         ]
     )
@@ -160,6 +169,11 @@ def test_a_channel_comes_back_exactly(with_group: ProfileStore) -> None:
         ),
         replaced=(replacement("r2").replacement, replacement("r1").replacement),
         forks=(fork(InstanceId(b"2")).fork, fork(InstanceId(b"1")).fork),
+        set_aside=(
+            SetAside(message_id=MessageId("s2"), sender_id=BOB, lamport_timestamp=1, size=3),
+            SetAside(message_id=MessageId("s1"), sender_id=BOB, lamport_timestamp=1),
+        ),
+        spent=(spent(1, fetched=True).spent, spent(2).spent),
     )
 
 
@@ -301,6 +315,28 @@ def test_the_first_proof_against_an_instance_stays(with_group: ProfileStore) -> 
         fork(sequence=3).fork,
         fork(InstanceId(b"other")).fork,
     )
+
+
+def test_what_is_set_aside_is_read_in_the_order_of_the_log(with_group: ProfileStore) -> None:
+    with_group.apply(
+        [
+            channel(
+                set_aside("b", b"second", lamport=2),
+                set_aside("c", b"third", lamport=2),
+                set_aside("a", b"first", lamport=1),
+                set_aside("bare", b"", lamport=1),
+                set_aside("other", b"of Alice", sender_id=ALICE),
+            )
+        ]
+    )
+    kept = with_group.set_aside(GROUP, BOB, limit=2)
+    assert kept == [KeptAside(b"first", b"f"), KeptAside(b"second", b"s")]
+    with_group.apply([channel(RemoveSetAside(message_id=MessageId("a")), set_aside("b", b""))])
+    assert [one.raw for one in with_group.set_aside(GROUP, BOB, limit=9)] == [b"third"]
+    with_group.apply([channel(ForgetSetAside(sender_id=BOB))])
+    aside = with_group.channel_state(GROUP).set_aside
+    assert [entry.message_id for entry in aside] == ["c", "other"]
+    assert with_group.set_aside(OTHER_GROUP, BOB, limit=9) == []
 
 
 # --- what leaves the log ------------------------------------------------------------------------

@@ -13,12 +13,14 @@ from engine.core.ports import (
     HideMessage,
     ProfileStore,
     PutMessage,
+    SaveMemberMuted,
     SaveReadMark,
     SpanRecord,
     StoredPage,
     StoreWrite,
 )
 from engine.core.types import DeliveryState, HolderSource, MessageId
+from engine.persistence import ordinals
 from tests.persistence.store_examples import (
     ALICE,
     BOB,
@@ -182,6 +184,36 @@ def test_a_hidden_row_leaves_every_page_and_count_and_stays_hidden(
     assert with_group.raw(GROUP, MessageId("mine")) == b"raw", "others may still ask for it"
     around = with_group.page_after(GROUP, at(1, "m1"), limit=9)
     assert (names(around), around.older_count) == (["m2"], 1)
+
+
+def test_rows_of_a_muted_member_leave_every_page_and_count_and_come_back(
+    with_group: ProfileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ordinals, "BLOCK_ROWS", 4)
+    rows = [row(n, f"{n:02}", sender_id=ALICE if n % 3 else BOB) for n in range(30)]
+    with_group.apply([*rows, row(40, "later", sender_id=ALICE, waiting=True)])
+    deleted = HideMessage(conversation_id=GROUP, message_id=MessageId("01"))
+    read = SaveReadMark(conversation_id=GROUP, up_to=at(11, "11"))
+    with_group.apply([deleted, read])
+    before = with_group.latest_page(GROUP, limit=50), with_group.summary(GROUP)
+
+    def muted(*, muted: bool) -> list[StoreWrite]:
+        return [SaveMemberMuted(conversation_id=GROUP, participant_id=ALICE, muted=muted)]
+
+    with_group.apply(muted(muted=True))
+    assert with_group.muted_members(GROUP) == {ALICE}
+    of_bob = [f"{n:02}" for n in range(0, 30, 3)]
+    assert names(with_group.latest_page(GROUP, limit=50)) == of_bob
+    assert with_group.page_before(GROUP, at(15), limit=2).older_count == 4
+    assert with_group.summary(GROUP).unread == 6
+    with_group.apply([row(31, "31", sender_id=ALICE), row(40, "later", sender_id=ALICE)])
+    assert names(with_group.latest_page(GROUP, limit=50)) == of_bob, "nor what comes then"
+    with_group.apply(muted(muted=False))
+    after = with_group.latest_page(GROUP, limit=50), with_group.summary(GROUP)
+    assert names(after[0]) == [*names(before[0])[:-1], "31", "later"], "what was deleted stays it"
+    assert after[1].unread == before[1].unread + 1
+    assert after[0].total == before[0].total + 1
+    assert not with_group.muted_members(GROUP)
 
 
 def test_hiding_what_is_not_there_yet_changes_nothing(with_conversation: ProfileStore) -> None:

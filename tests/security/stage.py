@@ -100,7 +100,8 @@ class Victim:
         self.on_the_way: OnTheWay = lambda message: (message,)
         self.told: list[EngineEvent] = []
         self._stage = stage
-        self._directory = open_profile_directory(stage.place / name)
+        self.place = stage.place / name
+        self._directory = open_profile_directory(self.place)
         self._listener: Callable[[], None] | None = None
         self.engine = self._build()
 
