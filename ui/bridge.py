@@ -17,6 +17,7 @@ from engine.events import (
     ConversationChanged,
     ConversationRemoved,
     EngineEvent,
+    FloodsChanged,
     ForksFound,
     GapUpdated,
     HeldUpdated,
@@ -25,6 +26,7 @@ from engine.events import (
     MessageRemoved,
     NoticeCleared,
     NoticeRaised,
+    TimelineChanged,
     TypingChanged,
 )
 from engine.history_views import HistoryChanged, StoresChanged
@@ -37,6 +39,8 @@ class EngineBridge(QObject):
     message_added = Signal(MessageAdded)
     message_changed = Signal(MessageChanged)
     message_removed = Signal(MessageRemoved)
+    timeline_changed = Signal(TimelineChanged)
+    floods_changed = Signal(FloodsChanged)
     gap_updated = Signal(GapUpdated)
     held_updated = Signal(HeldUpdated)
     forks_found = Signal(ForksFound)
@@ -74,6 +78,10 @@ class EngineBridge(QObject):
                 self.message_changed.emit(event)
             case MessageRemoved():
                 self.message_removed.emit(event)
+            case TimelineChanged():
+                self.timeline_changed.emit(event)
+            case FloodsChanged():
+                self.floods_changed.emit(event)
             case GapUpdated():
                 self.gap_updated.emit(event)
             case HeldUpdated():

@@ -13,6 +13,7 @@ from engine.events import (
     ConnectionRole,
     ConnectionView,
     ConversationView,
+    FloodView,
     MemberView,
     MessageKind,
     MessageView,
@@ -215,3 +216,24 @@ def typing_line(names: Sequence[str]) -> str:
             return f"{one} and {other} are typing…"
         case _:
             return f"{shown[0]} and {len(shown) - 1} others are typing…"
+
+
+def muted_words(names: Sequence[str]) -> str:
+    """Whose messages are not shown here; at least one name."""
+    shown = [one_line(name, 40) for name in names]
+    match shown:
+        case [one]:
+            return f"You muted {one}."
+        case [one, other]:
+            return f"You muted {one} and {other}."
+        case _:
+            return f"You muted {shown[0]} and {len(shown) - 1} others."
+
+
+def flood_words(flood: FloodView, group_name: str) -> str:
+    """Of somebody who sends more than anybody can want, and what became of it."""
+    group = f"{one_line(group_name, 60)}: " if group_name else ""
+    return (
+        f"{group}{one_line(flood.name, 40)} is sending unusually much. "
+        "What is more than a day's measure is kept aside and not shown."
+    )

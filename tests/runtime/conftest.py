@@ -11,6 +11,7 @@ import pytest
 
 from engine.core.errors import StorageError
 from engine.core.ports import GroupRecord, StoreWrite
+from engine.core.sds.config import FloodLimits
 from engine.core.types import ContentTopic, ConversationId, UnixMs
 from engine.crypto.sealed import content_topic_of
 from engine.events import EngineEvent
@@ -41,6 +42,7 @@ class Person:
 
     passed_ms = 0
     """Time for which nobody waited: timers count it, and the time of the system goes on with it."""
+    flood = FloodLimits()
 
     def __init__(self, name: str, place: Path, network: MemoryNetwork) -> None:
         self.name = name
@@ -53,6 +55,7 @@ class Person:
         self._changed = asyncio.Event()
         self.engine = Engine(
             EngineParts(
+                flood=self.flood,
                 open_store=self._open,
                 make_transport=lambda _seed: self._worn(),
                 port_of=lambda _transport: None,

@@ -30,6 +30,8 @@ from engine.events import (
     ConversationView,
     DeliveryView,
     EngineEvent,
+    FloodsChanged,
+    FloodView,
     ForksFound,
     ForkView,
     GapPlace,
@@ -45,6 +47,7 @@ from engine.events import (
     MessageRemoved,
     MessageView,
     OwnClockView,
+    TimelineChanged,
 )
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
@@ -93,6 +96,8 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
         self.held_views: dict[ConversationId, HeldView] = {}
         self.holder_views: tuple[HolderView, ...] = ()
         self.clock_view: OwnClockView | None = None
+        self.flood_views: dict[ConversationId, tuple[FloodView, ...]] = {}
+        self.muted_rows: dict[ConversationId, dict[MessageId, MessageView]] = {}
         self.fork_views: dict[ConversationId, tuple[ForkView, ...]] = {}
         self.link_view: ConnectionView = OFFLINE
         self.failures: dict[str, list[Exception]] = {}
@@ -308,6 +313,42 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
         self._enter("set_muted", muted)
         self.change(conversation_id, muted=muted)
+
+    async def set_member_muted(
+        self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool
+    ) -> None:
+        """Their rows go, and come back."""
+        self._enter("set_member_muted", (participant_id, muted))
+        rows = self.rows[conversation_id]
+        aside = self.muted_rows.setdefault(conversation_id, {})
+        source, target = (rows, aside) if muted else (aside, rows)
+        for row in [row for row in source.values() if row.sender_id == participant_id]:
+            target[row.message_id] = source.pop(row.message_id)
+        self.tell(TimelineChanged(conversation_id=conversation_id))
+        members = self.views[conversation_id].members
+        self.change(
+            conversation_id,
+            members=tuple(
+                replace(one, is_muted=muted) if one.participant_id == participant_id else one
+                for one in members
+            ),
+        )
+
+    def flood(self, conversation_id: ConversationId, *floods: FloodView) -> None:
+        self.flood_views[conversation_id] = floods
+        self.tell(FloodsChanged(conversation_id=conversation_id, floods=floods))
+
+    async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
+        return self.flood_views.get(conversation_id, ())
+
+    async def show_flood(
+        self, conversation_id: ConversationId, participant_id: ParticipantId
+    ) -> None:
+        self._enter("show_flood", participant_id)
+        left = (
+            one for one in self.flood_views[conversation_id] if one.participant_id != participant_id
+        )
+        self.flood(conversation_id, *left)
 
     async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
         self._enter("mark_read", up_to)

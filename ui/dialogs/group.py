@@ -1,8 +1,9 @@
 """Sheets about one group: making it, inviting to it, and who is in it."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QTextOption
 from PySide6.QtWidgets import (
     QFrame,
@@ -20,7 +21,7 @@ from engine.core.errors import ChatError
 from engine.core.types import ParticipantId
 from engine.events import ConversationView, MemberView
 from ui.avatar import Avatar
-from ui.controls import ColourRole, ElidedText, Pill, Text
+from ui.controls import Button, ColourRole, ElidedText, Pill, Text
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.tasks import Tasks
 from ui.theme import current_theme
@@ -177,26 +178,33 @@ class Members(Sheet):
         parent: QWidget | None = None,
         *,
         faces: Mapping[ParticipantId, bytes],
+        mute: Callable[[ParticipantId, bool], None],
     ) -> None:
-        """``faces``: pictures of those members whose are known."""
+        """``faces``: pictures of those members whose are known; ``mute`` is told a choice."""
         here = present_members(conversation)
         gone = len(conversation.members) - len(here)
         words = count(len(here), "member")
         if gone:
             words += f", {gone} left"
         super().__init__(f"Members of {one_line(conversation.name, 60)}", words, parent=parent)
+        self.rows: list[MemberRow] = []
         content = QWidget()
         rows = QVBoxLayout(content)
         rows.setContentsMargins(0, 0, 8, 0)
         rows.setSpacing(12)
         for member in [*here, *(m for m in conversation.members if m.has_left)]:
-            rows.addWidget(MemberRow(member, faces.get(member.participant_id, b"")))
+            row = MemberRow(member, faces.get(member.participant_id, b""))
+            row.mute_changed.connect(partial(mute, member.participant_id))
+            rows.addWidget(row)
+            self.rows.append(row)
         rows.addStretch(1)
         self.body.addWidget(scrolling(content, "Members"))
         self.add_close()
 
 
 class MemberRow(QWidget):
+    mute_changed = Signal(bool)
+
     def __init__(self, member: MemberView, picture: bytes = b"") -> None:
         super().__init__()
         name = one_line(member.name, 60)
@@ -227,6 +235,31 @@ class MemberRow(QWidget):
         row.setSpacing(12)
         row.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(words, 1)
+        self._name = name
+        self._muted = member.is_muted
+        self.mute_button = Button("", kind="ghost", size="small")
+        self.mute_button.setVisible(not member.is_self)
+        self.mute_button.clicked.connect(self._toggle)
+        row.addWidget(self.mute_button, 0, Qt.AlignmentFlag.AlignTop)
+        self._say_mute()
+
+    def _toggle(self) -> None:
+        self._muted = not self._muted
+        self._say_mute()
+        self.mute_changed.emit(self._muted)
+
+    def _say_mute(self) -> None:
+        self.mute_button.rename("Unmute" if self._muted else "Mute")
+        said = "Show the messages of" if self._muted else "Do not show the messages of"
+        self.mute_button.setAccessibleName(f"{said} {self._name}")
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if self.mute_button.isHidden():
+            return
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.mute_button.text(), self._toggle)
+        menu.popup(event.globalPos())
 
 
 def scrolling(content: QWidget, name: str) -> QScrollArea:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_PREFIX
-from engine.core.types import ConversationId, MessageId
+from engine.core.types import ConversationId, MessageId, ParticipantId
 from engine.events import ConversationView
 from engine.history_views import StoresChanged
 from ui.dialogs.about import HowItWorks
@@ -116,7 +116,14 @@ class Flows(QObject):
     def members(self, conversation: ConversationView) -> None:
         async def flow() -> None:
             faces = faces_of(conversation, await self._engine.conversations())
-            await self._ask(Members(conversation, self._window, faces=faces))
+            await self._ask(Members(conversation, self._window, faces=faces, mute=mute))
+
+        def mute(participant_id: ParticipantId, muted: bool) -> None:
+            async def work() -> None:
+                group = conversation.conversation_id
+                await self._engine.set_member_muted(group, participant_id, muted=muted)
+
+            self._tasks.spawn(work, purpose="mute the member" if muted else "unmute the member")
 
         self._start("show the members", flow)
 

@@ -26,6 +26,7 @@ from ui.tasks import Tasks
 from ui.theme import theme_changed
 from ui.window.clock_notice import ClockNotice
 from ui.window.empty import EmptyPage
+from ui.window.flood_notices import FloodNotices
 from ui.window.flows import Flows
 from ui.window.fork_notices import ForkNotices
 from ui.window.layout import Body, Mode
@@ -98,6 +99,14 @@ class MainWindow(QMainWindow):
             model=self.model,
             now=surroundings.now,
             window=self,
+        )
+        self.floods = FloodNotices(
+            engine,
+            self.tasks,
+            bridge=self.bridge,
+            notices=self.notices,
+            model=self.model,
+            parent=self,
         )
         self.notifications = Notifications(app_icon(), self)
         self.menu = WindowMenu(self)
@@ -281,6 +290,7 @@ class MainWindow(QMainWindow):
         if not self.pane.is_open(conversation_id):
             self.pane.open(conversation)
             self.forks.opened(conversation_id)
+            self.floods.opened(conversation_id)
             self.model.set_open(conversation_id)
             self.pane.header.show_typing(self.model.typing(conversation_id))
             self._settings.put("conversation", conversation_id)

@@ -21,6 +21,7 @@ from ui.window.beads import MAX_BEADS
 from ui.window.composer import Composer
 from ui.window.contact_bar import ContactBar
 from ui.window.header import ConversationHeader
+from ui.window.muted_bar import MutedBar
 from ui.window.outbox import Outbox
 from ui.window.pane_history import PaneHistory
 from ui.words import is_group, one_line
@@ -90,12 +91,14 @@ class ConversationPane(QWidget):
         self.timeline = TimelineView(engine, names=self._name_of, parent=self)
         self.timeline.faces_of = lambda group: faces_of(group, conversations())
         self.timeline.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.muted_bar = MutedBar()
         self.contact_bar = ContactBar()
         self.composer = Composer()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.header)
+        layout.addWidget(self.muted_bar)
         layout.addWidget(self.timeline, 1)
         layout.addWidget(self.contact_bar)
         layout.addWidget(self.composer)
@@ -112,6 +115,8 @@ class ConversationPane(QWidget):
         self.composer.typing_changed.connect(self._tell_typing)
         self._outbox.returned.connect(self._take_back)
         self.header.mute_requested.connect(self._mute)
+        self.muted_bar.show_requested.connect(self._unmute_member)
+        self.muted_bar.members_requested.connect(self.header.members_requested)
         self.header.focus_left.connect(self.composer.box.setFocus)
         self.header.unblock_requested.connect(lambda: self._answer(Answer.UNBLOCK))
         self.contact_bar.answered.connect(self._answer)
@@ -143,13 +148,22 @@ class ConversationPane(QWidget):
         self._conversation = conversation
         self.header.show_typing(())
         self.header.show_conversation(conversation, ())
+        self.muted_bar.show_muted(conversation)
         self.timeline.open(conversation)
         draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
         self.composer.open(conversation.name, draft)
         self._judge_standing()
         self.history.open(conversation.conversation_id)
-        conversation_id = conversation.conversation_id
+        self._fill(conversation.conversation_id)
 
+    def read_again(self) -> None:
+        """Many rows came or went at once: all that was read of the conversation is out of date."""
+        if self._conversation is not None:
+            self._recent.clear()
+            self.timeline.open(self._conversation)
+            self._fill(self._conversation.conversation_id)
+
+    def _fill(self, conversation_id: ConversationId) -> None:
         async def fill() -> None:
             page = await self._engine.latest_page(conversation_id, limit=MAX_BEADS)
             gap = await self._engine.gap(conversation_id)
@@ -180,6 +194,7 @@ class ConversationPane(QWidget):
         self._recent.clear()
         self.history.leave()
         self.contact_bar.show_standing(None)
+        self.muted_bar.show_muted(None)
         self.timeline.clear()
         self.composer.set_text("")
         self.composer.block("Choose a conversation first")
@@ -190,6 +205,7 @@ class ConversationPane(QWidget):
         if self.is_open(conversation.conversation_id):
             self._conversation = conversation
             self.timeline.update_conversation(conversation)
+            self.muted_bar.show_muted(conversation)
             self._judge_standing()
             if before is not None and _shows_the_same(before, conversation):
                 self._change_header()
@@ -198,7 +214,7 @@ class ConversationPane(QWidget):
 
     def areas(self) -> tuple[QWidget, ...]:
         """What F6 leads to, in order."""
-        return self.timeline, self.contact_bar, self.composer.box
+        return self.muted_bar.button, self.timeline, self.contact_bar, self.composer.box
 
     def take_focus(self) -> None:
         """Where one writes, or if one cannot: what says why."""
@@ -303,6 +319,14 @@ class ConversationPane(QWidget):
             what = "group" if conversation is None or is_group(conversation) else "person"
             verb = "mute" if muted else "unmute"
             self._tasks.spawn(work, purpose=f"{verb} the {what}")
+
+    def _unmute_member(self, participant_id: ParticipantId) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.set_member_muted(open_id, participant_id, muted=False)
+
+            self._tasks.spawn(work, purpose="show the member's messages")
 
     def _answer(self, answer: Answer) -> None:
         """What was pressed in the bar.  Blocking asks first, so it is led from elsewhere."""

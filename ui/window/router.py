@@ -18,6 +18,7 @@ from engine.events import (
     NoticeCleared,
     NoticeLevel,
     NoticeRaised,
+    TimelineChanged,
     TypingChanged,
 )
 from engine.history_views import HistoryChanged
@@ -56,6 +57,7 @@ class EventRouter(QObject):
         bridge.message_added.connect(self._message_added)
         bridge.message_changed.connect(self._message_changed)
         bridge.message_removed.connect(self._message_removed)
+        bridge.timeline_changed.connect(self._timeline_changed)
         bridge.gap_updated.connect(self._gap_updated)
         bridge.held_updated.connect(self._held_updated)
         bridge.history_changed.connect(self._history_changed)
@@ -113,6 +115,10 @@ class EventRouter(QObject):
     def _message_removed(self, event: MessageRemoved) -> None:
         if self._shown.pane.is_open(event.conversation_id):
             self._shown.pane.remove(event.message_id)
+
+    def _timeline_changed(self, event: TimelineChanged) -> None:
+        if self._shown.pane.is_open(event.conversation_id):
+            self._shown.pane.read_again()
 
     def _gap_updated(self, event: GapUpdated) -> None:
         if self._shown.pane.is_open(event.conversation_id):

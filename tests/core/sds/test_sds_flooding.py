@@ -27,7 +27,6 @@ from tests.core.sds.sds_bench import (
     id_of,
     log_of,
     member,
-    said,
     sync,
 )
 
@@ -59,6 +58,10 @@ def hear(who: ChannelParticipant, *messages: MessageReceived, at: int = MORNING)
 def aside(who: ChannelParticipant) -> list[tuple[str, bool]]:
     """What is set aside, and whether its bytes are kept."""
     return [(entry.message_id, entry.size > 0) for entry in who.channel.snapshot().set_aside]
+
+
+def told_of(who: ChannelParticipant) -> list[SetAsideChanged]:
+    return [event for event in who.events if isinstance(event, SetAsideChanged)]
 
 
 def ids(messages: list[MessageReceived]) -> list[str]:
@@ -156,7 +159,7 @@ def test_a_day_that_is_spent_stays_so_after_a_restart() -> None:
     late = content(BOB, "after the restart", lamport=MORNING + 70)
     hear(alice, late)
     assert id_of(late) not in log_of(alice)
-    assert len(said(alice, SetAsideChanged)) == 1, "it is told again"
+    assert len(told_of(alice)) == 1, "it is told again"
 
 
 def test_an_account_is_saved_now_and_then_only() -> None:
@@ -172,13 +175,13 @@ def test_an_account_is_saved_now_and_then_only() -> None:
 def test_shown_messages_take_their_places_and_today_is_open() -> None:
     alice, flood = somebody(), texts(BOB, 12)
     hear(alice, *flood)
-    assert said(alice, SetAsideChanged) == []
+    assert told_of(alice) == []
     alice.handle(ShowSetAside(sender_id=BOB), now_ms=MORNING)
-    (told,) = said(alice, SetAsideChanged)
+    (told,) = told_of(alice)
     assert [(one.sender_id, one.waiting, one.bare) for one in told.senders] == [(BOB, 3, 0)]
     for message in flood[4:7]:
         hear(alice, replace(message, wanted=True))
-    assert said(alice, SetAsideChanged) == [SetAsideChanged(senders=())]
+    assert told_of(alice) == [SetAsideChanged(senders=())]
     assert log_of(alice) == ids(flood[:7])
     hear(alice, flood[10], *texts(BOB, 9, at=MORNING + 100))
     assert len(log_of(alice)) == 17, "what was forgotten may come again, and more"
@@ -204,11 +207,11 @@ def test_of_whom_most_is_kept_gives_way_to_others() -> None:
 def test_what_is_set_aside_is_told_when_it_begins_and_not_for_every_message() -> None:
     alice, flood = somebody(), texts(BOB, 6)
     hear(alice, *flood[:5])
-    (told,) = said(alice, SetAsideChanged)
+    (told,) = told_of(alice)
     (one,) = told.senders
     assert one == SetAsideOf(sender_id=BOB, waiting=1, size=one.size, bare=0)
     hear(alice, flood[5])
-    assert said(alice, SetAsideChanged) == []
+    assert told_of(alice) == []
 
 
 def test_our_own_and_what_nobody_proves_count_for_nobody() -> None:

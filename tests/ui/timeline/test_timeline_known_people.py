@@ -69,7 +69,7 @@ def test_a_groups_timeline_shows_them_and_forgets_them_in_the_next_group() -> No
 
 
 def test_the_list_of_members_shows_them() -> None:
-    sheet = Members(conversation(), faces={IDS["Maya"]: b"maya"})
+    sheet = Members(conversation(), faces={IDS["Maya"]: b"maya"}, mute=lambda *_: None)
     pictures = [row.avatar._shown.picture for row in sheet.findChildren(MemberRow)]
     assert sorted(pictures) == [b""] * (len(conversation().members) - 1) + [b"maya"]
     sheet.deleteLater()

@@ -1,0 +1,97 @@
+"""A notice for every member who sends more than a day's quota: show what waits, or mute them.
+
+Told when it begins, or when the conversation is opened; gone once nothing is set aside, or once
+one of the two was chosen.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import QObject
+
+from engine.api import ChatEngine
+from engine.core.types import ConversationId
+from engine.events import FloodsChanged, FloodView, NoticeLevel
+from ui.bridge import EngineBridge
+from ui.list.model import ConversationModel
+from ui.tasks import Tasks
+from ui.window.notices import Notice, NoticesBar
+from ui.words import flood_words
+
+MUTE = "Mute"
+SHOW = "Show"
+
+
+class FloodNotices(QObject):
+    def __init__(  # noqa: PLR0913 - keyword-only: the parts of the window that it speaks through
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        *,
+        bridge: EngineBridge,
+        notices: NoticesBar,
+        model: ConversationModel,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._notices = notices
+        self._model = model
+        self._told: dict[ConversationId, set[str]] = {}
+        bridge.floods_changed.connect(self._changed)
+
+    def opened(self, conversation_id: ConversationId) -> None:
+        """Tell of those that began before this window was there."""
+
+        async def work() -> None:
+            self._tell(conversation_id, await self._engine.floods(conversation_id))
+
+        self._tasks.spawn(work, purpose="look who sends unusually much", retry=False)
+
+    def _changed(self, event: FloodsChanged) -> None:
+        self._tell(event.conversation_id, event.floods)
+
+    def _tell(self, conversation_id: ConversationId, floods: Sequence[FloodView]) -> None:
+        view = self._model.conversation(conversation_id)
+        members = () if view is None else view.members
+        muted = {member.participant_id for member in members if member.is_muted}
+        told = self._told.setdefault(conversation_id, set())
+        current = {_key(flood): flood for flood in floods if flood.participant_id not in muted}
+        for key in told - current.keys():
+            self._notices.clear(key)
+        for key, flood in current.items():
+            if key not in told:
+                words = flood_words(flood, "" if view is None else view.name)
+                self._notices.raise_notice(self._notice(key, flood, words))
+        self._told[conversation_id] = set(current)
+
+    def _notice(self, key: str, flood: FloodView, words: str) -> Notice:
+        group, who = flood.conversation_id, flood.participant_id
+
+        async def mute() -> None:
+            await self._engine.set_member_muted(group, who, muted=True)
+
+        async def show() -> None:
+            await self._engine.show_flood(group, who)
+
+        return Notice(
+            key=key,
+            level=NoticeLevel.WARNING,
+            text=words,
+            actions=(
+                (MUTE, partial(self._choose, key, mute, "mute the member")),
+                (SHOW, partial(self._choose, key, show, "show the messages")),
+            ),
+        )
+
+    def _choose(self, key: str, work: Callable[[], Awaitable[None]], purpose: str) -> None:
+        async def chosen() -> None:
+            await work()
+            self._notices.clear(key)
+
+        self._tasks.spawn(chosen, purpose=purpose)
+
+
+def _key(flood: FloodView) -> str:
+    return f"flood/{flood.conversation_id}/{flood.participant_id}"
