@@ -51,6 +51,11 @@ _SENTENCES: Final[Mapping[str, tuple[tuple[str, str], str]]] = {
         _MESSAGES,
         "from the future for which there was no room; fetched again later",
     ),
+    "set_aside": (
+        _MESSAGES,
+        "beyond what one author may send in a day; kept aside, or known by their ids alone",
+    ),
+    "set_aside_again": (_MESSAGES, "known to be beyond that, that came once more; passed over"),
     "clock_ahead": (_MESSAGES, "from the future between two people; held until their time"),
     "too_many_requests": (
         _REQUESTS,

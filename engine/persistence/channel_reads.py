@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
 from engine.core.ports import KeptAside
+from engine.core.sds.flood_types import SetAside, Spent
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.types import (
     ChannelState,
@@ -23,8 +24,6 @@ from engine.core.sds.types import (
     OutgoingEntry,
     OutgoingState,
     Replacement,
-    SetAside,
-    Spent,
     StoresSaid,
 )
 from engine.core.types import (

@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, assert_never
 
+from engine.core.sds.flood_types import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
 from engine.core.sds.types import (
     AppendToLog,
-    ForgetSetAside,
     Fork,
     HistoryEntry,
     HolderEntry,
@@ -26,18 +26,14 @@ from engine.core.sds.types import (
     PutMissing,
     PutOutgoing,
     PutReplacement,
-    PutSetAside,
-    PutSpent,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
-    RemoveSetAside,
     Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
-    Spent,
     Write,
 )
 from engine.core.types import AuthorSequence, MessageId

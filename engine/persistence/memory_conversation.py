@@ -24,10 +24,10 @@ from engine.core.ports import (
     StoredMessage,
     StoredPage,
 )
+from engine.core.sds.flood_types import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
-    ForgetSetAside,
     Fork,
     HolderEntry,
     IncomingEntry,
@@ -41,18 +41,14 @@ from engine.core.sds.types import (
     PutMissing,
     PutOutgoing,
     PutReplacement,
-    PutSetAside,
-    PutSpent,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
-    RemoveSetAside,
     Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
-    Spent,
     Write,
 )
 from engine.core.types import (

@@ -33,6 +33,7 @@ from engine.core.ports import (
 )
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.flood_types import SetAsideOf
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
@@ -61,7 +62,6 @@ from engine.core.sds.types import (
     OwnFromFuture,
     Send,
     SendPurpose,
-    SetAsideOf,
     Transition,
 )
 from engine.core.types import (

@@ -14,6 +14,7 @@ from engine.core.content import Content
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ports import DeliveryRecord, PutDelivery, PutMessage
+from engine.core.sds.flood_types import SetAsideChanged
 from engine.core.sds.types import (
     ChannelState,
     DependencyLost,
@@ -36,7 +37,6 @@ from engine.core.sds.types import (
     PutMissing,
     RemoveMissing,
     RepairRequested,
-    SetAsideChanged,
     Write,
 )
 from engine.core.types import (

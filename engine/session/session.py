@@ -11,8 +11,9 @@ from typing import Protocol, TypeAlias
 
 from engine.core.content import Body
 from engine.core.ports import ContactRecord, GroupRecord, MemberRecord
+from engine.core.sds.flood_types import SetAsideOf
 from engine.core.sds.inputs import StoreLacks
-from engine.core.sds.types import Fork, SetAsideOf
+from engine.core.sds.types import Fork
 from engine.core.types import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import GapView

@@ -8,10 +8,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
+from engine.core.sds.flood_types import (
+    ForgetSetAside,
+    PutSetAside,
+    PutSpent,
+    RemoveSetAside,
+    SetAside,
+    Spent,
+)
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
-    ForgetSetAside,
     Fork,
     HolderEntry,
     IncomingEntry,
@@ -25,19 +32,14 @@ from engine.core.sds.types import (
     PutMissing,
     PutOutgoing,
     PutReplacement,
-    PutSetAside,
-    PutSpent,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
-    RemoveSetAside,
     Replacement,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
-    SetAside,
-    Spent,
     Write,
 )
 from engine.core.types import InstanceId, MessageId, ParticipantId, UnixMs

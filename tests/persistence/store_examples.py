@@ -32,6 +32,7 @@ from engine.core.ports import (
     StoreWrite,
     WaitingContent,
 )
+from engine.core.sds.flood_types import PutSetAside, PutSpent, SetAside, Spent
 from engine.core.sds.types import (
     AppendToLog,
     Fork,
@@ -43,13 +44,9 @@ from engine.core.sds.types import (
     PutHolder,
     PutOutgoing,
     PutReplacement,
-    PutSetAside,
-    PutSpent,
     RemoveFromLog,
     Replacement,
     SaveClock,
-    SetAside,
-    Spent,
     Write,
 )
 from engine.core.types import (

@@ -10,9 +10,9 @@ import pytest
 
 from engine.core.errors import LocalProtocolError, StorageError
 from engine.core.ports import HideMessage, KeptAside, ProfileStore, PutGroup, StoreWrite
+from engine.core.sds.flood_types import ForgetSetAside, RemoveSetAside, SetAside
 from engine.core.sds.types import (
     ChannelState,
-    ForgetSetAside,
     HistoryEntry,
     IncomingEntry,
     MarkAccepted,
@@ -25,10 +25,8 @@ from engine.core.sds.types import (
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
-    RemoveSetAside,
     SaveClock,
     SaveRetrievalHint,
-    SetAside,
     StoresSaid,
 )
 from engine.core.types import (

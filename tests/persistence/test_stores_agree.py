@@ -46,15 +46,14 @@ from engine.core.ports import (
     SaveReadMark,
     StoreWrite,
 )
+from engine.core.sds.flood_types import ForgetSetAside, RemoveSetAside
 from engine.core.sds.types import (
     ChannelState,
-    ForgetSetAside,
     MarkAccepted,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
-    RemoveSetAside,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,

@@ -11,6 +11,7 @@ from typing import assert_never
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.flood_types import SetAsideOf
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
@@ -51,7 +52,6 @@ from engine.core.sds.types import (
     RepairRequested,
     SaveRetrievalHint,
     SendPurpose,
-    SetAsideOf,
     Sign,
     Transition,
 )

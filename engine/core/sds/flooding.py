@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from engine.core.sds.config import DAY_MS, FloodLimits
-from engine.core.sds.step import Step
-from engine.core.sds.types import (
+from engine.core.sds.flood_types import (
     ForgetSetAside,
     PutSetAside,
     PutSpent,
@@ -26,6 +25,8 @@ from engine.core.sds.types import (
     SetAsideOf,
     Spent,
 )
+from engine.core.sds.inputs import MessageReceived
+from engine.core.sds.step import Step
 from engine.core.types import MessageId, ParticipantId, UnixMs
 
 _ACCOUNTS_KEPT: Final = 10_000
@@ -112,8 +113,7 @@ class Quotas:
         """Whether a message of this size is within all of them, or its author's is lifted today."""
         for account in accounts:
             if not account.has_room(size):
-                today = self._today.get((account.sender_id, False))
-                return today is not None and today.lifted
+                return self._of(account.sender_id, self._day).lifted
         return True
 
     def lift(self, sender_id: ParticipantId, clock_ms: UnixMs, step: Step) -> None:
@@ -216,8 +216,14 @@ class SetAsideTable:
         for message_id, sender_id in self._bare.items():
             yield SetAside(message_id=message_id, sender_id=sender_id)
 
-    def add(self, entry: SetAside, raw: bytes, hint: bytes | None, step: Step) -> None:
-        """``entry.size`` is that of ``raw``."""
+    def add(self, received: MessageReceived, step: Step) -> None:
+        message, raw, hint = received.message, received.raw, received.retrieval_hint
+        entry = SetAside(
+            message_id=message.message_id,
+            sender_id=message.sender_id,
+            lamport_timestamp=message.lamport_timestamp or 0,
+            size=len(raw),
+        )
         if not self.is_flooding(entry.sender_id):
             step.set_aside_changed = True
         if self._make_room(entry, step):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import IncomingEntry
 from engine.core.types import MessageId, ParticipantId, Position, UnixMs
 
@@ -162,3 +163,20 @@ class IncomingBuffer:
     def _is_done(self, message_id: MessageId) -> bool:
         waiting = self.waiting.get(message_id)
         return waiting is None or waiting.entry.shown
+
+
+def waiting_entry(entry: MessageReceived | IncomingEntry, now_ms: UnixMs) -> IncomingEntry:
+    """What has just been received, as it is saved if it has to wait."""
+    if isinstance(entry, IncomingEntry):
+        return entry
+    shown = False
+    return IncomingEntry(
+        entry.message,
+        entry.raw,
+        entry.author,
+        entry.retrieval_hint,
+        now_ms,
+        shown,
+        entry.previous_id,
+        entry.replaces,
+    )

@@ -18,10 +18,12 @@ from engine.core.counters import Counters
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.claims import Claims
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.flooding import Quotas, SetAsideTable
+from engine.core.sds.flood_types import SetAsideChanged
+from engine.core.sds.flooding import Account, Quotas, SetAsideTable
 from engine.core.sds.held import HeldAside
 from engine.core.sds.holders import HoldersTable
 from engine.core.sds.incoming import IncomingBuffer
+from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.log import LogIndex
 from engine.core.sds.missing import MissingTable, OnlineClock
 from engine.core.sds.outgoing import OutgoingBuffer
@@ -42,7 +44,6 @@ from engine.core.sds.types import (
     RandomUnit,
     Replacement,
     SaveClock,
-    SetAsideChanged,
 )
 from engine.core.types import (
     ChannelId,
@@ -173,6 +174,20 @@ class Parts:
     def is_given_up(self, message_id: MessageId) -> bool:
         """Lost, or set aside: nobody waits for it, and it takes its place if it comes."""
         return self.missing.is_lost(message_id) or message_id in self.set_aside
+
+    def accounts_of(self, received: MessageReceived, now_ms: UnixMs) -> tuple[Account, ...]:
+        """What a message is charged to: nothing of our own, nor of senders that nobody proves."""
+        sender_id = received.message.sender_id
+        if sender_id == self.participant_id or not received.verified or received.wanted:
+            return ()
+        # Whoever sends their own message again can date it as they like.
+        repaired = received.repaired_by not in {None, sender_id}
+        return self.quotas.accounts(
+            sender_id,
+            received.message.lamport_timestamp or 0,
+            self.clock_ms(now_ms),
+            live=not (received.stored or repaired),
+        )
 
     def show_set_aside(self, sender_id: ParticipantId, step: Step) -> None:
         """Take all of this author's today; of what is not kept nothing is known any more."""

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.chains import Chains
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
-from engine.core.sds.flooding import Account
+from engine.core.sds.incoming import waiting_entry
 from engine.core.sds.inputs import MessageReceived, StoreLacks
 from engine.core.sds.parts import MAX_LAMPORT, Parts
 from engine.core.sds.review import AckReview
@@ -41,7 +41,6 @@ from engine.core.sds.types import (
     RemoveIncoming,
     Replacement,
     SaveRetrievalHint,
-    SetAside,
     StoresSaid,
 )
 from engine.core.types import HolderSource, MessageId, ParticipantId, Position, UnixMs
@@ -319,7 +318,7 @@ class Receiver:
     def _take_new(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
         """Within its author's quota it is delivered, or waits; beyond, it is set aside."""
         parts, message, message_id = self._parts, received.message, received.message.message_id
-        accounts = self._accounts(received, step)
+        accounts = parts.accounts_of(received, step.now_ms)
         if message_id in parts.set_aside:
             if not received.wanted:
                 parts.counters.add("sds.set_aside_again")
@@ -329,7 +328,7 @@ class Receiver:
             self._set_aside(received, step)
             return
         if (message.lamport_timestamp or 0) > parts.latest(step.now_ms):
-            self._hold(_waiting(received, step), step)
+            self._hold(waiting_entry(received, step.now_ms), step)
         else:
             self._take_content(received, ids, step)
             if received.repaired_by is not None:
@@ -338,35 +337,15 @@ class Receiver:
             for account in accounts:
                 account.spend(len(received.raw), step)
 
-    def _accounts(self, received: MessageReceived, step: Step) -> tuple[Account, ...]:
-        """What it is charged to: nothing of our own, nor of senders that nobody proves."""
-        parts, sender_id = self._parts, received.message.sender_id
-        if sender_id == parts.participant_id or not received.verified or received.wanted:
-            return ()
-        # Whoever sends their own message again can date it as they like.
-        repaired = received.repaired_by not in {None, sender_id}
-        return parts.quotas.accounts(
-            sender_id,
-            _lamport(received.message),
-            parts.clock_ms(step.now_ms),
-            live=not (received.stored or repaired),
-        )
-
     def _set_aside(self, received: MessageReceived, step: Step) -> None:
         """Its author sends more than a day's quota: nobody waits for it any more."""
-        parts, message = self._parts, received.message
+        parts, message_id = self._parts, received.message.message_id
         parts.counters.add("sds.set_aside")
-        entry = SetAside(
-            message_id=message.message_id,
-            sender_id=message.sender_id,
-            lamport_timestamp=_lamport(message),
-            size=len(received.raw),
-        )
-        parts.set_aside.add(entry, received.raw, received.retrieval_hint, step)
-        parts.missing.remove(message.message_id, step)
-        if parts.incoming.is_waited_for(message.message_id):
+        parts.set_aside.add(received, step)
+        parts.missing.remove(message_id, step)
+        if parts.incoming.is_waited_for(message_id):
             step.gap_changed = True
-            self._release(message.message_id, step)
+            self._release(message_id, step)
 
     def _take_content(self, entry: Arrived, ids: list[MessageId], step: Step) -> None:
         """Deliver a message that is new to us, or let it wait."""
@@ -375,7 +354,7 @@ class Receiver:
         if lacking:
             unmet = self._unmet(entry.message, lacking)
             if unmet:
-                self._buffer(_waiting(entry, step), unmet, step)
+                self._buffer(waiting_entry(entry, step.now_ms), unmet, step)
                 return
         if message_id in parts.incoming.waiters:
             self._deliver([entry], step)
@@ -591,22 +570,6 @@ class Receiver:
         for entry in released:
             step.writes.append(RemoveIncoming(message_id=entry.message.message_id))
         self._deliver(released, step)
-
-
-def _waiting(entry: Arrived, step: Step) -> IncomingEntry:
-    if isinstance(entry, IncomingEntry):
-        return entry
-    shown = False
-    return IncomingEntry(
-        entry.message,
-        entry.raw,
-        entry.author,
-        entry.retrieval_hint,
-        step.now_ms,
-        shown,
-        entry.previous_id,
-        entry.replaces,
-    )
 
 
 def _replaces(

@@ -12,6 +12,15 @@ from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from engine.core.sds.flood_types import (
+    ForgetSetAside,
+    PutSetAside,
+    PutSpent,
+    RemoveSetAside,
+    SetAside,
+    SetAsideChanged,
+    Spent,
+)
 from engine.core.sds.value import value
 from engine.core.types import (
     AuthorSequence,
@@ -238,32 +247,6 @@ class Fork:
 
 
 @value(frozen=True, slots=True, kw_only=True)
-class SetAside:
-    """A message beyond what its author may send in a day: received, and not delivered."""
-
-    message_id: MessageId
-    sender_id: ParticipantId
-    lamport_timestamp: int = 0
-    size: int = 0
-    """Bytes of its signed part, which are kept; 0: only the id is."""
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """What one author has sent that counts for one day: see ``flooding``."""
-
-    sender_id: ParticipantId
-    day: int
-    """Days since 1970."""
-    fetched: bool
-    """All that was fetched on that day, of whatever day it is."""
-    messages: int
-    size: int
-    lifted: bool = False
-    """Somebody wants to see all of it."""
-
-
-@value(frozen=True, slots=True, kw_only=True)
 class ChannelState:
     """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
 
@@ -329,34 +312,6 @@ class PutFork:
     """Insert; one proof for each instance of an author is kept."""
 
     fork: Fork
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class PutSetAside:
-    """Insert or replace; ``raw`` is b"" where only the id is kept."""
-
-    entry: SetAside
-    raw: bytes
-    retrieval_hint: bytes | None
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class RemoveSetAside:
-    message_id: MessageId
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class ForgetSetAside:
-    """All ids of this author of which nothing else is kept."""
-
-    sender_id: ParticipantId
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class PutSpent:
-    """Insert, or replace what is kept for the same author, day and kind."""
-
-    spent: Spent
 
 
 @value(frozen=True, slots=True)
@@ -544,26 +499,6 @@ class HeldAsideChanged:
 
     held: tuple[HeldMessage, ...]
     held_total: int
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class SetAsideOf:
-    """What is set aside of one author."""
-
-    sender_id: ParticipantId
-    waiting: int
-    """Messages that are kept and can be shown, of ``size`` bytes."""
-    size: int
-    bare: int
-    """Messages of which only the id is kept."""
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class SetAsideChanged:
-    """An author began to send more than a day's quota, or nothing is set aside of one any more."""
-
-    senders: tuple[SetAsideOf, ...]
-    """Of whom anything is set aside now."""
 
 
 @value(frozen=True, slots=True, kw_only=True)

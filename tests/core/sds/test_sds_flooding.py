@@ -5,14 +5,16 @@ from dataclasses import replace
 import pytest
 
 from engine.core.sds.config import DAY_MS, FloodLimits
-from engine.core.sds.inputs import ClockSet, MessageReceived, ShowSetAside
-from engine.core.sds.types import (
+from engine.core.sds.flood_types import (
     PutSetAside,
     RemoveSetAside,
     SetAsideChanged,
     SetAsideOf,
     Spent,
 )
+from engine.core.sds.flooding import Quotas
+from engine.core.sds.inputs import ClockSet, MessageReceived, ShowSetAside
+from engine.core.sds.step import Step
 from engine.core.types import ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant, instance_of, open_payload
 from tests.core.sds.sds_bench import (
@@ -140,6 +142,18 @@ def test_whoever_dates_messages_back_is_bound_by_what_is_fetched_in_a_day() -> N
     assert len(log_of(alice)) == 12, "one's own message sent again is live"
 
 
+def test_a_hundred_thousand_messages_of_two_authors_and_a_week_are_within_the_limits() -> None:
+    quotas, step, size = Quotas(FloodLimits()), Step(NOW), 700
+    for number in range(100_000):
+        author = (BOB, CAROL)[number % 2]
+        lamport = NOW - number % 7 * DAY_MS
+        accounts = quotas.accounts(author, lamport, NOW, live=False)
+        assert quotas.have_room(accounts, size)
+        for account in accounts:
+            account.spend(size, step)
+    assert len(step.writes) < 200, "and hardly anything is saved for it"
+
+
 def test_what_is_from_the_future_is_counted_before_it_is_held() -> None:
     alice = somebody()
     ahead = texts(BOB, 6, at=MORNING + DAY_MS // 2)
@@ -186,10 +200,13 @@ def test_shown_messages_take_their_places_and_today_is_open() -> None:
     hear(alice, flood[10], *texts(BOB, 9, at=MORNING + 100))
     assert len(log_of(alice)) == 17, "what was forgotten may come again, and more"
     alice.restart(now_ms=MORNING)
+    for message in texts(BOB, 6, at=MORNING - DAY_MS):
+        hear(alice, replace(message, stored=True))
+    assert len(log_of(alice)) == 23, "what is fetched as well"
     hear(alice, *texts(BOB, 3, at=MORNING + 200))
-    assert len(log_of(alice)) == 20
+    assert len(log_of(alice)) == 26
     hear(alice, *texts(BOB, 6, at=MORNING + DAY_MS), at=MORNING + DAY_MS)
-    assert len(log_of(alice)) == 24, "for that day only"
+    assert len(log_of(alice)) == 30, "for that day only"
     assert alice.store.state().set_aside == alice.channel.snapshot().set_aside
 
 
