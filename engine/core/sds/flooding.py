@@ -122,10 +122,6 @@ class Quotas:
         account.lifted = True
         account.save(step)
 
-    def spent(self) -> Iterator[Account]:
-        yield from self._others.values()
-        yield from self._today.values()
-
     def _begin(self, today: int) -> None:
         for account in self._today.values():
             self._keep(account)
