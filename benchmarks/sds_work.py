@@ -186,6 +186,7 @@ def old_log(count: int, *, is_open: bool) -> Iterator[Row]:
             instances[number % 20],
             None if is_open else number // 20 + 1,
             None,
+            CONTENT_BYTES,
         )
 
 

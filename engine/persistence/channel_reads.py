@@ -21,6 +21,7 @@ from engine.core.sds.types import (
     Message,
     MissingEntry,
     MissingState,
+    NewestClaim,
     OutgoingEntry,
     OutgoingState,
     Replacement,
@@ -82,6 +83,7 @@ def read_channel_state(connection: sqlite3.Connection, conversation: int) -> Cha
         forks=_read_forks(connection, conversation),
         set_aside=_read_set_aside(connection, conversation),
         spent=_read_spent(connection, conversation),
+        newest_claims=_read_newest_claims(connection, conversation),
     )
 
 
@@ -132,7 +134,7 @@ def _read_log(connection: sqlite3.Connection, conversation: int) -> LogTable:
     return LogTable.of_rows(
         connection.execute(
             "SELECT lamport_timestamp, message_id, sender_id, retrieval_hint, instance_id, "
-            "sequence, previous_id FROM log_entry WHERE conversation_key = ? "
+            "sequence, previous_id, size FROM log_entry WHERE conversation_key = ? "
             "ORDER BY lamport_timestamp, message_id",
             (conversation,),
         )
@@ -262,6 +264,17 @@ def _read_forks(connection: sqlite3.Connection, conversation: int) -> tuple[Fork
         )
         for sender_id, instance_id, sequence, first_id, second_id in cursor
     )
+
+
+def _read_newest_claims(
+    connection: sqlite3.Connection, conversation: int
+) -> tuple[NewestClaim, ...]:
+    cursor = connection.execute(
+        "SELECT participant_id, lamport_timestamp FROM newest_claim "
+        "WHERE conversation_key = ? ORDER BY claim_key",
+        (conversation,),
+    )
+    return tuple(NewestClaim(who, lamport) for who, lamport in cursor)
 
 
 def _stores_said(

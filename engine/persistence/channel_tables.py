@@ -24,6 +24,7 @@ from engine.core.sds.types import (
     PutHolder,
     PutIncoming,
     PutMissing,
+    PutNewestClaims,
     PutOutgoing,
     PutReplacement,
     RemoveFromLog,
@@ -43,9 +44,9 @@ from engine.persistence.timeline_tables import remove_message
 _INSERT_LOG_ENTRY: Final = with_rows(
     """
 INSERT INTO log_entry (log_key, conversation_key, lamport_timestamp, message_id, sender_id,
-                       retrieval_hint, instance_id, sequence, previous_id)
+                       retrieval_hint, instance_id, sequence, previous_id, size)
     """,
-    columns=9,
+    columns=10,
 )
 _INSERT_LOG_RAW: Final = with_rows("INSERT INTO log_raw (log_key, raw)", columns=2)
 # "ON CONFLICT DO UPDATE" keeps the row's key, and with it the entry's place in the buffer.
@@ -115,6 +116,11 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 _FORGET_SET_ASIDE: Final = """
 DELETE FROM set_aside WHERE conversation_key = ? AND sender_id = ? AND length(raw) = 0
 """
+_PUT_NEWEST_CLAIM: Final = """
+INSERT INTO newest_claim (conversation_key, participant_id, lamport_timestamp) VALUES (?, ?, ?)
+ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
+  lamport_timestamp = excluded.lamport_timestamp
+"""
 # Raw bytes go with their entry.
 _REMOVE_FROM_LOG: Final = (
     "DELETE FROM log_entry WHERE conversation_key = ? AND message_id = ?",
@@ -152,6 +158,10 @@ def apply_channel_write(  # noqa: C901, PLR0912 - one case per kind of write
             execute(_FORGET_SET_ASIDE, (conversation, sender_id))
         case PutSpent(spent=spent):
             _put_spent(connection, conversation, spent)
+"""
+        case PutNewestClaims(claims=claims):
+            rows = [(conversation, each.participant_id, each.lamport_timestamp) for each in claims]
+            connection.executemany(_PUT_NEWEST_CLAIM, rows)
         case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
             execute(
                 "UPDATE log_entry SET retrieval_hint = ? "
@@ -212,6 +222,7 @@ def append_to_log(
                 write.entry.retrieval_hint,
                 *_author_columns(write.entry.author),
                 write.entry.previous_id,
+                write.entry.size,
             )
             for key, write in keyed
         ],

@@ -34,11 +34,13 @@ from engine.core.sds.types import (
     LogEntry,
     MarkAccepted,
     MissingEntry,
+    NewestClaim,
     OutgoingEntry,
     PutFork,
     PutHolder,
     PutIncoming,
     PutMissing,
+    PutNewestClaims,
     PutOutgoing,
     PutReplacement,
     RemoveFromLog,
@@ -86,6 +88,7 @@ class MemoryChannel:
         self._forks: dict[InstanceId, Fork] = {}
         self._set_aside: dict[MessageId, PutSetAside] = {}
         self._spent: dict[tuple[ParticipantId, int, bool], Spent] = {}
+        self._newest_claims: dict[ParticipantId, NewestClaim] = {}
 
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._log
@@ -123,6 +126,8 @@ class MemoryChannel:
                 self._forget_set_aside(sender_id)
             case PutSpent(spent=spent):
                 self._spent[spent.sender_id, spent.day, spent.fetched] = spent
+            case PutNewestClaims(claims=claims):
+                self._newest_claims |= {each.participant_id: each for each in claims}
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
                 if message_id in self._log:
                     self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
@@ -163,6 +168,7 @@ class MemoryChannel:
             spent=tuple(
                 sorted(self._spent.values(), key=lambda one: (one.day, one.sender_id, one.fetched))
             ),
+            newest_claims=tuple(self._newest_claims.values()),
         )
 
     def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:

@@ -49,6 +49,7 @@ _GROWING: Final = (
     _Growing("set_aside", "set_aside_key"),
     _Growing("spent", "conversation_key, sender_id, day, fetched"),
     _Growing("muted_member", "conversation_key, participant_id"),
+    _Growing("newest_claim", "claim_key"),
     _Growing("own_sequence", "conversation_key, stay"),
     _Growing("pair_author", "conversation_key, instance_id"),
     _Growing("pair_waiting", "waiting_key"),

@@ -90,7 +90,8 @@ _CHANNEL_TABLES: Final = (
     CREATE TABLE log_entry (
       log_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, lamport_timestamp INTEGER NOT NULL,
       message_id TEXT NOT NULL, sender_id TEXT NOT NULL, retrieval_hint BLOB, instance_id BLOB,
-      sequence INTEGER, previous_id TEXT, UNIQUE (conversation_key, message_id)
+      sequence INTEGER, previous_id TEXT, size INTEGER NOT NULL,
+      UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
     "CREATE INDEX log_order ON log_entry (conversation_key, lamport_timestamp, message_id)",
@@ -166,6 +167,12 @@ _CHANNEL_TABLES: Final = (
       messages INTEGER NOT NULL, size INTEGER NOT NULL, lifted INTEGER NOT NULL,
       PRIMARY KEY (conversation_key, sender_id, day, fetched)
     ) STRICT, WITHOUT ROWID
+    """,
+    f"""
+    CREATE TABLE newest_claim (
+      claim_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, participant_id TEXT NOT NULL,
+      lamport_timestamp INTEGER NOT NULL, UNIQUE (conversation_key, participant_id)
+    ) STRICT
     """,
     f"""
     CREATE TABLE own_sequence (

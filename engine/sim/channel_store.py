@@ -25,11 +25,13 @@ from engine.core.sds.types import (
     LogEntry,
     MarkAccepted,
     MissingEntry,
+    NewestClaim,
     OutgoingEntry,
     PutFork,
     PutHolder,
     PutIncoming,
     PutMissing,
+    PutNewestClaims,
     PutOutgoing,
     PutReplacement,
     RemoveFromLog,
@@ -61,6 +63,7 @@ class ChannelStore:
         self._forks: dict[InstanceId, Fork] = {}
         self._set_aside: dict[MessageId, SetAside] = {}
         self._spent: dict[tuple[ParticipantId, int, bool], Spent] = {}
+        self._newest_claims: dict[ParticipantId, NewestClaim] = {}
 
     def apply(self, writes: Iterable[Write]) -> None:
         """All of one transition, in order."""
@@ -94,6 +97,7 @@ class ChannelStore:
             forks=tuple(self._forks.values()),
             set_aside=tuple(self._set_aside.values()),
             spent=tuple(self._spent.values()),
+            newest_claims=tuple(self._newest_claims.values()),
         )
 
     def _apply_one(self, write: Write) -> None:  # noqa: C901, PLR0912 - one case per kind of write
@@ -121,6 +125,8 @@ class ChannelStore:
                 self._forget_set_aside(sender_id)
             case PutSpent(spent=spent):
                 self._spent[spent.sender_id, spent.day, spent.fetched] = spent
+            case PutNewestClaims(claims=claims):
+                self._newest_claims |= {each.participant_id: each for each in claims}
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
                 self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
             case PutOutgoing(entry=outgoing):

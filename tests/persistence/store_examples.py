@@ -178,6 +178,7 @@ def logged(
         retrieval_hint=b"\x0a" * 32,
         author=AuthorSequence(instance_id=INSTANCE, sequence=lamport_timestamp + 1),
         previous_id=None if previous is None else MessageId(previous),
+        size=len(raw),
     )
     return AppendToLog(entry=entry, raw=raw)
 

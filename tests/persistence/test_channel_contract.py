@@ -19,8 +19,10 @@ from engine.core.sds.types import (
     Message,
     MissingEntry,
     MissingState,
+    NewestClaim,
     PutIncoming,
     PutMissing,
+    PutNewestClaims,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
@@ -335,6 +337,13 @@ def test_what_is_set_aside_is_read_in_the_order_of_the_log(with_group: ProfileSt
     aside = with_group.channel_state(GROUP).set_aside
     assert [entry.message_id for entry in aside] == ["c", "other"]
     assert with_group.set_aside(OTHER_GROUP, BOB, limit=9) == []
+
+
+def test_of_each_member_the_claim_that_was_put_last_is_kept(with_group: ProfileStore) -> None:
+    alices, bobs, bobs_next = NewestClaim(ALICE, 7), NewestClaim(BOB, 5), NewestClaim(BOB, 4)
+    with_group.apply([channel(PutNewestClaims((bobs, alices)))])
+    with_group.apply([channel(PutNewestClaims((bobs_next,)))])
+    assert with_group.channel_state(GROUP).newest_claims == (bobs_next, alices)
 
 
 # --- what leaves the log ------------------------------------------------------------------------

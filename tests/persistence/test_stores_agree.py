@@ -50,6 +50,8 @@ from engine.core.sds.flood_types import ForgetSetAside, RemoveSetAside
 from engine.core.sds.types import (
     ChannelState,
     MarkAccepted,
+    NewestClaim,
+    PutNewestClaims,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
@@ -143,6 +145,7 @@ channel_writes: st.SearchStrategy[Write] = st.one_of(
         st.booleans(),
         participants,
     ),
+    st.builds(PutNewestClaims, st.tuples(st.builds(NewestClaim, participants, st.integers(0, 9)))),
     st.builds(SaveRetrievalHint, message_id=message_ids, retrieval_hint=st.binary(max_size=3)),
     st.builds(outgoing, names, attempts=st.integers(0, 3)),
     st.builds(RemoveOutgoing, message_id=message_ids),

@@ -67,6 +67,10 @@ class LogIndex:
         row = self.rows.get(message_id)
         return None if row is None else self._table.senders[row]
 
+    def size_of(self, message_id: MessageId) -> int:
+        """Of a message that is here."""
+        return self._table.sizes[self.rows[message_id]]
+
     def entries(self) -> Iterator[LogEntry]:
         """All of them, ascending by position; for snapshots and audits, never per message."""
         return map(self._table.__getitem__, self._order)

@@ -21,9 +21,10 @@ Row: TypeAlias = tuple[
     InstanceId | None,
     int | None,
     MessageId | None,
+    int,
 ]
-"""Lamport timestamp, id, sender, retrieval hint, and the author's instance, sequence and previous
-message if any."""
+"""Lamport timestamp, id, sender, retrieval hint, the author's instance, sequence and previous
+message if any, and the size."""
 
 _T = TypeVar("_T")
 _CHUNK = 4_096
@@ -43,6 +44,7 @@ class LogTable(Sequence[LogEntry]):
         "previous",
         "senders",
         "sequences",
+        "sizes",
     )
 
     def __init__(self) -> None:
@@ -52,6 +54,7 @@ class LogTable(Sequence[LogEntry]):
         self.hints: list[bytes | None] = []
         self.instances: list[InstanceId | None] = []
         self.sequences = array("q")
+        self.sizes = array("I")
         self.previous: dict[int, MessageId] = {}
         """By number, of the few whose author's previous message is not known to be here."""
         self.known_senders: dict[ParticipantId, ParticipantId] = {}
@@ -62,7 +65,9 @@ class LogTable(Sequence[LogEntry]):
         """Columns from rows, a chunk at a time."""
         table, rows = cls(), iter(rows)
         while chunk := list(islice(rows, _CHUNK)):
-            lamports, ids, senders, hints, instances, sequences, previous = zip(*chunk, strict=True)
+            lamports, ids, senders, hints, instances, sequences, previous, sizes = zip(
+                *chunk, strict=True
+            )
             if previous.count(None) < len(chunk):  # Few chunks have any.
                 numbered = enumerate(previous, len(table.ids))
                 table.previous.update((row, item) for row, item in numbered if item is not None)
@@ -72,6 +77,7 @@ class LogTable(Sequence[LogEntry]):
             table.hints.extend(hints)
             table.instances.extend(_shared(instances, table.known_instances))
             table.sequences.extend(_NO_SEQUENCE if n is None else n for n in sequences)
+            table.sizes.extend(sizes)
         return table
 
     @classmethod
@@ -85,6 +91,7 @@ class LogTable(Sequence[LogEntry]):
             table.hints = entries.hints[:]
             table.instances = entries.instances[:]
             table.sequences = entries.sequences[:]
+            table.sizes = entries.sizes[:]
             table.previous = dict(entries.previous)
             table.known_senders = dict(entries.known_senders)
             table.known_instances = dict(entries.known_instances)
@@ -101,6 +108,7 @@ class LogTable(Sequence[LogEntry]):
         ids.append(position.message_id)
         self.senders.append(self.known_senders.setdefault(sender_id, sender_id))
         self.hints.append(entry.retrieval_hint)
+        self.sizes.append(entry.size)
         if entry.previous_id is not None:
             self.previous[number] = entry.previous_id
         if author is None:
@@ -135,6 +143,7 @@ class LogTable(Sequence[LogEntry]):
                 else AuthorSequence(instance_id=instance_id, sequence=self.sequences[number])
             ),
             previous_id=self.previous.get(number),
+            size=self.sizes[number],
         )
 
     def __iter__(self) -> Iterator[LogEntry]:

@@ -124,6 +124,8 @@ class LogEntry:
     author: AuthorSequence | None = None
     previous_id: MessageId | None = None
     """The author's message before this one, as long as that is not known to be here."""
+    size: int = 0
+    """Of its raw bytes: what sending it again costs."""
 
 
 @value(frozen=True, slots=True)
@@ -246,6 +248,14 @@ class Fork:
     second_id: MessageId
 
 
+@value(frozen=True, slots=True)
+class NewestClaim:
+    """When a member last said what it holds or lacks; what it said before is not answered."""
+
+    participant_id: ParticipantId
+    lamport_timestamp: int
+
+
 @value(frozen=True, slots=True, kw_only=True)
 class ChannelState:
     """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
@@ -266,6 +276,8 @@ class ChannelState:
     forks: tuple[Fork, ...] = ()
     set_aside: tuple[SetAside, ...] = ()
     spent: tuple[Spent, ...] = ()
+    newest_claims: tuple[NewestClaim, ...] = ()
+    """One of each member that made any."""
 
 
 # --- writes -------------------------------------------------------------------------------------
@@ -312,6 +324,13 @@ class PutFork:
     """Insert; one proof for each instance of an author is kept."""
 
     fork: Fork
+
+
+@value(frozen=True, slots=True)
+class PutNewestClaims:
+    """Insert or replace, by participant."""
+
+    claims: tuple[NewestClaim, ...]
 
 
 @value(frozen=True, slots=True)
@@ -381,6 +400,7 @@ Write: TypeAlias = (
     | RemoveSetAside
     | ForgetSetAside
     | PutSpent
+    | PutNewestClaims
     | SaveRetrievalHint
     | PutOutgoing
     | MarkAccepted

@@ -35,6 +35,7 @@ ENTRIES = st.lists(
         retrieval_hint=st.none() | st.binary(max_size=3),
         author=AUTHORS,
         previous_id=st.none() | st.integers(0, 99).map(_id),
+        size=st.integers(0, 150_000),
     ),
     max_size=20,
     unique_by=lambda entry: entry.position.message_id,
@@ -51,6 +52,7 @@ def _row(entry: LogEntry) -> Row:
         author.instance_id if author else None,
         author.sequence if author else None,
         entry.previous_id,
+        entry.size,
     )
 
 
