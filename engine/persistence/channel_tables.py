@@ -158,7 +158,6 @@ def apply_channel_write(  # noqa: C901, PLR0912 - one case per kind of write
             execute(_FORGET_SET_ASIDE, (conversation, sender_id))
         case PutSpent(spent=spent):
             _put_spent(connection, conversation, spent)
-"""
         case PutNewestClaims(claims=claims):
             rows = [(conversation, each.participant_id, each.lamport_timestamp) for each in claims]
             connection.executemany(_PUT_NEWEST_CLAIM, rows)

@@ -34,7 +34,7 @@ from engine.crypto.sealed import content_topic_of
 from engine.events import ClockJudged, EngineEvent, MessageView, OwnClockView
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
-from engine.network.transport import MessageHandler, Transport
+from engine.network.transport import MessageHandler, Receipt, Transport
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
 from engine.network.wrapped import WrappedTransport
@@ -69,11 +69,16 @@ def figure(words: str) -> None:
 
 
 class _Way(WrappedTransport):
-    """The last stretch to a victim, in the hands of whoever relays there."""
+    """The last stretch to a victim, in the hands of whoever relays there; and what it sends."""
 
-    def __init__(self, inner: Transport, on_the_way: OnTheWay) -> None:
+    def __init__(self, inner: Transport, on_the_way: OnTheWay, sent: list[WakuMessage]) -> None:
         super().__init__(inner)
         self._on_the_way = on_the_way
+        self._sent = sent
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        self._sent.append(message)
+        return await super().publish(message)
 
     def subscribe(
         self, content_topic: ContentTopic, handler: MessageHandler, /
@@ -99,6 +104,9 @@ class Victim:
         """What its system's clock is ahead of the right time."""
         self.on_the_way: OnTheWay = lambda message: (message,)
         self.told: list[EngineEvent] = []
+        self.sent: list[WakuMessage] = []
+        """Everything that it made the network carry, oldest first."""
+        self._turns = 0
         self._stage = stage
         self.place = stage.place / name
         self._directory = open_profile_directory(self.place)
@@ -124,7 +132,11 @@ class Victim:
         inner = make_transport(
             self._stage.settings, Overrides(), self.name, seed, archive=self._directory.archive
         )
-        return _Way(inner, self._arrives)
+        return _Way(inner, self._arrives, self.sent)
+
+    def sent_bytes(self, since: int = 0) -> int:
+        """Of all that it sent, but for the first ``since`` messages."""
+        return sum(len(message.payload) for message in self.sent[since:])
 
     def _arrives(self, message: WakuMessage) -> Sequence[WakuMessage]:
         return self.on_the_way(message)
@@ -145,6 +157,12 @@ class Victim:
         await self.engine.stop()
         self.engine = self._build()
         await self.engine.start()
+
+    async def turn(self) -> None:
+        """It looks at the time and does what is due, and hands over what it says."""
+        self._turns += 1
+        await self.engine.save_draft(self._stage.group, f"turn {self._turns}")
+        await self.engine._conversations.runner(self._stage.group).flush(timeout_ms=1_000)
 
     def set_clock(self, ahead_ms: int) -> None:
         """Somebody sets the time of the system, while the program runs."""
@@ -231,6 +249,13 @@ class Stage:
     def all_sleep(self, slept_ms: int) -> None:
         """Every device is suspended for so long, and wakes up."""
         self._slept_ms += slept_ms
+
+    async def goes_by(self, passed_ms: int, *, step_ms: int = 1_000) -> None:
+        """So much time passes, and everybody does what is due at each step of it."""
+        for _ in range(passed_ms // step_ms):
+            self.all_sleep(step_ms)
+            for victim in self.victims:
+                await victim.turn()
 
     async def next_day(self) -> None:
         """Everybody stops, and starts again a day later."""

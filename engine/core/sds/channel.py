@@ -160,16 +160,8 @@ class SdsChannel:
                 self._sweep(step)
             case _:
                 assert_never(input_)
-        self._tell(step)
+        parts.finish(step)
         return step
-
-    def _tell(self, step: Step) -> None:
-        """What changed in this step, once, however often it did."""
-        parts = self._parts
-        if step.holders_changed:
-            step.events += parts.holders.take_events(step.holders_changed)
-        if step.gap_changed or step.held_changed or step.set_aside_changed or parts.news_of_start:
-            parts.tell_of_gap(step)
 
     def next_deadline(self) -> UnixMs | None:
         """When ``DeadlineReached`` is due next; None = not before another input."""
@@ -259,6 +251,7 @@ class SdsChannel:
             replaced=tuple(parts.replacing.values()),
             forks=tuple(parts.forks.values()),
             set_aside=tuple(parts.set_aside.entries()),
+            newest_claims=tuple(parts.newest_claims.entries()),
         )
 
     # --- sending ---
@@ -288,7 +281,7 @@ class SdsChannel:
         raw = self._sign(message, claim, parts.clock_ms(step.now_ms))
         parts.lamport_timestamp = lamport  # The log tells it at the next start.
         position = Position(lamport, message_id)
-        logged = LogEntry(position, me, None, author)
+        logged = LogEntry(position, me, None, author, None, len(raw))
         parts.log.insert(logged)
         step.writes.append(AppendToLog(logged, raw))
         parts.remember_id(message_id)

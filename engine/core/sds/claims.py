@@ -108,8 +108,13 @@ class Claims:
         lamport_timestamp: int,
         claim: Claim,
         bloom_filter: bytes | None = None,
+        *,
+        is_news: bool = True,
     ) -> Iterator[tuple[InstanceId, SequenceRange]]:
-        """Take a claim; yields what it adds to the previous one, nothing that is disputed."""
+        """Take a claim; yields what it adds to the previous one, nothing that is disputed.
+
+        ``is_news``: it is later than all before it; else it replaces none.
+        """
         previous = self._claims.get(participant_id)
         disputed = self._disputed(claim.holdings or {})
         new = _Heard(lamport_timestamp, claim, disputed, bloom_filter)
@@ -122,7 +127,7 @@ class Claims:
             default=None,
         )
         self.repeated = previous is None or self._says_nothing_new(participant_id, previous, new)
-        if previous is None or previous.lamport_timestamp <= lamport_timestamp:
+        if is_news:
             # A filter may err; so whoever is still stuck with the same one is not judged by it.
             stuck = previous is not None and self.repeated and previous.bloom_filter == bloom_filter
             new.received = None if stuck else _received(bloom_filter)

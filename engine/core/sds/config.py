@@ -87,6 +87,11 @@ class SdsConfig:
     max_missing: int = 10_000
     max_missing_per_sender: int = 1_000
     """Dependencies that we look for because one sender named them."""
+    max_missing_named_by_syncs: int = 16
+    """Of those, so many that nothing waits for: a sync message names our newest ten."""
+    lost_if_old_after_ms: int = HOUR_MS
+    """Of online time, for what is missing before a message that came when it was older than
+    ``lost_after_ms``: whoever has it has had that time."""
     gap_event_entries: int = 64
 
     # --- repair (SDS-R) ---
@@ -95,10 +100,22 @@ class SdsConfig:
     repair_requests_per_message: int = 3
     repair_backoff_max_ms: int = 10 * MINUTE_MS
     """js asks once and never again."""
+    requests_in_vain: int = 24
+    """Of what one member named, so many are asked for without finding any; from then on we wait,
+    twice as long for each 4 more, up to ``namer_backoff_max_ms``."""
+    namer_backoff_max_ms: int = 10 * MINUTE_MS
     repair_buffer: int = 1_000
     repair_answers_per_sweep: int = 8
     """Answers every ``sweep_spacing_ms``, however many are asked for: a request costs its sender
     some bytes for each, an answer costs us up to a whole message."""
+    answer_bytes_per_minute: int = 256 * 1024
+    """What a member is answered with in a minute at most; the rest waits for the next ones."""
+    answer_bytes_factor: int = 8
+    """Or so many times what came from it in that minute, if that is more."""
+    answer_overhead_bytes: int = 1_024
+    """What an answer has around the message: a signature, who both are, the envelope."""
+    answer_again_longest_ms: int = 10 * MINUTE_MS
+    """Whoever is sent the same again and again waits twice as long each time, up to this."""
     repair_group_size: int = 128
     """Members per response group."""
     push_per_claim: int = 16
@@ -181,6 +198,7 @@ class SdsConfig:
             causal_history_size=200,
             open_bloom=True,
             bloom_capacity=10_000,
+            max_missing_named_by_syncs=200,
             resend_unacknowledged_ms=(30 * SECOND_MS, 30 * SECOND_MS),
             resend_possibly_ms=(30 * SECOND_MS, 30 * SECOND_MS),
             resend_jitter=0.0,
@@ -193,4 +211,10 @@ class SdsConfig:
     @classmethod
     def for_open_channel(cls) -> "SdsConfig":
         """Ours, in a channel that js-waku can read: its filter, its repair and sync times."""
-        return replace(cls(), open_bloom=True, bloom_capacity=10_000, sync_slowdown_max=1)
+        return replace(
+            cls(),
+            open_bloom=True,
+            bloom_capacity=10_000,
+            max_missing_named_by_syncs=200,
+            sync_slowdown_max=1,
+        )

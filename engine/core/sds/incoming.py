@@ -3,7 +3,9 @@
 Participant state of the specification.  Waiting messages are indexed by the dependencies they wait
 for, so that a delivery wakes exactly those it completes.  The buffer is bounded per sender and per
 channel in number and bytes; when a sender's share is full, its newest waiting message gives way to
-an older one, because only old ones can let the buffer empty (what gave way is fetched again).
+an older one, because only old ones can let the buffer empty (what gave way is fetched again).  When
+the channel's room is full, the one who has most gives way to whoever has less: identities cost
+nothing, and a few dozen of them could fill it.
 What a dependency is and when it is met is told by the caller.
 """
 
@@ -11,11 +13,15 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
+from typing import Final
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import IncomingEntry
 from engine.core.types import MessageId, ParticipantId, Position, UnixMs
+
+_MOST_LEAVING: Final = 32
+"""For one message; who would need more room than that has to wait until there is some."""
 
 
 @dataclass(slots=True)
@@ -80,19 +86,49 @@ class IncomingBuffer:
         number, share_bytes = len(share.order), share.size_bytes
         total, total_bytes = len(self.waiting), self._size_bytes
         leaving: list[IncomingEntry] = []
-        while (
-            number >= config.max_waiting_per_sender
-            or share_bytes + size > config.max_waiting_bytes_per_sender
-            or total >= config.max_waiting
-            or total_bytes + size > config.max_waiting_bytes
-        ):
-            if not number or share.order[number - 1] <= place:
-                return None
-            victim = self.waiting[share.order[number - 1][1]].entry
+        left: dict[ParticipantId, tuple[int, int]] | None = None
+        while True:
+            share_is_full = (
+                number >= config.max_waiting_per_sender
+                or share_bytes + size > config.max_waiting_bytes_per_sender
+            )
+            count_is_full = total >= config.max_waiting
+            if not (
+                share_is_full or count_is_full or total_bytes + size > config.max_waiting_bytes
+            ):
+                return leaving
+            victim = None
+            if not share_is_full and len(leaving) < _MOST_LEAVING:
+                if left is None:
+                    left = {who: (len(s.order), s.size_bytes) for who, s in self._shares.items()}
+                left[entry.message.sender_id] = number + 1, share_bytes + size
+                victim = self._of_who_has_most(left, entry.message.sender_id, count_is_full)
+            if victim is None:
+                if not number or share.order[number - 1] <= place:
+                    return None
+                victim = self.waiting[share.order[number - 1][1]].entry
+                number, share_bytes = number - 1, share_bytes - len(victim.raw)
             leaving.append(victim)
-            number, share_bytes = number - 1, share_bytes - len(victim.raw)
             total, total_bytes = total - 1, total_bytes - len(victim.raw)
-        return leaving
+
+    def _of_who_has_most(
+        self,
+        left: dict[ParticipantId, tuple[int, int]],
+        sender_id: ParticipantId,
+        by_count: bool,
+    ) -> IncomingEntry | None:
+        """The newest of whoever has most waiting, taken out of ``left``; None: that is the sender.
+
+        ``left``: number and bytes of each, the sender's with what is to come.
+        """
+        place = 0 if by_count else 1
+        most = max(left, key=lambda who: left[who][place])
+        if left[most][place] <= left[sender_id][place]:
+            return None
+        number, size_bytes = left[most]
+        victim = self.waiting[self._shares[most].order[number - 1][1]].entry
+        left[most] = number - 1, size_bytes - len(victim.raw)
+        return victim
 
     def add(self, entry: IncomingEntry, unmet: Iterable[MessageId]) -> None:
         """Buffer a message that waits for ``unmet`` (not empty)."""

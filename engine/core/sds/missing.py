@@ -2,8 +2,9 @@
 
 Periodic Incoming Buffer Sweep of the specification (retrieval, *irretrievably lost*) and SDS-R's
 outgoing requests: first asked for at T_req, then again and again with doubling waits until held or
-lost.  Lost means: looked for during the configured *online* time; time offline or asleep does not
-count.  A dependency marked lost is remembered, so that what waited for it is no causal violation.
+lost, and less of whoever names what nobody has (``request_turns``).  Lost means: looked for during
+the configured *online* time; time offline or asleep does not count.  A dependency marked lost is
+remembered, so that what waited for it is no causal violation.
 """
 
 from bisect import bisect_left, insort
@@ -15,6 +16,7 @@ from itertools import chain
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import RetrieveLostRequested
 from engine.core.sds.repair import RepairTimes
+from engine.core.sds.request_turns import Namer, RequestTurns
 from engine.core.sds.step import Step
 from engine.core.sds.types import (
     HistoryEntry,
@@ -34,6 +36,11 @@ _MAX_ASKED_AGAIN = 256
 _MAX_ASKED_OF_MEMBERS = 24
 """A few sync messages' worth of requests, so that one button makes no storm."""
 _SLACK = 64
+_NAMERS_KEPT = 4
+"""Of one dependency; a message names its author's and others' newest ten, so many name each."""
+_CROWDED_SHARES = 16
+"""Once half of the room is taken, nobody takes more than this part of a share."""
+_UNKNOWN: tuple[Namer, ...] = (None,)
 
 
 class OnlineClock:
@@ -83,16 +90,20 @@ class MissingTable:
         self._asked_again: dict[MessageId, None] = {}
         self._untold_again: dict[MessageId, UnixMs] = {}
         """Of those, since when no message of ours has asked the members for it."""
-        self._requests: list[tuple[UnixMs, MessageId]] = []
+        self._turns = RequestTurns(config, self._request_at_ms)
         self._losses: list[tuple[int, MessageId]] = []
         self._lost_at: dict[MessageId, int] = {}
-        self._named_by: dict[MessageId, ParticipantId] = {}
-        self._named: dict[ParticipantId, int] = {}
+        self._named_by: dict[MessageId, tuple[Namer, ...]] = {}
+        """Who named it, the one in whose share it counts first."""
+        self._named: dict[Namer, int] = {}
+        self._unplaced: dict[Namer, int] = {}
+        """Of those named, how many nothing waits for."""
         for entry in entries:
             if entry.state is MissingState.LOST:
                 self._lost[entry.entry.message_id] = entry
             else:
                 self._set(entry)
+                self._name(entry, None)
                 self._watch(entry)
 
     def __contains__(self, message_id: MessageId) -> bool:
@@ -133,11 +144,16 @@ class MissingTable:
     def room_for(self, number: int, sender_id: ParticipantId) -> bool:
         """Whether ``number`` more dependencies that this sender names are within the bounds."""
         config = self._config
-        named = self._named.get(sender_id, 0)
-        return (
-            len(self._wanted) + number <= config.max_missing
-            and named + number <= config.max_missing_per_sender
-        )
+        named, total = self._named.get(sender_id, 0), len(self._wanted)
+        share = config.max_missing_per_sender
+        if 2 * total > config.max_missing:
+            share //= _CROWDED_SHARES
+        return total + number <= config.max_missing and named + number <= share
+
+    def room_for_syncs(self, sender_id: ParticipantId) -> int:
+        """How many more this sender may name that nothing waits for."""
+        share = self._config.max_missing_named_by_syncs - self._unplaced.get(sender_id, 0)
+        return max(min(share, self._config.max_missing - len(self._wanted)), 0)
 
     def want(
         self,
@@ -146,30 +162,59 @@ class MissingTable:
         named_by: ParticipantId,
         step: Step,
         before: Position | None = None,
+        is_old: bool = False,
     ) -> None:
         """Start looking for a dependency, or learn more about one we look for already.
 
-        ``before``: the place of the message that names it.
+        ``before``: the place of the message that names it; ``is_old``: that was older than the
+        time-out when it came, so that this need not be looked for as long as that again.
         """
+        config = self._config
+        looked_for_ms = max(config.lost_after_ms - config.lost_if_old_after_ms, 0) if is_old else 0
         known = self._wanted.get(entry.message_id)
         if known is not None:
             self._learn(known, entry, before, step)
+            self.also_named_by(entry.message_id, named_by)
+            if is_old:
+                self._lose_by(
+                    entry.message_id, self._clock.elapsed_ms + config.lost_if_old_after_ms
+                )
             return
         first_request = self._times.request_delay_ms(entry.message_id)
         missing = MissingEntry(
             entry=entry,
             state=MissingState.WANTED,
             since_ms=step.now_ms,
-            online_ms=0,
+            online_ms=looked_for_ms,
             request_at_ms=UnixMs(step.now_ms + first_request),
             requests=0,
             before=before,
         )
         self._put(missing, step)
+        self._name(missing, named_by)
         self._watch(missing)
-        self._named_by[entry.message_id] = named_by
-        self._named[named_by] = self._named.get(named_by, 0) + 1
         step.gap_changed = True
+
+    def also_named_by(self, message_id: MessageId, named_by: ParticipantId) -> None:
+        """Somebody else names what is wanted: it is asked for when it is their turn, too.
+
+        Of many namers those of whom least was asked for in vain are remembered.
+        """
+        namers, entry = self._named_by[message_id], self._wanted[message_id]
+        if named_by in namers:
+            return
+        first, *others = namers
+        if first is None:
+            self._leave_share(entry, first)
+            self._take_share(entry, named_by)
+            kept = [named_by, *others]
+        else:
+            others.append(named_by)
+            others.sort(key=self._turns.asked_in_vain)
+            kept = [first, *others[: _NAMERS_KEPT - 1]]
+        self._named_by[message_id] = tuple(kept)
+        if named_by in kept:
+            self._turns.schedule(message_id, (named_by,), entry.request_at_ms)
 
     def ask_for_lost(self, request: RetrieveLostRequested, step: Step) -> tuple[MissingEntry, ...]:
         """Ask once more for these; they stay lost until they come.  Gives back those known."""
@@ -199,12 +244,21 @@ class MissingTable:
     def remove(self, message_id: MessageId, step: Step) -> None:
         """It is here (or nobody wants it any more)."""
         if message_id in self._wanted:
+            namers = self._named_by[message_id]
             self._take_out(message_id)
+            self._turns.found(namers)
         elif self._lost.pop(message_id, None) is None:
             return
         self._forget_asked_again(message_id)
         step.writes.append(RemoveMissing(message_id=message_id))
         step.gap_changed = True
+
+    def forget(self, message_id: MessageId, step: Step) -> None:
+        """What waited for it gave way: if that comes again, it names it again."""
+        if message_id in self._wanted:
+            self._take_out(message_id)
+            step.writes.append(RemoveMissing(message_id=message_id))
+            step.gap_changed = True
 
     def take_lost(self, step: Step) -> list[HistoryEntry]:
         """Mark as lost, and return, what has been looked for long enough."""
@@ -246,29 +300,21 @@ class MissingTable:
 
     def next_request(self) -> UnixMs | None:
         """When the next dependency is to be asked for."""
-        requests = self._requests
-        if not (requests or self._untold_again):
-            return None
-        while requests and not self._is_current(requests[0]):
-            heappop(requests)
-        first = requests[0][0] if requests else None
+        first = self._turns.next_ms()
         wished = next(iter(self._untold_again.values()), first)
         return wished if first is None or wished is None else min(first, wished)
 
     def take_due(self, limit: int, step: Step) -> tuple[HistoryEntry, ...]:
         """Up to ``limit`` dependencies to ask for now; each is asked for again later."""
         due: list[HistoryEntry] = []
-        if not (self._requests or self._untold_again):
+        if not (self._wanted or self._untold_again):
             return ()
         while self._untold_again and len(due) < limit:
             message_id = next(iter(self._untold_again))
             del self._untold_again[message_id]
             due.append(self._lost[message_id].entry)
-        while len(due) < limit:
-            at = self.next_request()
-            if at is None or at > step.now_ms:
-                break
-            entry = self._wanted[heappop(self._requests)[1]]
+        for message_id in self._turns.take(limit - len(due), step.now_ms):
+            entry = self._wanted[message_id]
             self._reschedule(replace(entry, requests=entry.requests + 1), step)
             due.append(entry.entry)
         return tuple(due)
@@ -283,16 +329,18 @@ class MissingTable:
 
     def ask_now(self, step: Step) -> None:
         """The user wants all of it asked for again."""
+        self._turns.begin_anew()
         for entry in list(self._wanted.values()):
             self._request_at(replace(entry, requests=0), step.now_ms, step)
 
     def bring_forward(self, now_ms: UnixMs) -> None:
         """The clock was set back: nothing is asked for later than if it were scheduled now."""
+        self._turns.begin_anew(UnixMs(now_ms + self._config.namer_backoff_max_ms))
         for message_id, entry in list(self._wanted.items()):
             latest_ms = UnixMs(now_ms + self._wait_ms(entry))
             if entry.request_at_ms > latest_ms:
                 self._set(replace(entry, request_at_ms=latest_ms))
-                heappush(self._requests, (latest_ms, message_id))
+                self._turns.schedule(message_id, self._named_by[message_id], latest_ms)
 
     def _reschedule(self, entry: MissingEntry, step: Step) -> None:
         self._request_at(entry, UnixMs(step.now_ms + self._wait_ms(entry)), step)
@@ -310,10 +358,7 @@ class MissingTable:
         left_ms = self._lost_at[message_id] - self._clock.elapsed_ms
         online_ms = self._config.lost_after_ms - left_ms
         self._put(replace(entry, request_at_ms=at_ms, online_ms=online_ms), step)
-        heappush(self._requests, (at_ms, message_id))
-        if len(self._requests) > 2 * len(self._wanted) + _SLACK:  # What others ask for moves ours.
-            self._requests = [(e.request_at_ms, key) for key, e in self._wanted.items()]
-            heapify(self._requests)
+        self._turns.schedule(message_id, self._named_by[message_id], at_ms)
 
     def _learn(
         self, known: MissingEntry, entry: HistoryEntry, before: Position | None, step: Step
@@ -327,7 +372,11 @@ class MissingTable:
         if before is None or (known.before is not None and known.before < before):
             before = known.before
         if better != old or before != known.before:
-            self._put(replace(known, entry=better, before=before), step)
+            first = self._named_by[old.message_id][0]
+            self._leave_share(known, first)
+            known = replace(known, entry=better, before=before)
+            self._take_share(known, first)
+            self._put(known, step)
             step.gap_changed = True
 
     def _set(self, entry: MissingEntry) -> None:
@@ -354,9 +403,13 @@ class MissingTable:
         step.writes.append(PutMissing(entry=entry))
 
     def _watch(self, entry: MissingEntry) -> None:
-        message_id = entry.entry.message_id
-        heappush(self._requests, (entry.request_at_ms, message_id))
-        lost_at = self._clock.elapsed_ms + self._config.lost_after_ms - entry.online_ms
+        left_ms = self._config.lost_after_ms - entry.online_ms
+        self._lose_by(entry.entry.message_id, self._clock.elapsed_ms + left_ms)
+
+    def _lose_by(self, message_id: MessageId, lost_at: int) -> None:
+        """Look for it no longer than until then."""
+        if self._lost_at.get(message_id, lost_at + 1) <= lost_at:
+            return
         self._lost_at[message_id] = lost_at
         heappush(self._losses, (lost_at, message_id))
         if len(self._losses) > 2 * len(self._lost_at) + _SLACK:  # Most are found within a day.
@@ -372,12 +425,24 @@ class MissingTable:
         entry = self._wanted.pop(message_id)
         self._unplace(entry)
         del self._lost_at[message_id]
-        sender_id = self._named_by.pop(message_id, None)
-        if sender_id is not None:
-            self._named[sender_id] -= 1
-            if not self._named[sender_id]:
-                del self._named[sender_id]
+        self._leave_share(entry, self._named_by.pop(message_id)[0])
         return entry
+
+    def _name(self, entry: MissingEntry, named_by: Namer) -> None:
+        message_id = entry.entry.message_id
+        self._named_by[message_id] = (named_by,) if named_by is not None else _UNKNOWN
+        self._take_share(entry, named_by)
+        self._turns.schedule(message_id, (named_by,), entry.request_at_ms)
+
+    def _take_share(self, entry: MissingEntry, named_by: Namer) -> None:
+        self._named[named_by] = self._named.get(named_by, 0) + 1
+        if entry.before is None:
+            self._unplaced[named_by] = self._unplaced.get(named_by, 0) + 1
+
+    def _leave_share(self, entry: MissingEntry, named_by: Namer) -> None:
+        _count_down(self._named, named_by)
+        if entry.before is None:
+            _count_down(self._unplaced, named_by)
 
     def _first_loss(self) -> int | None:
         losses = self._losses
@@ -385,6 +450,12 @@ class MissingTable:
             heappop(losses)
         return losses[0][0] if losses else None
 
-    def _is_current(self, request: tuple[UnixMs, MessageId]) -> bool:
-        entry = self._wanted.get(request[1])
-        return entry is not None and entry.request_at_ms == request[0]
+    def _request_at_ms(self, message_id: MessageId) -> UnixMs | None:
+        entry = self._wanted.get(message_id)
+        return None if entry is None else entry.request_at_ms
+
+
+def _count_down(counts: dict[Namer, int], who: Namer) -> None:
+    counts[who] -= 1
+    if not counts[who]:
+        del counts[who]

@@ -16,6 +16,7 @@ from itertools import islice
 
 from engine.core.counters import Counters
 from engine.core.sds.bloom import BloomFilter
+from engine.core.sds.budget import AnswerBudget
 from engine.core.sds.claims import Claims
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.flood_types import SetAsideChanged
@@ -26,6 +27,7 @@ from engine.core.sds.incoming import IncomingBuffer
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.log import LogIndex
 from engine.core.sds.missing import MissingTable, OnlineClock
+from engine.core.sds.newest_claims import NewestClaims
 from engine.core.sds.outgoing import OutgoingBuffer
 from engine.core.sds.repair import RepairAnswers, RepairTimes
 from engine.core.sds.step import Step
@@ -102,7 +104,9 @@ class Parts:
     missing: MissingTable
     holders: HoldersTable
     claims: Claims
+    newest_claims: NewestClaims
     answers: RepairAnswers
+    budget: AnswerBudget
     timer: SyncTimer
     store: StoreQueries
 
@@ -124,6 +128,7 @@ class Parts:
         self.incoming.bring_forward(now_ms)
         self.missing.bring_forward(now_ms)
         self.answers.bring_forward(now_ms)
+        self.budget.forget()
         self.timer.bring_forward(now_ms)
 
     def clock_ms(self, now_ms: UnixMs) -> UnixMs:
@@ -141,6 +146,7 @@ class Parts:
         was said again already is not said once more: it stays, and its time will come.
         """
         latest, log = self.latest(now_ms), self.log
+        self.newest_claims.put_clock_right(latest, self.clock_ms(now_ms))
         if self.lamport_timestamp > latest:
             self.lamport_timestamp = log.newest_lamport(latest)
             self.lamport_put_back = True
@@ -265,10 +271,16 @@ class Parts:
         """Send again what others lack."""
         if not self.clock.online or not len(self.answers):
             return
-        for message_id, lacking in self.answers.take_due(step.now_ms):
-            if not any(self._still_lacks(participant_id, message_id) for participant_id in lacking):
+        for message_id, askers in self.answers.take_due(step.now_ms):
+            lacking = [each for each in askers if self._still_lacks(each, message_id)]
+            if not lacking:
                 continue
-            self.answers.answered(message_id, step.now_ms)
+            again_ms = self.budget.charge(lacking, self.log.size_of(message_id), step.now_ms)
+            if again_ms is not None:
+                self.counters.add("sds.answer_put_off")
+                self.answers.put_off(message_id, lacking, again_ms)
+                continue
+            self.answers.answered(message_id, lacking, step.now_ms)
             step.sends.append(BroadcastRepair(message_id=message_id))
 
     def _still_lacks(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
@@ -281,6 +293,15 @@ class Parts:
             return False
         author = self.log.counted_as(message_id, entry.author)
         return not self.claims.holds(participant_id, author.instance_id, author.sequence)
+
+    def finish(self, step: Step) -> None:
+        """What is told, and written, once for all that came of an input."""
+        if step.holders_changed:
+            step.events += self.holders.take_events(step.holders_changed)
+        if step.gap_changed or step.held_changed or step.set_aside_changed or self.news_of_start:
+            self.tell_of_gap(step)
+        if self.newest_claims.unsaved:
+            self.newest_claims.save(step)
 
     def tell_of_gap(self, step: Step) -> None:
         """Tell once what lacks, waits and is held aside after this step."""
@@ -355,7 +376,9 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
         missing=missing,
         holders=HoldersTable(participant_id, members=members, holders=state.holders),
         claims=Claims(log, config),
+        newest_claims=NewestClaims(state.newest_claims),
         answers=RepairAnswers(config),
+        budget=AnswerBudget(config),
         timer=SyncTimer(config, random_unit),
         store=StoreQueries(
             missing, config=config, queried_ms=state.store_queried_ms, online=online
@@ -383,6 +406,9 @@ def _restore_incoming(parts: Parts, state: ChannelState, now_ms: UnixMs) -> None
             parts.held.add(entry)
         else:
             parts.incoming.add(entry, unmet)
+            for each in unmet:
+                if parts.missing.find(each) is not None:
+                    parts.missing.also_named_by(each, entry.message.sender_id)
     parts.news_of_start = bool(len(parts.held) or len(parts.set_aside))
 
 

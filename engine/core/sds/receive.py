@@ -86,10 +86,9 @@ class Receiver:
         known = not is_sync and self._parts.knows(message.message_id)
         if known and received.verified:
             self._check_form(message.message_id, received.raw)
-        if not own:
-            self._review.review(received, ids, step)
+        is_news = own or self._review.review(received, ids, step)
         if is_sync:
-            self._receive_sync(received, step)
+            self._receive_sync(received, step, is_news=is_news)
         else:
             self._receive_content(received, ids, step, known=known)
 
@@ -255,7 +254,7 @@ class Receiver:
             parts.log.remove(message_id)
             parts.outgoing.remove(message_id, step)
             parts.holders.untrack(message_id)
-            parts.answers.planned.pop(message_id, None)
+            parts.answers.drop(message_id)
             step.writes.append(RemoveFromLog(message_id=message_id))
             step.events.append(MessageReplaced(message_id=message_id, by=by))
             return
@@ -270,17 +269,12 @@ class Receiver:
 
     # --- the kinds ---
 
-    def _receive_sync(self, received: MessageReceived, step: Step) -> None:
+    def _receive_sync(self, received: MessageReceived, step: Step, *, is_news: bool) -> None:
         parts, message = self._parts, received.message
         wanted = self._wanted(message.causal_history)
-        if not wanted:
-            pass
-        elif parts.missing.room_for(len(wanted), message.sender_id):
-            for entry in wanted:
-                parts.missing.want(entry, named_by=message.sender_id, step=step)
-        else:
-            parts.counters.add("sds.missing_overflow")
-        if received.stored:
+        if wanted:
+            self._want_of_sync(wanted, message.sender_id, step)
+        if received.stored or not is_news:
             return  # Whoever wanted an answer has one by now, or asks again.
         timer, config = parts.timer, parts.config
         if received.holdings is None or not received.verified:
@@ -297,6 +291,20 @@ class Receiver:
         if asks:
             self._answer_sync(step)
 
+    def _want_of_sync(
+        self, wanted: list[HistoryEntry], sender_id: ParticipantId, step: Step
+    ) -> None:
+        """Nothing waits for what a sync message names, so it is looked for within limits."""
+        missing = self._parts.missing
+        room = missing.room_for_syncs(sender_id)
+        for entry in wanted:
+            if missing.find(entry.message_id) is None:
+                room -= 1
+                if room < 0:
+                    self._parts.counters.add("sds.missing_overflow")
+                    return
+            missing.want(entry, named_by=sender_id, step=step)
+
     def _receive_content(
         self, received: MessageReceived, ids: list[MessageId], step: Step, *, known: bool
     ) -> None:
@@ -306,7 +314,8 @@ class Receiver:
             parts.counters.add("sds.replaced")
             return
         if received.repaired_by is None:
-            parts.answers.planned.pop(message_id, None)  # It has come by itself.
+            if parts.answers.planned:
+                parts.answers.drop(message_id)  # It has come by itself.
         else:
             parts.answers.heard(message_id, step.now_ms)
         if known:
@@ -424,7 +433,8 @@ class Receiver:
         parts, message = self._parts, entry.message
         leaving = parts.incoming.make_room(entry)
         wanted = self._wanted(message.causal_history)
-        if leaving is None or not parts.missing.room_for(len(wanted), message.sender_id):
+        new = sum(parts.missing.find(each.message_id) is None for each in wanted)
+        if leaving is None or not parts.missing.room_for(new, message.sender_id):
             parts.counters.add(
                 "sds.incoming_overflow" if leaving is None else "sds.missing_overflow"
             )
@@ -433,8 +443,15 @@ class Receiver:
         step.writes.append(PutIncoming(entry=entry))
         parts.missing.remove(message.message_id, step)
         place = Position(_lamport(message), message.message_id)
+        oldest = parts.clock_ms(step.now_ms) - parts.config.lost_after_ms
         for dependency in wanted:
-            parts.missing.want(dependency, named_by=message.sender_id, step=step, before=place)
+            parts.missing.want(
+                dependency,
+                named_by=message.sender_id,
+                step=step,
+                before=place,
+                is_old=place.lamport_timestamp < oldest,
+            )
         for victim in leaving:
             self._give_way(victim, step)
         parts.remember_id(message.message_id)
@@ -445,6 +462,9 @@ class Receiver:
         parts.counters.add("sds.incoming_gave_way")
         parts.incoming.remove(message.message_id)
         step.writes.append(RemoveIncoming(message_id=message.message_id))
+        for dependency in message.causal_history:
+            if not parts.incoming.is_waited_for(dependency.message_id):
+                parts.missing.forget(dependency.message_id, step)
         if parts.incoming.is_waited_for(message.message_id):
             wanted = HistoryEntry(
                 message_id=message.message_id,
@@ -487,7 +507,9 @@ class Receiver:
         previous_id = None
         if author is not None and not parts.log.continues(author, entry.previous_id):
             previous_id = self._chains.check(position, sender_id, author, entry.previous_id, step)
-        logged = LogEntry(position, sender_id, entry.retrieval_hint, author, previous_id)
+        logged = LogEntry(
+            position, sender_id, entry.retrieval_hint, author, previous_id, len(entry.raw)
+        )
         late = parts.log.insert(logged)
         self._note_form(message_id, entry.raw)
         parts.missing.remove(message_id, step)

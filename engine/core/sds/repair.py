@@ -7,12 +7,17 @@ lack a message is sent it unasked after the same kind of wait (it cannot name wh
 of).  How a message is loaded and sealed again is not known here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from heapq import heappop, heappush
+from typing import Final
 
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import Hash64
 from engine.core.types import MessageId, ParticipantId, UnixMs
+
+_GIVEN_KEPT: Final = 10_000
+_SHARES: Final = 8
+_CROWDED_SHARES: Final = 64
 
 
 class RepairTimes:
@@ -53,13 +58,18 @@ class RepairAnswers:
     """Messages that we shall send again for others, by when.
 
     Each with the members that asked for it or whose holdings lack it: the answer is dropped if by
-    then none does.
+    then none does.  Whoever is sent the same again waits twice as long each time, and nobody
+    takes the room of all.
     """
 
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
-        self.planned: dict[MessageId, tuple[UnixMs, set[ParticipantId]]] = {}
-        """By when, and for whom."""
+        self.planned: dict[MessageId, tuple[UnixMs, dict[ParticipantId, None]]] = {}
+        """By when, and for whom, who was first as the first."""
+        self._shares: dict[ParticipantId, int] = {}
+        """How many are planned because a member was the first to lack them."""
+        self._given: dict[tuple[ParticipantId, MessageId], tuple[int, UnixMs]] = {}
+        """How often a member was sent a message and when last; longest ago first."""
         self._due: list[tuple[UnixMs, int, MessageId]] = []
         self._serial = 0
         """Breaks ties: what was planned first goes first."""
@@ -75,7 +85,10 @@ class RepairAnswers:
         self, message_id: MessageId, at_ms: UnixMs, asker: ParticipantId, *, now_ms: UnixMs
     ) -> bool:
         """Answer a request at ``at_ms``; False = no need (sent just now) or no room."""
-        if self._sent_within(self._config.repair_t_min_ms // 2, message_id, now_ms):
+        least_ms = self._config.repair_t_min_ms // 2
+        if self._sent_within(least_ms, message_id, now_ms):
+            return False
+        if self._had_lately(asker, message_id, least_ms, now_ms):
             return False
         return self._plan(message_id, at_ms, asker)
 
@@ -83,22 +96,35 @@ class RepairAnswers:
         self, message_id: MessageId, at_ms: UnixMs, lacking: ParticipantId, *, now_ms: UnixMs
     ) -> bool:
         """Send to a member whose claim lacks it, unless a copy may have crossed with the claim."""
-        if self.may_have_crossed(message_id, now_ms):
+        if self.is_too_soon(message_id, lacking, now_ms):
             return False
         return self._plan(message_id, at_ms, lacking)
 
-    def may_have_crossed(self, message_id: MessageId, now_ms: UnixMs) -> bool:
-        """Whether a copy was on its way when a claim that comes now was made."""
-        return self._sent_within(self._config.push_again_ms, message_id, now_ms)
+    def is_too_soon(self, message_id: MessageId, lacking: ParticipantId, now_ms: UnixMs) -> bool:
+        """Whether a copy was on its way when a claim that comes now was made.
+
+        Or was sent so often that we wait for more than a claim or two.
+        """
+        again_ms = self._config.push_again_ms
+        return self._sent_within(again_ms, message_id, now_ms) or self._had_lately(
+            lacking, message_id, again_ms, now_ms
+        )
 
     def heard(self, message_id: MessageId, now_ms: UnixMs) -> None:
         """Somebody else sent it again."""
-        self.planned.pop(message_id, None)
-        self.answered(message_id, now_ms)
+        self.drop(message_id)
+        self._note_sent(message_id, now_ms)
+
+    def drop(self, message_id: MessageId) -> None:
+        """It need not be sent, if it was to be."""
+        planned = self.planned.pop(message_id, None)
+        if planned is not None:
+            self._leave_share(planned[1])
 
     def bring_forward(self, now_ms: UnixMs) -> None:
         """The clock was set back: no answer is later than if it had been planned just now."""
         self._sent.clear()  # When is not known any more.
+        self._given.clear()
         self._slice_ms = min(self._slice_ms, now_ms)
         latest_ms = UnixMs(now_ms + self._config.repair_t_max_ms)
         for message_id, (at_ms, lacking) in self.planned.items():
@@ -118,7 +144,7 @@ class RepairAnswers:
             heappop(self._due)
         return None
 
-    def take_due(self, now_ms: UnixMs) -> Iterable[tuple[MessageId, set[ParticipantId]]]:
+    def take_due(self, now_ms: UnixMs) -> Iterable[tuple[MessageId, Collection[ParticipantId]]]:
         """What is to be sent now, each with the members that lacked it."""
         if not self._slice_ms <= now_ms < self._slice_ms + self._config.sweep_spacing_ms:
             self._slice_ms, self._left_of_slice = now_ms, self._config.repair_answers_per_sweep
@@ -128,10 +154,30 @@ class RepairAnswers:
                 return
             self._left_of_slice -= 1
             message_id = heappop(self._due)[2]
-            yield message_id, self.planned.pop(message_id)[1]
+            lacking = self.planned.pop(message_id)[1]
+            self._leave_share(lacking)
+            yield message_id, lacking
 
-    def answered(self, message_id: MessageId, now_ms: UnixMs) -> None:
-        """Remember that it was sent just now."""
+    def put_off(
+        self, message_id: MessageId, lacking: Iterable[ParticipantId], until_ms: UnixMs
+    ) -> None:
+        """What was due cannot be sent yet."""
+        self._left_of_slice += 1
+        self._put(message_id, until_ms, dict.fromkeys(lacking))
+
+    def answered(
+        self, message_id: MessageId, lacking: Iterable[ParticipantId], now_ms: UnixMs
+    ) -> None:
+        """Remember that these were sent it just now."""
+        self._note_sent(message_id, now_ms)
+        for participant_id in lacking:
+            key = participant_id, message_id
+            times, _ = self._given.pop(key, (0, now_ms))
+            self._given[key] = times + 1, now_ms
+        while len(self._given) > _GIVEN_KEPT:
+            del self._given[next(iter(self._given))]
+
+    def _note_sent(self, message_id: MessageId, now_ms: UnixMs) -> None:
         self._sent.pop(message_id, None)
         self._sent[message_id] = now_ms
         while len(self._sent) > self._config.repair_buffer:
@@ -141,17 +187,48 @@ class RepairAnswers:
         sent_ms = self._sent.get(message_id)
         return sent_ms is not None and now_ms < sent_ms + age_ms
 
+    def _had_lately(
+        self, participant_id: ParticipantId, message_id: MessageId, first_ms: int, now_ms: UnixMs
+    ) -> bool:
+        """Whether it was sent to a member so short a time ago: twice that for each time."""
+        given = self._given.get((participant_id, message_id))
+        if given is None:
+            return False
+        times, at_ms = given
+        longest_ms = max(self._config.answer_again_longest_ms, first_ms)
+        return now_ms < at_ms + min(first_ms << min(times - 1, 20), longest_ms)
+
     def _plan(self, message_id: MessageId, at_ms: UnixMs, lacking: ParticipantId) -> bool:
         planned = self.planned.get(message_id)
-        if planned is not None:
-            planned[1].add(lacking)
-            if planned[0] <= at_ms:
-                return True
+        if planned is None:
+            if not self._room_for(lacking):
+                return False
+            self._put(message_id, at_ms, {lacking: None})
+            return True
+        planned[1][lacking] = None
+        if planned[0] > at_ms:
             self.planned[message_id] = at_ms, planned[1]
-        elif len(self.planned) >= self._config.repair_buffer:
-            return False
-        else:
-            self.planned[message_id] = at_ms, {lacking}
+            self._serial += 1
+            heappush(self._due, (at_ms, self._serial, message_id))
+        return True
+
+    def _room_for(self, participant_id: ParticipantId) -> bool:
+        """An eighth for each; less once half is taken, so that the others find room, too."""
+        room, planned = self._config.repair_buffer, len(self.planned)
+        share = room // (_CROWDED_SHARES if 2 * planned >= room else _SHARES)
+        return planned < room and self._shares.get(participant_id, 0) < max(share, 1)
+
+    def _put(
+        self, message_id: MessageId, at_ms: UnixMs, lacking: dict[ParticipantId, None]
+    ) -> None:
+        self.planned[message_id] = at_ms, lacking
+        first = next(iter(lacking))
+        self._shares[first] = self._shares.get(first, 0) + 1
         self._serial += 1
         heappush(self._due, (at_ms, self._serial, message_id))
-        return True
+
+    def _leave_share(self, lacking: Iterable[ParticipantId]) -> None:
+        first = next(iter(lacking))
+        self._shares[first] -= 1
+        if not self._shares[first]:
+            del self._shares[first]

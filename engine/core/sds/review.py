@@ -39,32 +39,53 @@ class AckReview:
         self._put_off: dict[ParticipantId, Message] = {}
         """The newest from Stores of each member, as long as none came live."""
 
-    def review(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
+    def review(self, received: MessageReceived, ids: list[MessageId], step: Step) -> bool:
         """Take note of what the sender says it holds, lacks and asks for.
 
-        ``ids`` are those of its causal history.
+        ``ids`` are those of its causal history.  False: it claimed or asked for something later
+        than this, so that this is a copy that somebody kept, and asks for no answer.
         """
         parts, message, verified = self._parts, received.message, received.verified
-        claim = None
-        if verified and received.holdings is not None:
-            claim = Claim(received.holdings, received.held_aside)
+        claims = verified and received.holdings is not None
+        is_news = True
+        if claims or (verified and message.repair_request):
+            is_news = self._is_news(message, step.now_ms)
         if parts.holders.under_review or parts.outgoing.waiting:
             self._review_history(message, ids, step, verified=verified)
             if message.bloom_filter:
                 self._review_bloom(message, message.bloom_filter, step)
-        if claim is not None:
-            self._hear_claim(message, claim, step)
-        if received.stored:
+        if claims:
+            claim = Claim(received.holdings, received.held_aside)
+            self._hear_claim(message, claim, step, is_news=is_news)
+        if not is_news:
+            parts.counters.add("sds.stale_claim")
+        elif received.stored:
             self._put_off_what_it_lacks(message)
-            return
-        if self._put_off:
-            self._put_off.pop(message.sender_id, None)
-        if claim is not None:
+        else:
+            parts.budget.took(
+                received.repaired_by or message.sender_id, len(received.raw), step.now_ms
+            )
+            if claims or message.repair_request or parts.answers.planned or self._put_off:
+                self._answer(message, step, claims=claims)
+        return is_news
+
+    def _answer(self, message: Message, step: Step, *, claims: bool) -> None:
+        """Plan what the sender is sent for what it claims and asks for."""
+        parts = self._parts
+        self._put_off.pop(message.sender_id, None)
+        if claims:
             self._plan_pushes(message.sender_id, step.now_ms)
         if message.repair_request:
             self._review_requests(message, step)
         if parts.answers.planned:
             parts.answer_due(step)
+
+    def _is_news(self, message: Message, now_ms: UnixMs) -> bool:
+        parts, lamport = self._parts, message.lamport_timestamp or 0
+        if lamport > parts.latest(now_ms):
+            # A clock that is ahead may not make its claims stand when it is put right.
+            lamport = parts.clock_ms(now_ms)
+        return parts.newest_claims.is_news(message.sender_id, lamport, now_ms)
 
     def _put_off_what_it_lacks(self, message: Message) -> None:
         known = self._put_off.get(message.sender_id)
@@ -125,16 +146,16 @@ class AckReview:
                     false_probability=fill**HASHES,
                 )
 
-    def _hear_claim(self, message: Message, claim: Claim, step: Step) -> None:
+    def _hear_claim(self, message: Message, claim: Claim, step: Step, *, is_news: bool) -> None:
         parts, sender_id = self._parts, message.sender_id
         progressed = False
-        # A clock that is ahead may not make its claims stand when it is put right.
         lamport = min(message.lamport_timestamp or 0, parts.clock_ms(step.now_ms))
-        for instance_id, item in parts.claims.hear(sender_id, lamport, claim, message.bloom_filter):
+        added = parts.claims.hear(sender_id, lamport, claim, message.bloom_filter, is_news=is_news)
+        for instance_id, item in added:
             progressed = True
             for message_id in parts.holders.within(instance_id, item):
                 parts.evidence(message_id, sender_id, HolderSource.HOLDINGS, step)
-        if progressed:
+        if progressed and is_news:
             parts.timer.progressed()
 
     def _plan_pushes(self, sender_id: ParticipantId, now_ms: UnixMs) -> None:
@@ -172,7 +193,7 @@ class AckReview:
                 entry
                 for message_id in ids
                 if message_id is not None
-                and not parts.answers.may_have_crossed(message_id, now_ms)
+                and not parts.answers.is_too_soon(message_id, sender_id, now_ms)
                 and not parts.claims.perhaps_received(sender_id, message_id)
                 and (entry := parts.log.get(message_id)) is not None
                 and not parts.claims.holds_aside(sender_id, entry.position.lamport_timestamp)

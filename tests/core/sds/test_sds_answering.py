@@ -60,8 +60,9 @@ def test_only_the_messages_response_group_answers(asked: bool) -> None:
     messages = carols(20)
     alice = knows(messages, replace(SMALL, repair_group_size=1))
     if asked:
-        for message in messages:
-            alice.handle(sync(BOB, requests=dep(message)), now_ms=SETTLED)
+        for number, message in enumerate(messages):
+            request = sync(BOB, lamport=NOW + number, requests=dep(message))
+            alice.handle(request, now_ms=SETTLED)
     else:
         alice.handle(sync(BOB, holdings=holds()), now_ms=SETTLED)
     ids = [id_of(message) for message in messages]
@@ -139,20 +140,26 @@ def test_silence_beyond_the_limits_of_a_claim_says_nothing() -> None:
     assert repairs(alice, after(8_000)) == []
 
 
-def test_only_so_many_answers_are_planned() -> None:
-    messages = carols(10)
-    alice = knows(messages, replace(SMALL, repair_buffer=4))
-    for message in messages:
-        alice.handle(sync(BOB, requests=dep(message)), now_ms=SETTLED)
+def test_only_so_many_answers_are_planned_and_an_eighth_of_them_for_one_member() -> None:
+    messages = carols(12)
+    alice = knows(messages, replace(SMALL, repair_buffer=32))
+    for number, message in enumerate(messages[:10]):
+        request = sync(BOB, lamport=NOW + number, requests=dep(message))
+        alice.handle(request, now_ms=SETTLED)
     assert alice.counters["sds.repair_answer_refused"] == 6
-    assert len(repairs(alice, after(8_000))) == 4
+    for number, message in enumerate(messages[10:]):
+        request = sync(CAROL, lamport=NOW + number, requests=dep(message))
+        alice.handle(request, now_ms=SETTLED)
+    expected = {id_of(message) for message in messages[:4] + messages[10:]}
+    assert set(repairs(alice, after(8_000))) == expected
 
 
 def test_only_so_many_copies_are_remembered() -> None:
-    messages = carols(6)
-    alice = knows(messages, replace(SMALL, repair_buffer=3))
+    messages = carols(27)
+    alice = knows(messages, replace(SMALL, repair_buffer=24))
     for message in messages:
         alice.handle(replace(message, repaired_by=CAROL), now_ms=SETTLED)
-    for message in messages:
-        alice.handle(sync(BOB, requests=dep(message)), now_ms=SETTLED)
+    for number, message in enumerate(messages):
+        request = sync(BOB, lamport=NOW + number, requests=dep(message))
+        alice.handle(request, now_ms=SETTLED)
     assert set(repairs(alice, after(8_000))) == {id_of(message) for message in messages[:3]}

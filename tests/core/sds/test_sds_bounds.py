@@ -88,7 +88,8 @@ def test_phantom_dependencies_are_bounded_per_sender_and_leave_room_for_others()
     alice = member()
     for number in range(20):
         phantoms = [f"{number}-{index}" for index in range(100)]
-        alice.handle(sync(BOB, lamport=NOW + number, history=entries(*phantoms)), now_ms=NOW)
+        message = content(BOB, str(number), lamport=NOW + number, history=entries(*phantoms))
+        alice.handle(message, now_ms=NOW)
     assert len(alice.channel.snapshot().missing) == 1_000
     assert alice.counters["sds.missing_overflow"] == 10
     alice.handle(sync(CAROL, history=entries("real")), now_ms=NOW)

@@ -160,6 +160,6 @@ def test_what_was_answered_before_is_answered_again() -> None:
     alice.handle(theirs, now_ms=NOW)
     for now_ms in (NOW, BACK):
         alice.advance(now_ms=now_ms)
-        alice.handle(sync(CAROL, lamport=NOW, requests=dep(theirs)), now_ms=now_ms)
+        alice.handle(sync(CAROL, lamport=now_ms, requests=dep(theirs)), now_ms=now_ms)
         alice.advance(now_ms=UnixMs(now_ms + SMALL.repair_t_max_ms))
     assert alice.sends["repair"] == 2

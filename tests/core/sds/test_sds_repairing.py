@@ -155,12 +155,12 @@ def test_somebody_elses_request_postpones_ours() -> None:
 def test_the_author_answers_at_once_and_not_again_for_an_echo() -> None:
     alice = member()
     (mine,) = opened(alice.send("x", now_ms=NOW))
-    request = sync(BOB, requests=dep(mine))
-    (answer,) = opened(alice.handle(request, now_ms=after(1)))
+    requests = [sync(BOB, lamport=NOW + number, requests=dep(mine)) for number in range(3)]
+    (answer,) = opened(alice.handle(requests[0], now_ms=after(1)))
     assert (answer.raw, answer.repaired_by) == (mine.raw, ALICE)
-    assert opened(alice.handle(request, now_ms=after(2))) == []
+    assert opened(alice.handle(requests[1], now_ms=after(2))) == []
     later = after(SMALL.repair_t_min_ms)
-    assert len(opened(alice.handle(request, now_ms=later))) == 1
+    assert len(opened(alice.handle(requests[2], now_ms=later))) == 1
 
 
 def repairs(participant: ChannelParticipant, end_ms: int) -> list[tuple[int, MessageId]]:
@@ -210,6 +210,7 @@ def test_what_holdings_lack_is_sent_unasked_by_its_author_at_once() -> None:
     (mine,) = opened(alice.send("x", now_ms=NOW))
     lacking = sync(BOB, lamport=NOW + 1, holdings=holds())
     assert pushed(alice.handle(lacking, now_ms=UnixMs(SETTLED - 1))) == []  # Still on its way.
+    lacking = sync(BOB, lamport=NOW + 2, holdings=holds())
     assert pushed(alice.handle(lacking, now_ms=SETTLED)) == [id_of(mine)]
 
 

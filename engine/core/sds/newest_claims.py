@@ -1,0 +1,60 @@
+"""When each member last said what it holds or lacks: only what is newer than that is answered.
+
+Anybody can send recorded bytes once more, without any key; what their author lacked then it has
+long since got.  So the Lamport timestamp of the newest claim or request of each member outlives a
+restart, though the claims themselves do not.  It is saved along with whatever else is to be
+written, or after a minute: a claim by itself is no reason to wait for the disk.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from engine.core.sds.step import Step
+from engine.core.sds.types import NewestClaim, PutNewestClaims
+from engine.core.types import ParticipantId, UnixMs
+
+_SAVE_AFTER_MS: Final = 60_000
+
+
+class NewestClaims:
+    """Lamport timestamps by member, one for each that ever claimed anything."""
+
+    def __init__(self, saved: Iterable[NewestClaim]) -> None:
+        self._saved = {each.participant_id: each.lamport_timestamp for each in saved}
+        self._lamports = dict(self._saved)
+        self.unsaved: set[ParticipantId] = set()
+        """Whose newest is not on disk; others may ask whether there are any, and no more."""
+        self._unsaved_since_ms = UnixMs(0)
+
+    def entries(self) -> Iterator[NewestClaim]:
+        """What is on disk."""
+        return (NewestClaim(who, lamport) for who, lamport in self._saved.items())
+
+    def is_news(
+        self, participant_id: ParticipantId, lamport_timestamp: int, now_ms: UnixMs
+    ) -> bool:
+        """Whether a member says this later than all that it said before, which is noted."""
+        if lamport_timestamp <= self._lamports.get(participant_id, -1):
+            return False
+        self._lamports[participant_id] = lamport_timestamp
+        if not self.unsaved:
+            self._unsaved_since_ms = now_ms
+        self.unsaved.add(participant_id)
+        return True
+
+    def put_clock_right(self, latest: int, clock_ms: UnixMs) -> None:
+        """Our clock was ahead, and we believed what was as far ahead: that was said before now."""
+        for who, lamport in self._lamports.items():
+            if lamport > latest:
+                self._lamports[who] = clock_ms - 1
+                self.unsaved.add(who)
+
+    def save(self, step: Step) -> None:
+        """At the end of a step, if there is anything unsaved."""
+        age_ms = step.now_ms - self._unsaved_since_ms
+        if not step.writes and 0 <= age_ms < _SAVE_AFTER_MS:
+            return
+        claims = tuple(NewestClaim(who, self._lamports[who]) for who in sorted(self.unsaved))
+        self._saved |= {each.participant_id: each.lamport_timestamp for each in claims}
+        self.unsaved.clear()
+        step.writes.append(PutNewestClaims(claims))
