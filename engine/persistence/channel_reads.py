@@ -11,10 +11,10 @@ from typing import Final, TypeAlias
 from engine.core.errors import StorageError
 from engine.core.ports import KeptAside
 from engine.core.sds.flood_types import SetAside, Spent
+from engine.core.sds.fork_types import Fork
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.types import (
     ChannelState,
-    Fork,
     HistoryEntry,
     HolderEntry,
     IncomingEntry,

@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from engine.core.sds.flood_types import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
+from engine.core.sds.fork_types import Fork, PutFork
 from engine.core.sds.types import (
     AppendToLog,
-    Fork,
     HistoryEntry,
     HolderEntry,
     IncomingEntry,
     MarkAccepted,
     MissingEntry,
     OutgoingEntry,
-    PutFork,
     PutHolder,
     PutIncoming,
     PutMissing,

@@ -25,10 +25,10 @@ from engine.core.ports import (
     StoredPage,
 )
 from engine.core.sds.flood_types import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
+from engine.core.sds.fork_types import Fork, PutFork
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
-    Fork,
     HolderEntry,
     IncomingEntry,
     LogEntry,
@@ -36,7 +36,6 @@ from engine.core.sds.types import (
     MissingEntry,
     NewestClaim,
     OutgoingEntry,
-    PutFork,
     PutHolder,
     PutIncoming,
     PutMissing,

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from engine.core.duration import duration_words
 from engine.core.ports import MessageRecord, StoredMessage
-from engine.core.sds.types import Fork
+from engine.core.sds.fork_types import Fork
 from engine.core.types import ConversationId, ParticipantId, UnixMs
 from engine.events import (
     ClockView,

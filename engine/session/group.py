@@ -34,6 +34,7 @@ from engine.core.ports import (
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.flood_types import SetAsideOf
+from engine.core.sds.fork_types import Fork
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
@@ -57,7 +58,6 @@ from engine.core.sds.types import (
     AskStore,
     Broadcast,
     BroadcastRepair,
-    Fork,
     MessageDelivered,
     OwnFromFuture,
     Send,

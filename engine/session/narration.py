@@ -15,12 +15,12 @@ from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ports import DeliveryRecord, PutDelivery, PutMessage
 from engine.core.sds.flood_types import SetAsideChanged
+from engine.core.sds.fork_types import ForkFound
 from engine.core.sds.types import (
     ChannelState,
     DependencyLost,
     EphemeralReceived,
     Event,
-    ForkFound,
     Gap,
     GapChanged,
     HeldAsideChanged,

@@ -30,8 +30,8 @@ from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ContactRecord, MemberRecord, PutContact, SaveValue
 from engine.core.sds.flood_types import SetAsideOf
+from engine.core.sds.fork_types import Fork
 from engine.core.sds.inputs import StoreLacks
-from engine.core.sds.types import Fork
 from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair

@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias
 from engine.core.content import Body
 from engine.core.ports import ContactRecord, GroupRecord, MemberRecord
 from engine.core.sds.flood_types import SetAsideOf
+from engine.core.sds.fork_types import Fork
 from engine.core.sds.inputs import StoreLacks
-from engine.core.sds.types import Fork
 from engine.core.types import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import GapView

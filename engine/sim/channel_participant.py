@@ -19,6 +19,7 @@ from engine.core.faults import SeededRandom
 from engine.core.ports import LoggedMessage
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
+from engine.core.sds.fork_types import ForkFound
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
@@ -37,7 +38,6 @@ from engine.core.sds.types import (
     Claim,
     DependencyLost,
     Event,
-    ForkFound,
     HeldByChanged,
     Holdings,
     Message,

@@ -16,10 +16,10 @@ from engine.core.sds.flood_types import (
     SetAside,
     Spent,
 )
+from engine.core.sds.fork_types import Fork, PutFork
 from engine.core.sds.types import (
     AppendToLog,
     ChannelState,
-    Fork,
     HolderEntry,
     IncomingEntry,
     LogEntry,
@@ -27,7 +27,6 @@ from engine.core.sds.types import (
     MissingEntry,
     NewestClaim,
     OutgoingEntry,
-    PutFork,
     PutHolder,
     PutIncoming,
     PutMissing,

@@ -33,14 +33,13 @@ from engine.core.ports import (
     WaitingContent,
 )
 from engine.core.sds.flood_types import PutSetAside, PutSpent, SetAside, Spent
+from engine.core.sds.fork_types import Fork, PutFork
 from engine.core.sds.types import (
     AppendToLog,
-    Fork,
     HolderEntry,
     LogEntry,
     OutgoingEntry,
     OutgoingState,
-    PutFork,
     PutHolder,
     PutOutgoing,
     PutReplacement,

@@ -10,9 +10,10 @@ in good faith.
 
 from typing import Final
 
+from engine.core.sds.fork_types import Fork, ForkFound, PutFork
 from engine.core.sds.parts import Parts
 from engine.core.sds.step import Step
-from engine.core.sds.types import Fork, ForkFound, HistoryEntry, PutFork
+from engine.core.sds.types import HistoryEntry
 from engine.core.types import AuthorSequence, MessageId, ParticipantId, Position
 
 MAX_FORKS: Final = 1_024

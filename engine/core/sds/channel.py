@@ -12,6 +12,7 @@ from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.flood_types import SetAsideOf
+from engine.core.sds.fork_types import Fork
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
@@ -40,7 +41,6 @@ from engine.core.sds.types import (
     BroadcastRepair,
     ChannelState,
     Claim,
-    Fork,
     Gap,
     Hash64,
     HistoryEntry,

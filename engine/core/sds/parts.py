@@ -21,6 +21,7 @@ from engine.core.sds.claims import Claims
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.flood_types import SetAsideChanged
 from engine.core.sds.flooding import Account, Quotas, SetAsideTable
+from engine.core.sds.fork_types import Fork
 from engine.core.sds.held import HeldAside
 from engine.core.sds.holders import HoldersTable
 from engine.core.sds.incoming import IncomingBuffer
@@ -37,7 +38,6 @@ from engine.core.sds.types import (
     BroadcastRepair,
     ChannelState,
     Claim,
-    Fork,
     GapChanged,
     Hash64,
     HistoryEntry,

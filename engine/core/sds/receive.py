@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.chains import Chains
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
+from engine.core.sds.forms import Forms
 from engine.core.sds.incoming import waiting_entry
 from engine.core.sds.inputs import MessageReceived, StoreLacks
 from engine.core.sds.parts import MAX_LAMPORT, Parts
@@ -49,7 +50,6 @@ Arrived: TypeAlias = MessageReceived | IncomingEntry
 """Just received, or after it had to wait."""
 
 _id_of: Final = itemgetter(0)
-_FORMS_KEPT: Final = 4_096
 
 
 class Receiver:
@@ -60,10 +60,7 @@ class Receiver:
         self._message_id_of = message_id_of
         self._review = AckReview(parts)
         self._chains = Chains(parts)
-        self._forms: dict[MessageId, int] = {}
-        """Of the messages that were logged last, the hash of the bytes in which each came first."""
-        self._older_forms: dict[MessageId, int] = {}
-        """The same of those before."""
+        self._forms = Forms(parts)
 
     def receive(self, received: MessageReceived, step: Step) -> None:
         """Take one message.
@@ -85,7 +82,7 @@ class Receiver:
             return
         known = not is_sync and self._parts.knows(message.message_id)
         if known and received.verified:
-            self._check_form(message.message_id, received.raw)
+            self._forms.check(message.message_id, received.raw)
         is_news = own or self._review.review(received, ids, step)
         if is_sync:
             self._receive_sync(received, step, is_news=is_news)
@@ -127,29 +124,6 @@ class Receiver:
         expected = self._message_id_of(message.sender_id, message.channel_id, lamport, ids, content)
         if message_id != expected:
             raise RemoteProtocolError("id_mismatch")
-
-    def _check_form(self, message_id: MessageId, raw: bytes) -> None:
-        """A retransmission is the same to the last byte.
-
-        Whoever signs something else beside the same content is not heard.  Of what was logged
-        before the start the first bytes that come count.
-        """
-        parts = self._parts
-        if message_id in parts.incoming.waiting:
-            first = hash(parts.incoming.waiting[message_id].entry.raw)
-        elif message_id in parts.held.waiting:
-            first = hash(parts.held.waiting[message_id].raw)
-        else:
-            first = self._forms.get(message_id) or self._older_forms.get(message_id, 0)
-        if not first:
-            self._note_form(message_id, raw)
-        elif first != hash(raw):
-            raise RemoteProtocolError("another_form")
-
-    def _note_form(self, message_id: MessageId, raw: bytes) -> None:
-        if len(self._forms) >= _FORMS_KEPT:
-            self._forms, self._older_forms = {}, self._forms
-        self._forms[message_id] = hash(raw)
 
     # --- messages from the future ---
 
@@ -511,7 +485,7 @@ class Receiver:
             position, sender_id, entry.retrieval_hint, author, previous_id, len(entry.raw)
         )
         late = parts.log.insert(logged)
-        self._note_form(message_id, entry.raw)
+        self._forms.note(message_id, entry.raw)
         parts.missing.remove(message_id, step)
         # The log tells it at the next start.
         parts.lamport_timestamp = max(parts.lamport_timestamp, lamport)

@@ -21,6 +21,7 @@ from engine.core.sds.flood_types import (
     SetAsideChanged,
     Spent,
 )
+from engine.core.sds.fork_types import Fork, ForkFound, PutFork
 from engine.core.sds.value import value
 from engine.core.types import (
     AuthorSequence,
@@ -233,21 +234,6 @@ class Replacement:
     """That message."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Fork:
-    """Proof that an author told different people different things: two messages that it signed.
-
-    Both have the same sequence number, or the second names another message before it than the
-    first, which has that number.
-    """
-
-    sender_id: ParticipantId
-    instance_id: InstanceId
-    sequence: int
-    first_id: MessageId
-    second_id: MessageId
-
-
 @value(frozen=True, slots=True)
 class NewestClaim:
     """When a member last said what it holds or lacks; what it said before is not answered."""
@@ -317,13 +303,6 @@ class PutReplacement:
     """Insert or replace."""
 
     replacement: Replacement
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class PutFork:
-    """Insert; one proof for each instance of an author is kept."""
-
-    fork: Fork
 
 
 @value(frozen=True, slots=True)
@@ -534,11 +513,6 @@ class OwnFromFuture:
     """Our clock was ahead when we said these, and is right now: say them again, in this order."""
 
     message_ids: tuple[MessageId, ...]
-
-
-@value(frozen=True, slots=True, kw_only=True)
-class ForkFound:
-    fork: Fork
 
 
 @value(frozen=True, slots=True, kw_only=True)

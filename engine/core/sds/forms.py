@@ -1,0 +1,47 @@
+"""The bytes in which each message came first: another form of the same content is not heard.
+
+An id commits to what was said and after what, not to what is signed beside it (claims, hints, a
+filter, the time).  So its author could sign other bytes under a known id, and tell different people
+different things there.  The first form stays; a retransmission is the same to the last byte.
+"""
+
+from typing import Final
+
+from engine.core.errors import RemoteProtocolError
+from engine.core.sds.parts import Parts
+from engine.core.types import MessageId
+
+_KEPT: Final = 4_096
+
+
+class Forms:
+    """Hashes of the signed bytes of what was logged last."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._newer: dict[MessageId, int] = {}
+        self._older: dict[MessageId, int] = {}
+        """Those before: a generation goes when the next one is full."""
+
+    def check(self, message_id: MessageId, raw: bytes) -> None:
+        """A message that is here came again.  Raises RemoteProtocolError ``another_form``.
+
+        Of what was logged before the start the first bytes that come count.
+        """
+        parts = self._parts
+        if message_id in parts.incoming.waiting:
+            first = hash(parts.incoming.waiting[message_id].entry.raw)
+        elif message_id in parts.held.waiting:
+            first = hash(parts.held.waiting[message_id].raw)
+        else:
+            first = self._newer.get(message_id) or self._older.get(message_id, 0)
+        if not first:
+            self.note(message_id, raw)
+        elif first != hash(raw):
+            raise RemoteProtocolError("another_form")
+
+    def note(self, message_id: MessageId, raw: bytes) -> None:
+        """It was logged."""
+        if len(self._newer) >= _KEPT:
+            self._newer, self._older = {}, self._newer
+        self._newer[message_id] = hash(raw)
