@@ -235,5 +235,5 @@ def flood_words(flood: FloodView, group_name: str) -> str:
     group = f"{one_line(group_name, 60)}: " if group_name else ""
     return (
         f"{group}{one_line(flood.name, 40)} is sending unusually much. "
-        "What is more than a day's measure is kept aside and not shown."
+        "Messages beyond a day's limit are kept aside and not shown."
     )

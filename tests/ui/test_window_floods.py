@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("qapp")
 MAYA = member("Maya").participant_id
 WORDS = (
     "Tide Gauge: Maya is sending unusually much. "
-    "What is more than a day's measure is kept aside and not shown."
+    "Messages beyond a day's limit are kept aside and not shown."
 )
 
 
