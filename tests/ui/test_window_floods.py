@@ -79,6 +79,21 @@ def test_a_flood_of_before_is_told_when_its_conversation_is_opened_until_it_is_o
     play(scenario)
 
 
+def test_whoever_is_muted_among_the_members_is_not_told_of() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            engine.flood(group, flood_of(group))
+            assert told(it) == [WORDS]
+            members = engine.views[group].members
+            muted = replace(member("Maya"), is_muted=True)
+            engine.change(group, members=(members[0], muted))
+            assert told(it) == []
+            engine.change(group, members=members)
+            assert told(it) == [WORDS]
+
+    play(scenario)
+
+
 def test_a_muted_member_leaves_the_timeline_and_a_quiet_line_brings_them_back() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):

@@ -11,7 +11,13 @@ from PySide6.QtCore import QObject
 
 from engine.api import ChatEngine
 from engine.core.types import ConversationId
-from engine.events import FloodsChanged, FloodView, NoticeLevel
+from engine.events import (
+    ConversationChanged,
+    ConversationView,
+    FloodsChanged,
+    FloodView,
+    NoticeLevel,
+)
 from ui.bridge import EngineBridge
 from ui.list.model import ConversationModel
 from ui.tasks import Tasks
@@ -38,8 +44,10 @@ class FloodNotices(QObject):
         self._tasks = tasks
         self._notices = notices
         self._model = model
+        self._floods: dict[ConversationId, Sequence[FloodView]] = {}
         self._told: dict[ConversationId, set[str]] = {}
         bridge.floods_changed.connect(self._changed)
+        bridge.conversation_changed.connect(self._conversation_changed)
 
     def opened(self, conversation_id: ConversationId) -> None:
         """Tell of those that began before this window was there."""
@@ -52,8 +60,22 @@ class FloodNotices(QObject):
     def _changed(self, event: FloodsChanged) -> None:
         self._tell(event.conversation_id, event.floods)
 
+    def _conversation_changed(self, event: ConversationChanged) -> None:
+        """Somebody may have been muted or not, elsewhere in the window."""
+        floods = self._floods.get(event.conversation.conversation_id)
+        if floods:
+            self._show(event.conversation.conversation_id, floods, event.conversation)
+
     def _tell(self, conversation_id: ConversationId, floods: Sequence[FloodView]) -> None:
-        view = self._model.conversation(conversation_id)
+        self._floods[conversation_id] = floods
+        self._show(conversation_id, floods, self._model.conversation(conversation_id))
+
+    def _show(
+        self,
+        conversation_id: ConversationId,
+        floods: Sequence[FloodView],
+        view: ConversationView | None,
+    ) -> None:
         members = () if view is None else view.members
         muted = {member.participant_id for member in members if member.is_muted}
         told = self._told.setdefault(conversation_id, set())
