@@ -1,4 +1,9 @@
-"""Which examples Hypothesis draws: two profiles, for the gate and for the search for what is new.
+"""In which order tests run, and which examples Hypothesis draws.
+
+The simulator's trials come first: they are the longest by far, and a gate whose processes share the
+rest out while one of them is at it ends earlier than one that waits for it in the end.
+
+Of Hypothesis there are two profiles, for the gate and for the search for what is new.
 
 ``gate`` is in force unless another is asked for: the same examples on every machine and in every
 choice of tests.  ``explore`` (``make test-long``) draws new ones; what it finds is pinned as an
@@ -6,6 +11,9 @@ choice of tests.  ``explore`` (``make test-long``) draws new ones; what it finds
 long something takes is measured in benchmarks/, on purpose and with the load beside it.
 """
 
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -19,6 +27,13 @@ BOTH = settings(
 settings.register_profile("gate", BOTH, derandomize=True, database=None)
 settings.register_profile("explore", BOTH, derandomize=False)
 settings.load_profile("gate")
+
+LONGEST = Path(__file__).parent / "simulation"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.path.is_relative_to(LONGEST))
+
 
 _constants_of_imported_modules = providers._get_local_constants
 

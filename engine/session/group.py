@@ -108,6 +108,8 @@ from engine.session.wire import GroupWire, Verified, check_is_fresh
 CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
 
+SHOW_AGAIN_MS = 60_000
+"""Until more of what waits aside is placed, when there was no room for it."""
 _NEW_INSTANCE_DOMAIN = "causerie/2/instance-after"
 
 
@@ -136,6 +138,8 @@ class GroupSession:
         self._wire = GroupWire(seed.group, seed.identity, chance.random_bytes)
         self._people = GroupPeople(seed, counters)
         self._typing = TypingBoard()
+        self._show_again_ms: dict[ParticipantId, UnixMs] = {}
+        """Whose messages are to be shown and are not all placed."""
         self._narrator = Narrator(
             seed.group.conversation_id,
             others=self._people.others,
@@ -294,6 +298,7 @@ class GroupSession:
         if self._typing.expire(now_ms):
             batch.notes.append(TypingNoted())
         self._feed(DeadlineReached(), batch, now_ms=now_ms)
+        self._go_on_showing(batch, now_ms=now_ms)
         name = self._people.name_to_tell(self._clock.at(now_ms))
         if name is not None:
             self._say(name, batch, now_ms=now_ms)
@@ -326,9 +331,17 @@ class GroupSession:
             replace(note, notify=False) if isinstance(note, RowAdded) else note
             for note in batch.notes
         ]
-        if self._channel.waiting_aside(sender_id) < before:
+        left = self._channel.waiting_aside(sender_id)
+        if left < before:
             batch.sends.append(LoadSetAside(sender_id=sender_id))
+        elif left:  # They wait behind a gap, as many as there is room for.
+            self._show_again_ms[sender_id] = UnixMs(now_ms + SHOW_AGAIN_MS)
         return batch.finish()
+
+    def _go_on_showing(self, batch: Batch, *, now_ms: UnixMs) -> None:
+        for sender_id in [who for who, at in self._show_again_ms.items() if at <= now_ms]:
+            del self._show_again_ms[sender_id]
+            batch.sends.append(LoadSetAside(sender_id=sender_id))
 
     def _say_again(self, message_id: MessageId, raw: bytes, *, now_ms: UnixMs) -> SessionTransition:
         """What we said when our clock was ahead, unless it was said again meanwhile."""
@@ -409,6 +422,7 @@ class GroupSession:
             self._channel.next_deadline(),
             self._typing.next_deadline(),
             self._people.tell_name_ms(),
+            min(self._show_again_ms.values(), default=None),
         )
         return min((d for d in deadlines if d is not None), default=None)
 

@@ -134,7 +134,6 @@ def test_one_word_is_told_the_person_decides_and_what_was_held_takes_its_place(
         assert abs(clock.behind_ms - HOUR_MS) < CLOSE_MS
         assert (clock.by, clock.heard, clock.known_long) == (("Bob",), 1, False)
         await alice.until(is_held("Bob's answer"))
-        assert bob.engine.own_clock() is None, "nobody told Bob anything of his own clock"
 
         await alice.engine.set_clock_offset(clock.others_ahead_ms)
         await alice.until(shows("Bob's answer"))

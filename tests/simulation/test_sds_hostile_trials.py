@@ -32,7 +32,9 @@ def test_the_honest_agree_in_spite_of_the_others(seed: int) -> None:
     assert outcome.replayed > 100
     assert outcome.forked > 0
     assert outcome.phantoms > 0
-    assert outcome.refused.keys() == {"another_form", "id_mismatch"}
+    # Another form is met only by who was sent the first one, and not in every trial.
+    assert "id_mismatch" in outcome.refused
+    assert outcome.refused.keys() <= {"another_form", "id_mismatch"}
 
 
 @pytest.mark.long

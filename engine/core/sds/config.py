@@ -115,7 +115,9 @@ class SdsConfig:
     answer_overhead_bytes: int = 1_024
     """What an answer has around the message: a signature, who both are, the envelope."""
     answer_again_longest_ms: int = 10 * MINUTE_MS
-    """Whoever is sent the same again and again waits twice as long each time, up to this."""
+    """Whoever asks for the same again and again waits twice as long each time, up to this."""
+    push_again_longest_ms: int = HOUR_MS
+    """The same for what a member is sent unasked: it may lack it on purpose."""
     repair_group_size: int = 128
     """Members per response group."""
     push_per_claim: int = 16

@@ -4,6 +4,9 @@ Anybody can send recorded bytes once more, without any key; what their author la
 long since got.  So the Lamport timestamp of the newest claim or request of each member outlives a
 restart, though the claims themselves do not.  It is saved along with whatever else is to be
 written, or after a minute: a claim by itself is no reason to wait for the disk.
+
+What is dated ahead of our clock is answered once, and moves the mark no further than that clock, or
+one claim from a clock that was wrong for a while would outweigh all that its owner says after.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,6 +17,10 @@ from engine.core.sds.types import NewestClaim, PutNewestClaims
 from engine.core.types import ParticipantId, UnixMs
 
 _SAVE_AFTER_MS: Final = 60_000
+_CLOCKS_DIFFER_MS: Final = 2_000
+"""What is so little ahead of our clock is taken as it is dated."""
+_AHEAD_KEPT: Final = 256
+"""Of each member, timestamps further ahead that were answered."""
 
 
 class NewestClaims:
@@ -22,6 +29,7 @@ class NewestClaims:
     def __init__(self, saved: Iterable[NewestClaim]) -> None:
         self._saved = {each.participant_id: each.lamport_timestamp for each in saved}
         self._lamports = dict(self._saved)
+        self._ahead: dict[ParticipantId, dict[int, None]] = {}
         self.unsaved: set[ParticipantId] = set()
         """Whose newest is not on disk; others may ask whether there are any, and no more."""
         self._unsaved_since_ms = UnixMs(0)
@@ -31,16 +39,35 @@ class NewestClaims:
         return (NewestClaim(who, lamport) for who, lamport in self._saved.items())
 
     def is_news(
-        self, participant_id: ParticipantId, lamport_timestamp: int, now_ms: UnixMs
+        self,
+        participant_id: ParticipantId,
+        lamport_timestamp: int,
+        *,
+        clock_ms: UnixMs,
+        now_ms: UnixMs,
     ) -> bool:
         """Whether a member says this later than all that it said before, which is noted."""
-        if lamport_timestamp <= self._lamports.get(participant_id, -1):
+        newest = self._lamports.get(participant_id, -1)
+        if lamport_timestamp <= newest:
             return False
-        self._lamports[participant_id] = lamport_timestamp
-        if not self.unsaved:
-            self._unsaved_since_ms = now_ms
-        self.unsaved.add(participant_id)
+        mark = min(lamport_timestamp, clock_ms + _CLOCKS_DIFFER_MS)
+        ahead = self._ahead.get(participant_id)
+        if ahead is not None and lamport_timestamp in ahead:
+            return False
+        if mark < lamport_timestamp:
+            self._note_ahead(participant_id, lamport_timestamp)
+        if mark > newest:
+            self._lamports[participant_id] = mark
+            if not self.unsaved:
+                self._unsaved_since_ms = now_ms
+            self.unsaved.add(participant_id)
         return True
+
+    def _note_ahead(self, participant_id: ParticipantId, lamport_timestamp: int) -> None:
+        ahead = self._ahead.setdefault(participant_id, {})
+        ahead[lamport_timestamp] = None
+        if len(ahead) > _AHEAD_KEPT:
+            del ahead[next(iter(ahead))]
 
     def put_clock_right(self, latest: int, clock_ms: UnixMs) -> None:
         """Our clock was ahead, and we believed what was as far ahead: that was said before now."""

@@ -186,13 +186,11 @@ class Parts:
         sender_id = received.message.sender_id
         if sender_id == self.participant_id or not received.verified or received.wanted:
             return ()
-        # Whoever sends their own message again can date it as they like.
-        repaired = received.repaired_by not in {None, sender_id}
         return self.quotas.accounts(
             sender_id,
             received.message.lamport_timestamp or 0,
             self.clock_ms(now_ms),
-            live=not (received.stored or repaired),
+            live=not received.stored and received.repaired_by is None,
         )
 
     def show_set_aside(self, sender_id: ParticipantId, step: Step) -> None:

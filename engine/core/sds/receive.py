@@ -316,9 +316,11 @@ class Receiver:
             self._take_content(received, ids, step)
             if received.repaired_by is not None:
                 self._note_repair(received, step)
-        if parts.knows(message_id):  # What found no room is fetched again.
+        if parts.knows(message_id):
             for account in accounts:
                 account.spend(len(received.raw), step)
+        elif received.wanted:  # There is no room to wait for a gap; other things are fetched again.
+            parts.set_aside.add(received, step)
 
     def _set_aside(self, received: MessageReceived, step: Step) -> None:
         """Its author sends more than a day's quota: nobody waits for it any more."""

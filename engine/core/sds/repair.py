@@ -88,7 +88,8 @@ class RepairAnswers:
         least_ms = self._config.repair_t_min_ms // 2
         if self._sent_within(least_ms, message_id, now_ms):
             return False
-        if self._had_lately(asker, message_id, least_ms, now_ms):
+        longest_ms = self._config.answer_again_longest_ms
+        if self._had_lately(asker, message_id, now_ms, first_ms=least_ms, longest_ms=longest_ms):
             return False
         return self._plan(message_id, at_ms, asker)
 
@@ -105,9 +106,13 @@ class RepairAnswers:
 
         Or was sent so often that we wait for more than a claim or two.
         """
-        again_ms = self._config.push_again_ms
+        config, again_ms = self._config, self._config.push_again_ms
         return self._sent_within(again_ms, message_id, now_ms) or self._had_lately(
-            lacking, message_id, again_ms, now_ms
+            lacking,
+            message_id,
+            now_ms,
+            first_ms=again_ms,
+            longest_ms=config.push_again_longest_ms,
         )
 
     def heard(self, message_id: MessageId, now_ms: UnixMs) -> None:
@@ -188,15 +193,21 @@ class RepairAnswers:
         return sent_ms is not None and now_ms < sent_ms + age_ms
 
     def _had_lately(
-        self, participant_id: ParticipantId, message_id: MessageId, first_ms: int, now_ms: UnixMs
+        self,
+        participant_id: ParticipantId,
+        message_id: MessageId,
+        now_ms: UnixMs,
+        *,
+        first_ms: int,
+        longest_ms: int,
     ) -> bool:
         """Whether it was sent to a member so short a time ago: twice that for each time."""
         given = self._given.get((participant_id, message_id))
         if given is None:
             return False
         times, at_ms = given
-        longest_ms = max(self._config.answer_again_longest_ms, first_ms)
-        return now_ms < at_ms + min(first_ms << min(times - 1, 20), longest_ms)
+        wait_ms = min(first_ms << min(times - 1, 20), max(longest_ms, first_ms))
+        return now_ms < at_ms + wait_ms
 
     def _plan(self, message_id: MessageId, at_ms: UnixMs, lacking: ParticipantId) -> bool:
         planned = self.planned.get(message_id)

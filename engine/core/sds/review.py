@@ -81,11 +81,13 @@ class AckReview:
             parts.answer_due(step)
 
     def _is_news(self, message: Message, now_ms: UnixMs) -> bool:
-        parts, lamport = self._parts, message.lamport_timestamp or 0
-        if lamport > parts.latest(now_ms):
-            # A clock that is ahead may not make its claims stand when it is put right.
-            lamport = parts.clock_ms(now_ms)
-        return parts.newest_claims.is_news(message.sender_id, lamport, now_ms)
+        parts = self._parts
+        return parts.newest_claims.is_news(
+            message.sender_id,
+            message.lamport_timestamp or 0,
+            clock_ms=parts.clock_ms(now_ms),
+            now_ms=now_ms,
+        )
 
     def _put_off_what_it_lacks(self, message: Message) -> None:
         known = self._put_off.get(message.sender_id)

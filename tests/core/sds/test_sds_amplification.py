@@ -136,6 +136,18 @@ def test_whoever_lacks_the_same_again_is_sent_it_less_and_less_often() -> None:
     assert len(repairs(alice, after(3_605_000))) == 1
 
 
+def test_what_somebody_seems_not_to_want_is_sent_unasked_once_an_hour_at_last() -> None:
+    messages = carols(1)
+    alice = knows(messages)
+    times = []
+    for minute in range(1, 600):
+        claim = sync(BOB, lamport=after(60_000 * minute), holdings=holds((BOB, 1, 1)))
+        alice.handle(claim, now_ms=after(60_000 * minute))
+        times += [at for at, _ in repairs(alice, after(60_000 * (minute + 1) - 1))]
+    last_three = [later - earlier for earlier, later in zip(times[-4:], times[-3:], strict=False)]
+    assert all(HOUR_MS <= each <= HOUR_MS + 2 * MINUTE_MS for each in last_three)
+
+
 # --- stale claims -------------------------------------------------------------------------------
 
 
@@ -160,6 +172,20 @@ def test_old_claims_and_requests_are_not_answered_after_a_restart() -> None:
     assert {each for _, each in repairs(alice, after(70_000))} == {
         id_of(message) for message in messages[1:]
     }
+
+
+def test_a_claim_from_a_clock_that_was_ahead_outweighs_nothing_that_comes_after() -> None:
+    """Recorded or not, dated within what we believe or beyond it; each is answered once."""
+    messages = carols(2)
+    alice = knows(messages)
+    ahead = [NOW + 290_000, NOW + 301_000, NOW + 3_600_000]
+    for lamport in ahead * 2:
+        claim = sync(BOB, lamport=lamport, holdings=holds((CAROL, 1, 2)))
+        alice.handle(claim, now_ms=SETTLED)
+    assert alice.counters["sds.stale_claim"] == len(ahead)
+    honest = sync(BOB, lamport=SETTLED + 3_000, holdings=holds((CAROL, 1, 1)))
+    alice.handle(honest, now_ms=UnixMs(SETTLED + 3_000))
+    assert {each for _, each in repairs(alice, SETTLED + 60_000)} == {id_of(messages[1])}
 
 
 def test_a_claim_is_saved_with_what_else_is_written_or_after_a_minute() -> None:

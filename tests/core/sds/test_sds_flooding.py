@@ -139,7 +139,17 @@ def test_whoever_dates_messages_back_is_bound_by_what_is_fetched_in_a_day() -> N
     assert len(log_of(alice)) == LIMITS.fetched_days * LIMITS.messages_per_day
     for message in texts(BOB, 6, at=MORNING - 30 * DAY_MS):
         hear(alice, replace(message, repaired_by=BOB))
-    assert len(log_of(alice)) == 12, "one's own message sent again is live"
+    assert len(log_of(alice)) == 8, "by whomever it is brought"
+
+
+def test_who_catches_up_from_an_author_alone_reads_all_of_several_days() -> None:
+    """There is no Store, and whoever wrote it answers first."""
+    alice, days = somebody(), range(LIMITS.fetched_days)
+    for day in days:
+        for message in texts(BOB, 4, at=MORNING - (day + 1) * DAY_MS):
+            hear(alice, replace(message, repaired_by=BOB))
+    assert len(log_of(alice)) == 4 * len(days)
+    assert not aside(alice)
 
 
 def test_a_hundred_thousand_messages_of_two_authors_and_a_week_are_within_the_limits() -> None:
@@ -208,6 +218,24 @@ def test_shown_messages_take_their_places_and_today_is_open() -> None:
     hear(alice, *texts(BOB, 6, at=MORNING + DAY_MS), at=MORNING + DAY_MS)
     assert len(log_of(alice)) == 30, "for that day only"
     assert alice.store.state().set_aside == alice.channel.snapshot().set_aside
+
+
+def test_what_is_to_be_shown_and_finds_no_room_behind_a_gap_stays() -> None:
+    """There is room for two that wait, and one message before all of them is missing."""
+    alice = member(config=replace(FLOODED, max_waiting_per_sender=2))
+    gap = content(BOB, "never came", lamport=MORNING)
+    behind = [content(BOB, f"{n}", lamport=MORNING + 9 + n, history=dep(gap)) for n in range(3)]
+    hear(alice, *texts(BOB, 4), *behind)
+    assert len(aside(alice)) == 3
+    alice.handle(ShowSetAside(sender_id=BOB), now_ms=MORNING)
+    for message in behind:
+        hear(alice, replace(message, wanted=True))
+    assert aside(alice) == [(id_of(behind[2]), True)]
+    hear(alice, gap)
+    hear(alice, replace(behind[2], wanted=True))
+    assert set(ids(behind)) < set(log_of(alice))
+    assert not aside(alice)
+    assert alice.store.state().set_aside == ()
 
 
 def test_of_whom_most_is_kept_gives_way_to_others() -> None:
