@@ -6,8 +6,8 @@ its connection lasts, but only a few of one peer, and the newest; the gate and t
 the first byte.
 
 What a service says is its own function from a request's bytes to an answer's; it must not raise
-for what peers send.  Counts ``{name}.served``, ``.rate_limited`` and ``.busy``.  Refuses to know
-protocols.
+for what peers send.  Counts ``{name}.served``, ``.rate_limited``, ``.answers_over_budget`` and
+``.busy``.  Refuses to know protocols.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
 from engine.network.waku.service_exchange import answer, first_bytes, read_request
-from engine.network.waku.service_gate import GateLimits, ServiceGate
+from engine.network.waku.service_gate import AnswerBudget, GateLimits, ServiceGate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,13 @@ class Service(Protocol):
         """The answer to a peer that asks too often; b"" if the request was not even read."""
 
 
-def serve_requests(host: Host, service: Service, counters: Counters) -> None:
-    """Before the host starts.  The streams' tasks are the host's."""
+def serve_requests(
+    host: Host, service: Service, counters: Counters, budget: AnswerBudget | None = None
+) -> None:
+    """Before the host starts.  The streams' tasks are the host's.
+
+    ``budget``: how many bytes of answers a peer is given; services may share one.
+    """
     settings = service.settings
     gate = ServiceGate(settings.gate, lambda: asyncio.get_running_loop().time())
 
@@ -82,8 +87,7 @@ def serve_requests(host: Host, service: Service, counters: Counters) -> None:
         if not gate.take(stream.peer_id):
             counters.add(f"{service.name}.rate_limited")
             return service.refuse(request)
-        counters.add(f"{service.name}.served")
-        return await service.respond(stream.peer_id, request)
+        return await _respond(service, stream.peer_id, request, counters, budget)
 
     async def handle(stream: Stream) -> None:
         first = await first_bytes_of(stream)
@@ -101,3 +105,20 @@ def serve_requests(host: Host, service: Service, counters: Counters) -> None:
             await answer(stream, response, timeout_s=settings.answer_timeout_s)
 
     host.set_stream_handler(service.protocol, handle)
+
+
+async def _respond(
+    service: Service,
+    peer_id: PeerId,
+    request: bytes,
+    counters: Counters,
+    budget: AnswerBudget | None,
+) -> bytes:
+    if budget is not None and not budget.has_some(peer_id):
+        counters.add(f"{service.name}.answers_over_budget")
+        return service.refuse(request)
+    counters.add(f"{service.name}.served")
+    response = await service.respond(peer_id, request)
+    if budget is not None:
+        budget.spend(peer_id, len(response))
+    return response

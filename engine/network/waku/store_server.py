@@ -89,26 +89,16 @@ class StoreServer:
         query: QueryArchive,
         settings: StoreSettings,
         counters: Counters,
-        budget: AnswerBudget,
     ) -> None:
         self._query = query
         self._settings = settings
         self._counters = counters
-        self._budget = budget
 
     @property
     def settings(self) -> ServiceSettings:
         return self._settings.service
 
-    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
-        if not self._budget.has_some(peer_id):
-            self._counters.add("store.answers_over_budget")
-            return self.refuse(request)
-        answer = await self._answer(request)
-        self._budget.spend(peer_id, len(answer))
-        return answer
-
-    async def _answer(self, request: bytes) -> bytes:
+    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
         try:
             decoded = decode_store_request(request)
             _check(decoded)
@@ -146,26 +136,16 @@ class LegacyStoreServer:
         query: QueryArchive,
         settings: StoreSettings,
         counters: Counters,
-        budget: AnswerBudget,
     ) -> None:
         self._query = query
         self._settings = settings
         self._counters = counters
-        self._budget = budget
 
     @property
     def settings(self) -> ServiceSettings:
         return self._settings.legacy_service
 
-    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
-        if not self._budget.has_some(peer_id):
-            self._counters.add("store_legacy.answers_over_budget")
-            return self.refuse(request)
-        answer = await self._answer(request)
-        self._budget.spend(peer_id, len(answer))
-        return answer
-
-    async def _answer(self, request: bytes) -> bytes:
+    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
         """What cannot be read is refused like an impossible cursor: there is no other error."""
         try:
             decoded = decode_history_query(request)
@@ -194,21 +174,17 @@ class LegacyStoreServer:
         return _history_failed(request_id, HistoryError.TOO_MANY_REQUESTS)
 
 
-def answer_budget(settings: StoreSettings) -> AnswerBudget:
-    return AnswerBudget(
-        settings.answer_bytes,
-        settings.answer_period_s,
-        lambda: asyncio.get_running_loop().time(),
-    )
-
-
 def serve_store(
     host: Host, query: QueryArchive, settings: StoreSettings, counters: Counters
 ) -> None:
     """Both versions; before the host starts."""
-    budget = answer_budget(settings)
-    serve_requests(host, StoreServer(query, settings, counters, budget), counters)
-    serve_requests(host, LegacyStoreServer(query, settings, counters, budget), counters)
+    budget = AnswerBudget(
+        settings.answer_bytes,
+        settings.answer_period_s,
+        lambda: asyncio.get_running_loop().time(),
+    )
+    serve_requests(host, StoreServer(query, settings, counters), counters, budget)
+    serve_requests(host, LegacyStoreServer(query, settings, counters), counters, budget)
 
 
 # --- version 3 ----------------------------------------------------------------------------------

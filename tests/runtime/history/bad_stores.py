@@ -77,8 +77,7 @@ def serving(
         counters: Counters,
     ) -> None:
         if bad is not None:
-            budget = store_server.answer_budget(settings)
-            serve_requests(host, bad(query, settings, counters, budget), counters)
+            serve_requests(host, bad(query, settings, counters), counters)
 
     with monkeypatch.context() as patch:
         patch.setattr(store_server, "serve_store", serve_badly)

@@ -62,9 +62,7 @@ def test_a_store_of_the_older_version_alone_fills_everything_in(
         settings: store_server.StoreSettings,
         counters: Counters,
     ) -> None:
-        server = store_server.LegacyStoreServer(
-            query, settings, counters, store_server.answer_budget(settings)
-        )
+        server = store_server.LegacyStoreServer(query, settings, counters)
         serve_requests(host, server, counters)
 
     monkeypatch.setattr(store_server, "serve_store", serve_older)
