@@ -10,7 +10,6 @@ verified.
 """
 
 import re
-from functools import lru_cache
 from typing import assert_never
 
 from google.protobuf.message import DecodeError
@@ -47,8 +46,6 @@ from proto import content_pb2
 
 MAX_CONTENT_BYTES = 80 * 1024
 MAX_EPHEMERAL_BYTES = 1024
-JUST_DECODED = 8
-"""Contents that are remembered: whoever checks a message, names it and shows it decodes it."""
 _PARTICIPANT_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 """16 bytes as base64url: the last character has two bits of them."""
 
@@ -83,11 +80,6 @@ def encode_content(content: Content) -> bytes:
 
 def decode_content(content: bytes) -> Content:
     """Of a group.  Raises RemoteProtocolError."""
-    return _decode_group_content(content)
-
-
-@lru_cache(maxsize=JUST_DECODED)
-def _decode_group_content(content: bytes) -> Content:
     wire = _parse(content)
     if wire.lamport_timestamp:
         raise RemoteProtocolError("content_bad_lamport_timestamp")

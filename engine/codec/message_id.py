@@ -15,6 +15,7 @@ from hashlib import sha256
 
 from engine.codec.content import decode_content
 from engine.codec.tuples import tuple_bytes
+from engine.core.content import Content
 from engine.core.errors import RemoteProtocolError
 from engine.core.sds.types import MessageIdOf
 from engine.core.types import ChannelId, MessageId, ParticipantId
@@ -47,7 +48,8 @@ def message_id_in(group_id: bytes) -> MessageIdOf:
         history: Sequence[MessageId],
         content: bytes,
     ) -> MessageId:
-        return message_id_of(group_id, sender, channel, lamport, history, content)
+        decoded = decode_content(content)
+        return message_id_of(group_id, sender, channel, lamport, history, content, decoded)
 
     return message_id
 
@@ -59,9 +61,9 @@ def message_id_of(  # noqa: PLR0913, PLR0917 - one argument per part of the hash
     lamport: int,
     history: Sequence[MessageId],
     content: bytes,
+    decoded: Content,
 ) -> MessageId:
-    """Raises RemoteProtocolError if the content cannot be decoded or a number is absurd."""
-    decoded = decode_content(content)
+    """``decoded`` is what ``content`` says.  Raises RemoteProtocolError for an absurd number."""
     if not 0 <= lamport <= _MAX_LAMPORT:
         raise RemoteProtocolError("lamport_too_large")
     try:

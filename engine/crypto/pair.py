@@ -146,7 +146,11 @@ class PairSeal:
 
         So is called whatever is not the peer's, or names another encryption key than the peer's.
         """
-        plaintext = _unseal(self._identity, payload)
+        return self.open_sealed(decode_pair_envelope(payload))
+
+    def open_sealed(self, sealed: bytes) -> OpenedPair:
+        """The rest of ``open``, for what was in the envelope."""
+        plaintext = _unseal(self._identity, sealed)
         claimed = (plaintext.sender_public_key, plaintext.sender_encryption_key)
         if claimed != (self._peer_public_key, self._peer_encryption_key):
             raise CryptoError("forged_sender")
@@ -161,7 +165,7 @@ def open_from_anybody(identity: Identity, payload: bytes) -> OpenedPair:
     ``bad_seal``, ``bad_public_key``, ``bad_encryption_key``, ``small_order_key``,
     ``mixed_order_key``, ``bad_signature``, and ``forged_sender`` if it claims to be from ourselves.
     """
-    return _verified(identity, _unseal(identity, payload))
+    return _verified(identity, _unseal(identity, decode_pair_envelope(payload)))
 
 
 def pair_group_id(a: bytes, b: bytes) -> GroupId:
@@ -207,8 +211,7 @@ def _check(body: PairBody, signed_ms: UnixMs) -> None:
         raise LocalProtocolError(f"an ephemeral content of {len(carried)} bytes is too large")
 
 
-def _unseal(identity: Identity, payload: bytes) -> PairPlaintext:
-    sealed = decode_pair_envelope(payload)
+def _unseal(identity: Identity, sealed: bytes) -> PairPlaintext:
     info = _info_for(identity.public_key)
     try:
         padded = _SUITE.decrypt(sealed, identity.decryption_key, info)

@@ -123,10 +123,20 @@ class Opened:
     """Join statements that came under the seal, as received; nothing about them is checked."""
 
 
-class _MessageKeys(NamedTuple):
+class MessageKeys(NamedTuple):
+    """What seals one message; ``commitment`` stands in its header."""
+
     key: bytes
     nonce: bytes
     commitment: bytes
+
+
+class CheckedEnvelope(NamedTuple):
+    """Its header names an epoch of ours and fits its key; the ciphertext is not opened yet."""
+
+    header: bytes
+    ciphertext: bytes
+    keys: MessageKeys
 
 
 class _Epoch(NamedTuple):
@@ -244,14 +254,13 @@ class SealedGroup:
 
     # --- in -------------------------------------------------------------------------------------
 
-    def knock(self, payload: bytes) -> None:
+    def precheck(self, payload: bytes) -> CheckedEnvelope:
         """Only the header: who passes has the epoch key, or copied a header of somebody who has.
 
-        Cheap enough to be asked of everything that comes in.  Raises as ``open``, up to
-        ``bad_commitment``.
+        Cheap enough for everything that comes in.  Raises as ``open``, up to ``bad_commitment``.
         """
-        encoded_header, _ = decode_envelope(payload)
-        self._keys_for(encoded_header)
+        header, ciphertext = decode_envelope(payload)
+        return CheckedEnvelope(header, ciphertext, self._keys_for(header))
 
     def open(self, payload: bytes) -> Opened:
         """Everything checked but membership.
@@ -262,8 +271,11 @@ class SealedGroup:
         ``bad_public_key``, ``small_order_key``, ``mixed_order_key``, ``bad_signature``,
         ``forged_sender``.
         """
-        encoded_header, ciphertext = decode_envelope(payload)
-        return self._read(*decode_plaintext(self._unseal(encoded_header, ciphertext)))
+        return self.open_checked(self.precheck(payload))
+
+    def open_checked(self, envelope: CheckedEnvelope) -> Opened:
+        """The rest of ``open``, after ``precheck``."""
+        return self._read(*decode_plaintext(_unseal(envelope)))
 
     def read(self, signed_part: bytes) -> Opened:
         """As ``open``, for a signed part that has no seal around it (any more)."""
@@ -310,15 +322,7 @@ class SealedGroup:
             statements=statements,
         )
 
-    def _unseal(self, encoded_header: bytes, ciphertext: bytes) -> bytes:
-        keys = self._keys_for(encoded_header)
-        try:
-            padded = AESGCM(keys.key).decrypt(keys.nonce, ciphertext, encoded_header)
-        except InvalidTag as error:
-            raise CryptoError("bad_seal") from error
-        return unpad(padded)
-
-    def _keys_for(self, encoded_header: bytes) -> _MessageKeys:
+    def _keys_for(self, encoded_header: bytes) -> MessageKeys:
         header = decode_header(encoded_header)
         if header.group_tag != self.group_tag:
             raise RemoteProtocolError("wrong_group")
@@ -372,7 +376,16 @@ class SealedGroup:
         )
 
 
-def _message_keys(epoch: _Epoch, salt: bytes) -> _MessageKeys:
+def _unseal(envelope: CheckedEnvelope) -> bytes:
+    key, nonce, _ = envelope.keys
+    try:
+        padded = AESGCM(key).decrypt(nonce, envelope.ciphertext, envelope.header)
+    except InvalidTag as error:
+        raise CryptoError("bad_seal") from error
+    return unpad(padded)
+
+
+def _message_keys(epoch: _Epoch, salt: bytes) -> MessageKeys:
     derived = HKDF(
         algorithm=SHA256(),
         length=_AES_KEY_BYTES + _AES_NONCE_BYTES + COMMITMENT_BYTES,
@@ -380,7 +393,7 @@ def _message_keys(epoch: _Epoch, salt: bytes) -> _MessageKeys:
         info=epoch.seal_info,
     ).derive(epoch.key)
     nonce_end = _AES_KEY_BYTES + _AES_NONCE_BYTES
-    return _MessageKeys(
+    return MessageKeys(
         key=derived[:_AES_KEY_BYTES],
         nonce=derived[_AES_KEY_BYTES:nonce_end],
         commitment=derived[nonce_end:],

@@ -132,10 +132,14 @@ class ConversationRunner(Generic[S]):
         Junk is turned away here, so that it cannot crowd out the members'.  What comes before there
         is a session to check it is taken, and not called checked.
         """
-        if self._session is not None and not self._session.knock(message):
+        if self._session is None:
+            self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
             return False
-        self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
-        return self._session is not None
+        checked = self._session.precheck(message, waku_hash)
+        if checked is None:
+            return False
+        self.offer(lambda session, now_ms: session.receive_checked(checked, now_ms=now_ms))
+        return True
 
     async def feed(self, works: Sequence[Work[S]]) -> None:
         """What Stores gave, in order: returns once all that came of it is durable."""

@@ -16,7 +16,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import assert_never
 
-from engine.codec.content import encode_content, encode_ephemeral
+from engine.codec.content import decode_content, encode_content, encode_ephemeral
 from engine.codec.message_id import message_id_in
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import INSTANCE_ID_BYTES, NONCE_BYTES, Body, Content, Typing
@@ -58,6 +58,7 @@ from engine.core.sds.types import (
     AskStore,
     Broadcast,
     BroadcastRepair,
+    Message,
     MessageDelivered,
     OwnFromFuture,
     Send,
@@ -85,6 +86,7 @@ from engine.session.echoes import Echoes
 from engine.session.group_people import GroupPeople
 from engine.session.group_seed import GroupSeed
 from engine.session.narration import Narrator
+from engine.session.session import Prechecked
 from engine.session.session_clock import SessionClock
 from engine.session.types import (
     EchoHeard,
@@ -103,7 +105,7 @@ from engine.session.types import (
     TypingNoted,
 )
 from engine.session.typing import TypingBoard
-from engine.session.wire import GroupWire, Verified, check_is_fresh
+from engine.session.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh
 
 CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
@@ -249,14 +251,13 @@ class GroupSession:
 
     # --- what the world says ------------------------------------------------------------------
 
-    def knock(self, message: WakuMessage) -> bool:
-        """Whether it is worth a place in the queue; what is not is counted.  Changes nothing."""
+    def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope | None:
+        """What is worth a place in the queue; None, and counted: it is not.  Changes nothing."""
         try:
-            self._wire.knock(message)
+            return self._wire.precheck(message, waku_hash)
         except RemoteProtocolError as error:
             self._counters.add(f"group.{error.reason}")
-            return False
-        return True
+            return None
 
     def receive(
         self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs, stored: bool = False
@@ -265,15 +266,34 @@ class GroupSession:
         batch = Batch()
         batch.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
         try:
-            verified = self._wire.open(message, waku_hash, stored=stored)
-            for statement in verified.opened.statements:
-                self._admit(statement, batch, now_ms=now_ms)
-            self._accept(verified, batch, now_ms=now_ms)
-            if verified.content is None or self._channel.keeps(verified.message.message_id):
-                self._wire.done_with(verified)
+            if stored:
+                verified = self._wire.open_stored(message, waku_hash)
+            else:
+                verified = self._wire.open(self._wire.precheck(message, waku_hash))
+            self._receive(verified, batch, now_ms=now_ms)
         except RemoteProtocolError as error:
             self._refuse(error, batch, now_ms=now_ms)
         return batch.finish()
+
+    def receive_checked(self, checked: Prechecked, *, now_ms: UnixMs) -> SessionTransition:
+        """As ``receive``, after ``precheck``."""
+        batch = Batch()
+        batch.steps.append(Arrived(now_ms, checked.waku_hash, checked.payload_bytes))
+        try:
+            if not isinstance(checked, GroupEnvelope):
+                raise LocalProtocolError("this was checked by a pair")
+            self._receive(self._wire.open(checked), batch, now_ms=now_ms)
+        except RemoteProtocolError as error:
+            self._refuse(error, batch, now_ms=now_ms)
+        return batch.finish()
+
+    def _receive(self, verified: Verified, batch: Batch, *, now_ms: UnixMs) -> None:
+        """Raises RemoteProtocolError."""
+        for statement in verified.opened.statements:
+            self._admit(statement, batch, now_ms=now_ms)
+        self._accept(verified, batch, now_ms=now_ms)
+        if verified.content is None or self._channel.keeps(verified.message.message_id):
+            self._wire.done_with(verified)
 
     def accepted(
         self, message_ids: Sequence[MessageId], *, peers: int, waku_hash: WakuHash, now_ms: UnixMs
@@ -496,13 +516,14 @@ class GroupSession:
             held_aside=claim.held_aside if claim else (),
             previous_id=content.previous_id if content else None,
             replaces=content.replaces if content else None,
+            id_checked=True,
             wanted=wanted,
         )
         transition = self._step(received, batch, now_ms=now_ms)
         is_others = message.sender_id != self._identity.participant_id
         if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             self._hear_echo(received, opened.signed_ms, batch, now_ms=now_ms)
-        self._translate(transition, batch, now_ms=now_ms)
+        self._translate(transition, batch, now_ms=now_ms, received=verified)
 
     def _hear_echo(
         self, received: MessageReceived, signed_ms: UnixMs, batch: Batch, *, now_ms: UnixMs
@@ -536,7 +557,15 @@ class GroupSession:
         changed = MembersChanged(members=self.membership.member_ids())
         self._feed(changed, batch, now_ms=now_ms)
 
-    def _translate(self, transition: Transition, batch: Batch, *, now_ms: UnixMs) -> None:
+    def _translate(
+        self,
+        transition: Transition,
+        batch: Batch,
+        *,
+        now_ms: UnixMs,
+        received: Verified | None = None,
+    ) -> None:
+        """``received``: the message that led to it, whose content is decoded already."""
         if transition.writes:
             writes = tuple(transition.writes)
             batch.writes.append(
@@ -548,11 +577,19 @@ class GroupSession:
         for event in transition.events:
             if isinstance(event, OwnFromFuture):
                 self._begin_instance(event.message_ids[-1])
-            said = self._narrator.tell(event, batch, now_ms=now_ms)
-            if said is None or not isinstance(event, MessageDelivered):
+            if not isinstance(event, MessageDelivered):
+                self._narrator.tell(event, batch, now_ms=now_ms)
                 continue
+            said = self._content_of(event.message, received)
+            self._narrator.tell_delivered(event, said, batch, now_ms=now_ms)
             if self._people.said(event.message.sender_id, said.body, said.sent_ms, batch):
                 self._members_changed(batch, now_ms=now_ms)
+
+    @staticmethod
+    def _content_of(message: Message, received: Verified | None) -> Content:
+        if received is not None and received.content and received.message is message:
+            return received.content
+        return decode_content(message.content or b"")
 
     def _outgoing(self, send: Send, *, now_ms: UnixMs) -> SessionSend:
         match send:

@@ -20,7 +20,6 @@ from engine.core.sds.types import (
     ChannelState,
     DependencyLost,
     EphemeralReceived,
-    Event,
     Gap,
     GapChanged,
     HeldAsideChanged,
@@ -31,6 +30,7 @@ from engine.core.sds.types import (
     MessageShownWaiting,
     MissingEntry,
     MissingState,
+    OtherEvent,
     OutgoingChanged,
     OutgoingState,
     OwnFromFuture,
@@ -100,13 +100,11 @@ class Narrator:
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
 
-    def tell(  # noqa: C901, PLR0912 - one case per kind of event
-        self, event: Event, batch: Batch, *, now_ms: UnixMs
-    ) -> Content | None:
-        """Note one event; gives back what was said if it was a delivery."""
+    def tell(  # noqa: C901 - one case per kind of event
+        self, event: OtherEvent, batch: Batch, *, now_ms: UnixMs
+    ) -> None:
+        """Note one event; of a delivery ``tell_delivered`` does."""
         match event:
-            case MessageDelivered():
-                return self._delivered(event, batch, now_ms=now_ms)
             case MessageShownWaiting():
                 self._shown(event, batch, now_ms=now_ms)
             case EphemeralReceived():
@@ -135,7 +133,6 @@ class Narrator:
                 self._outgoing_changed(event, batch)
             case _:
                 assert_never(event)
-        return None
 
     def hear_writes(self, writes: Sequence[Write]) -> None:
         """Keep count of what is lost."""
@@ -197,9 +194,11 @@ class Narrator:
     def held_aside(self) -> HeldAside:
         return self._held_aside.aside
 
-    def _delivered(self, event: MessageDelivered, batch: Batch, *, now_ms: UnixMs) -> Content:
+    def tell_delivered(
+        self, event: MessageDelivered, content: Content, batch: Batch, *, now_ms: UnixMs
+    ) -> None:
+        """``content`` is what the message says."""
         message = event.message
-        content = decode_content(message.content or b"")
         record = row_of(
             self._conversation_id,
             content,
@@ -226,7 +225,6 @@ class Narrator:
             )
         if self._typing.heard(message.sender_id, active=False, now_ms=now_ms):
             batch.notes.append(TypingNoted())
-        return content
 
     def _shown(self, event: MessageShownWaiting, batch: Batch, *, now_ms: UnixMs) -> None:
         message = event.message

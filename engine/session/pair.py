@@ -46,6 +46,8 @@ from engine.session.pair_order import Placed
 from engine.session.pair_presence import PresenceBoard, spread_ms
 from engine.session.pair_seed import OwnProfile, PairSeed, before_block_key, both
 from engine.session.pair_statements import PairStatements
+from engine.session.pair_wire import PairEnvelope
+from engine.session.session import Prechecked
 from engine.session.session_clock import SessionClock
 from engine.session.types import (
     GapNoted,
@@ -189,13 +191,12 @@ class PairSession:
 
     # --- what the world says ------------------------------------------------------------------
 
-    def knock(self, message: WakuMessage) -> bool:
+    def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> PairEnvelope | None:
         try:
-            self._channel.wire.knock(message)
+            return self._channel.wire.precheck(message, waku_hash)
         except RemoteProtocolError as error:
             self._counters.add(f"pair.{error.reason}")
-            return False
-        return True
+            return None
 
     def receive(
         self,
@@ -209,11 +210,26 @@ class PairSession:
         batch = Batch()
         batch.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
         try:
-            self._take(self._channel.wire.open(message), batch, now_ms=now_ms)
+            checked = self._channel.wire.precheck(message, waku_hash)
+            self._take(self._channel.wire.open(checked), batch, now_ms=now_ms)
         except RemoteProtocolError as error:
-            self._counters.add(f"pair.{error.reason}")
-            batch.steps.append(Refused(now_ms, error.reason))
+            self._refuse(error, batch, now_ms=now_ms)
         return batch.finish()
+
+    def receive_checked(self, checked: Prechecked, *, now_ms: UnixMs) -> SessionTransition:
+        batch = Batch()
+        batch.steps.append(Arrived(now_ms, checked.waku_hash, checked.payload_bytes))
+        try:
+            if not isinstance(checked, PairEnvelope):
+                raise LocalProtocolError("this was checked by a group")
+            self._take(self._channel.wire.open(checked), batch, now_ms=now_ms)
+        except RemoteProtocolError as error:
+            self._refuse(error, batch, now_ms=now_ms)
+        return batch.finish()
+
+    def _refuse(self, error: RemoteProtocolError, batch: Batch, *, now_ms: UnixMs) -> None:
+        self._counters.add(f"pair.{error.reason}")
+        batch.steps.append(Refused(now_ms, error.reason))
 
     def accepted(
         self,

@@ -28,7 +28,7 @@ from engine.core.mvds.types import (
     SendPayload,
 )
 from engine.core.sds.types import SendPurpose
-from engine.core.types import ContentTopic, MessageId, UnixMs
+from engine.core.types import ContentTopic, MessageId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.pair import (
@@ -73,6 +73,16 @@ class Manner:
         return tuple(id_ for id_ in send.offers if id_ != self.statement)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairEnvelope:
+    """A Waku message that passed the first check; it waits to be opened."""
+
+    sealed: bytes
+    envelope_hash: bytes
+    waku_hash: WakuHash
+    payload_bytes: int
+
+
 class PairWire:
     """One identity and one peer."""
 
@@ -97,17 +107,27 @@ class PairWire:
 
     # --- in -----------------------------------------------------------------------------------
 
-    def knock(self, message: WakuMessage) -> None:
+    def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> PairEnvelope:
         """Raises RemoteProtocolError for what cannot be for us, or was dealt with already."""
-        decode_pair_envelope(message.payload)
-        if _hash_of(message) in self._done_with:
+        sealed = decode_pair_envelope(message.payload)
+        envelope_hash = sha256(message.payload).digest()[:_HASH_BYTES]
+        self._refuse_known(envelope_hash)
+        return PairEnvelope(
+            sealed=sealed,
+            envelope_hash=envelope_hash,
+            waku_hash=waku_hash,
+            payload_bytes=len(message.payload),
+        )
+
+    def _refuse_known(self, envelope_hash: bytes) -> None:
+        if envelope_hash in self._done_with:
             raise RemoteProtocolError("replayed")
 
-    def open(self, message: WakuMessage) -> OpenedPair:
+    def open(self, checked: PairEnvelope) -> OpenedPair:
         """Raises RemoteProtocolError with the reason for whatever does not check out."""
-        self.knock(message)
-        opened = self._seal.open(message.payload)
-        self._done_with[_hash_of(message)] = None
+        self._refuse_known(checked.envelope_hash)  # It may have come twice meanwhile.
+        opened = self._seal.open_sealed(checked.sealed)
+        self._done_with[checked.envelope_hash] = None
         if len(self._done_with) > MAX_REMEMBERED:
             self._done_with.popitem(last=False)
         return opened
@@ -194,7 +214,3 @@ class PairWire:
             purpose=purpose,
             message_ids=message_ids,
         )
-
-
-def _hash_of(message: WakuMessage) -> bytes:
-    return sha256(message.payload).digest()[:_HASH_BYTES]

@@ -17,9 +17,12 @@ from engine.core.sds.inputs import StoreLacks
 from engine.core.types import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import GapView
+from engine.session.pair_wire import PairEnvelope
 from engine.session.types import HeldAside, Loaded, SessionTransition
+from engine.session.wire import GroupEnvelope
 
 ConversationRecord: TypeAlias = GroupRecord | ContactRecord
+Prechecked: TypeAlias = GroupEnvelope | PairEnvelope
 
 
 class Session(Protocol):
@@ -45,13 +48,16 @@ class Session(Protocol):
 
     # what the world says
 
-    def knock(self, message: WakuMessage) -> bool:
-        """Whether it is worth a place in the queue; what is not is counted.  Changes nothing."""
+    def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> Prechecked | None:
+        """What is worth a place in the queue; None, and counted: it is not.  Changes nothing."""
+
+    def receive_checked(self, checked: Prechecked, *, now_ms: UnixMs) -> SessionTransition:
+        """What passed ``precheck``, live.  Never raises for its bytes."""
 
     def receive(
         self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs, stored: bool = False
     ) -> SessionTransition:
-        """``stored``: not live, a Store gave it, whenever it was said."""
+        """What was not checked before.  ``stored``: a Store gave it, whenever it was said."""
 
     def accepted(
         self, message_ids: Sequence[MessageId], *, peers: int, waku_hash: WakuHash, now_ms: UnixMs

@@ -1,9 +1,9 @@
 """The bytes of a group: what goes out is signed once and sealed afresh, what comes in is checked.
 
 Everything that a received payload must pass before anybody looks at membership: seal, signature,
-signer is sender (``engine.crypto.sealed``), SDS shape (one form only), content shape.  It keeps no
-state of the conversation; who is a member and what happens with a message is the session's
-business.
+signer is sender (``engine.crypto.sealed``), SDS shape (one form only), content shape, message id.
+It keeps no state of the conversation; who is a member and what happens with a message is the
+session's business.
 """
 
 from collections import OrderedDict
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from engine.codec.content import decode_content
+from engine.codec.message_id import message_id_of
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import Body, Content
 from engine.core.errors import RemoteProtocolError
@@ -22,7 +23,7 @@ from engine.core.sds.types import Claim, Message, SendPurpose
 from engine.core.types import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
-from engine.crypto.sealed import Opened, SealedGroup, content_topic_of
+from engine.crypto.sealed import CheckedEnvelope, Opened, SealedGroup, content_topic_of
 from engine.session.opened_ahead import OpenedAhead
 from engine.session.types import Publish
 
@@ -33,6 +34,16 @@ EPHEMERAL_MAX_AHEAD_MS = 300_000
 MAX_REMEMBERED = 4_096
 """Hashes of envelopes that are dealt with, about half a megabyte."""
 _HASH_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEnvelope:
+    """A Waku message that passed the first check; it waits to be opened."""
+
+    envelope: CheckedEnvelope
+    envelope_hash: bytes
+    waku_hash: WakuHash
+    payload_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +121,16 @@ class GroupWire:
             says_all=purpose is SendPurpose.SYNC,
         )
 
-    def knock(self, waku: WakuMessage) -> None:
+    def precheck(self, waku: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope:
         """Raises RemoteProtocolError for what no member made, or what was dealt with already."""
-        self._refuse_known(_hash_of(waku))
-        self._sealed.knock(waku.payload)
+        envelope_hash = _hash_of(waku)
+        self._refuse_known(envelope_hash)
+        return GroupEnvelope(
+            envelope=self._sealed.precheck(waku.payload),
+            envelope_hash=envelope_hash,
+            waku_hash=waku_hash,
+            payload_bytes=len(waku.payload),
+        )
 
     def _refuse_known(self, envelope_hash: bytes) -> None:
         if envelope_hash in self._done_with:
@@ -124,23 +141,24 @@ class GroupWire:
         if waku_hash in self._ahead:
             return
         with suppress(RemoteProtocolError):  # In its turn it is refused with the reason.
-            self._ahead.put(waku, waku_hash, self.open(waku, waku_hash, stored=True))
+            verified = self.open(self.precheck(waku, waku_hash), stored=True)
+            self._ahead.put(waku, waku_hash, verified)
 
-    def open(self, waku: WakuMessage, waku_hash: WakuHash, *, stored: bool = False) -> Verified:
-        """Raises RemoteProtocolError with the reason for whatever does not check out.
+    def open_stored(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
+        """As ``open``, for what came from a Store: it says nothing about anybody's clock now."""
+        ahead = self._ahead.take(waku, waku_hash)
+        if ahead is None:
+            return self.open(self.precheck(waku, waku_hash), stored=True)
+        self._refuse_known(ahead.envelope_hash)
+        return ahead
 
-        ``stored``: it says nothing about anybody's clock now.
-        """
-        ahead = self._ahead.take(waku, waku_hash) if stored else None
-        if ahead is not None:
-            self._refuse_known(ahead.envelope_hash)
-            return ahead
-        envelope_hash = _hash_of(waku)
-        self._refuse_known(envelope_hash)
+    def open(self, checked: GroupEnvelope, *, stored: bool = False) -> Verified:
+        """Raises RemoteProtocolError with the reason for whatever does not check out."""
+        self._refuse_known(checked.envelope_hash)  # It may have come twice meanwhile.
         return self._verify(
-            self._sealed.open(waku.payload),
-            waku_hash=waku_hash,
-            envelope_hash=envelope_hash,
+            self._sealed.open_checked(checked.envelope),
+            waku_hash=checked.waku_hash,
+            envelope_hash=checked.envelope_hash,
             stored=stored,
         )
 
@@ -160,7 +178,7 @@ class GroupWire:
         if encode_message(message) != opened.sds_bytes:
             raise RemoteProtocolError("not_canonical", "SDS message")
         is_content = not message.is_sync and not message.is_ephemeral
-        content = decode_content(message.content or b"") if is_content else None
+        content = self._content_of(message) if is_content else None
         return Verified(
             opened=opened,
             message=message,
@@ -169,6 +187,23 @@ class GroupWire:
             envelope_hash=envelope_hash,
             stored=stored,
         )
+
+    def _content_of(self, message: Message) -> Content:
+        """Decoded, and the message's id recomputed from it."""
+        content = message.content or b""
+        decoded = decode_content(content)
+        expected = message_id_of(
+            self._sealed.group_id,
+            message.sender_id,
+            message.channel_id,
+            message.lamport_timestamp or 0,
+            [entry.message_id for entry in message.causal_history],
+            content,
+            decoded,
+        )
+        if message.message_id != expected:
+            raise RemoteProtocolError("id_mismatch")
+        return decoded
 
     def done_with(self, verified: Verified) -> None:
         """Nothing can come of this envelope any more.

@@ -55,7 +55,7 @@ def test_the_id_is_what_is_documented() -> None:
         ]
     )
     expected = urlsafe_b64encode(sha256(hashed).digest()[:16]).decode().rstrip("=")
-    assert message_id_of(GROUP, ALICE, CHANNEL, 77, HISTORY, content) == expected
+    assert message_id_of(GROUP, ALICE, CHANNEL, 77, HISTORY, content, OK) == expected
     assert message_id_in(GROUP)(ALICE, CHANNEL, 77, HISTORY, content) == expected
     assert len(expected) == 22
 
@@ -68,19 +68,19 @@ def test_everything_counts() -> None:
     restored = replace(OK, author=replace(OK.author, instance_id=InstanceId(bytes([1] * 16))))
     other_text = replace(OK, body=Text(text="no"))
     ids = [
-        message_id_of(GROUP, ALICE, CHANNEL, 1, (), encode_content(OK)),
-        message_id_of(bytes(32), ALICE, CHANNEL, 1, (), encode_content(OK)),
-        message_id_of(GROUP, BOB, CHANNEL, 1, (), encode_content(OK)),
-        message_id_of(GROUP, ALICE, ChannelId("1"), 1, (), encode_content(OK)),
-        message_id_of(GROUP, ALICE, CHANNEL, 2, (), encode_content(OK)),
-        message_id_of(GROUP, ALICE, CHANNEL, 1, HISTORY, encode_content(OK)),
-        message_id_of(GROUP, ALICE, CHANNEL, 1, HISTORY[::-1], encode_content(OK)),
-        message_id_of(GROUP, ALICE, CHANNEL, 1, [MessageId("oldernewer")], encode_content(OK)),
-        message_id_of(
-            GROUP, ALICE, CHANNEL, 1, list(map(MessageId, ("old", "ernewer"))), encode_content(OK)
+        message_id_in(GROUP)(ALICE, CHANNEL, 1, (), encode_content(OK)),
+        message_id_in(bytes(32))(ALICE, CHANNEL, 1, (), encode_content(OK)),
+        message_id_in(GROUP)(BOB, CHANNEL, 1, (), encode_content(OK)),
+        message_id_in(GROUP)(ALICE, ChannelId("1"), 1, (), encode_content(OK)),
+        message_id_in(GROUP)(ALICE, CHANNEL, 2, (), encode_content(OK)),
+        message_id_in(GROUP)(ALICE, CHANNEL, 1, HISTORY, encode_content(OK)),
+        message_id_in(GROUP)(ALICE, CHANNEL, 1, HISTORY[::-1], encode_content(OK)),
+        message_id_in(GROUP)(ALICE, CHANNEL, 1, [MessageId("oldernewer")], encode_content(OK)),
+        message_id_in(GROUP)(
+            ALICE, CHANNEL, 1, list(map(MessageId, ("old", "ernewer"))), encode_content(OK)
         ),
         *(
-            message_id_of(GROUP, ALICE, CHANNEL, 1, (), encode_content(other))
+            message_id_in(GROUP)(ALICE, CHANNEL, 1, (), encode_content(other))
             for other in (again, second, other_chain, restored, other_text)
         ),
     ]
@@ -89,12 +89,12 @@ def test_everything_counts() -> None:
 
 def test_a_history_with_an_id_that_no_message_bears_has_no_id() -> None:
     with pytest.raises(RemoteProtocolError, match="sds_id_too_long"):
-        message_id_of(GROUP, ALICE, CHANNEL, 1, [MessageId("x" * 256)], encode_content(OK))
+        message_id_in(GROUP)(ALICE, CHANNEL, 1, [MessageId("x" * 256)], encode_content(OK))
 
 
 def test_content_that_cannot_be_read_has_no_id() -> None:
     with pytest.raises(RemoteProtocolError):
-        message_id_of(GROUP, ALICE, CHANNEL, 1, (), b"ok")
+        message_id_in(GROUP)(ALICE, CHANNEL, 1, (), b"ok")
     for lamport in (-1, 2**64):
         with pytest.raises(RemoteProtocolError):
-            message_id_of(GROUP, ALICE, CHANNEL, lamport, (), encode_content(OK))
+            message_id_in(GROUP)(ALICE, CHANNEL, lamport, (), encode_content(OK))

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad
+from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad, unpad
 from engine.codec.pair import (
     PairPlaintext,
     decode_pair_envelope,
@@ -32,7 +32,6 @@ from engine.crypto.pair import (
     OpenedPair,
     PairBody,
     PairSeal,
-    _unseal,
     inbox_topic_of,
     open_from_anybody,
     pair_group_id,
@@ -96,7 +95,9 @@ def seal_raw(plaintext: bytes, to: Identity) -> bytes:
 
 def written_by(author: Identity, to: Identity, body: PairBody = HELLO) -> PairPlaintext:
     """The signed inside of a message, as its recipient has it in hand."""
-    return _unseal(to, pair(author, to).seal(body, signed_ms=NOW))
+    sealed = decode_pair_envelope(pair(author, to).seal(body, signed_ms=NOW))
+    info = tuple_bytes("causerie/2/pair-seal", 2, to.public_key)
+    return decode_pair_plaintext(unpad(SUITE.decrypt(sealed, to.decryption_key, info)))
 
 
 # --- what must work -----------------------------------------------------------------------------

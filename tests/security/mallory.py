@@ -14,7 +14,7 @@ from engine.codec.content import encode_content
 from engine.codec.envelope import SignedPart, decode_envelope, encode_envelope, encode_signed_part
 from engine.codec.invite import parse_invite
 from engine.codec.join import build_join
-from engine.codec.message_id import message_id_of
+from engine.codec.message_id import message_id_in
 from engine.codec.padding import pad
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import NONCE_BYTES, Body, Content, Leave, Text
@@ -109,7 +109,7 @@ class Mallory:
         ids = [entry.message_id for entry in history]
         message = Message(
             sender_id=self.me,
-            message_id=message_id_of(self.group_id, self.me, CHANNEL, at, ids, content),
+            message_id=message_id_in(self.group_id)(self.me, CHANNEL, at, ids, content),
             channel_id=CHANNEL,
             lamport_timestamp=at,
             causal_history=tuple(history),

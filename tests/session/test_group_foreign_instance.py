@@ -1,7 +1,7 @@
 """A member who writes under somebody else's author instance, before that one was heard."""
 
 from engine.codec.content import encode_content
-from engine.codec.message_id import message_id_of
+from engine.codec.message_id import message_id_in
 from engine.core.content import NONCE_BYTES, Content, Text
 from engine.core.sds.types import Message
 from engine.core.types import AuthorSequence, MessageId, UnixMs
@@ -49,5 +49,5 @@ def _under(mallory: Mallory, author: AuthorSequence) -> Message:
         )
     )
     sender_id, lamport = mallory.identity.participant_id, NOW + author.sequence
-    message_id = message_id_of(mallory.group_id, sender_id, CHANNEL, lamport, (), content)
+    message_id = message_id_in(mallory.group_id)(sender_id, CHANNEL, lamport, (), content)
     return mallory.content("x", lamport, content=content, message_id=message_id)

@@ -8,7 +8,7 @@ import pytest
 
 from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.envelope import decode_envelope, decode_header, encode_envelope
-from engine.codec.message_id import message_id_of
+from engine.codec.message_id import message_id_in
 from engine.codec.sds import decode_message, encode_message
 from engine.codec.waku import decode_waku_message
 from engine.core.content import NONCE_BYTES, Content, Leave, Text, Typing
@@ -65,8 +65,7 @@ class Mallory:
         )
         message = Message(
             sender_id=self.identity.participant_id,
-            message_id=message_id_of(
-                self.group_id,
+            message_id=message_id_in(self.group_id)(
                 self.identity.participant_id,
                 CHANNEL,
                 lamport,

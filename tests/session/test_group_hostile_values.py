@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.codec.message_id import message_id_of
+from engine.codec.message_id import message_id_in
 from engine.codec.sds import encode_message
 from engine.core.content import NONCE_BYTES
 from engine.core.errors import RemoteProtocolError
@@ -120,7 +120,7 @@ def test_no_signed_value_breaks_the_session_or_the_database(
             if lamport is not None and content:
                 with contextlib.suppress(RemoteProtocolError):  # Then any id is refused.
                     history = [entry.message_id for entry in message.causal_history]
-                    message_id = message_id_of(group_id, me, CHANNEL, lamport, history, content)
+                    message_id = message_id_in(group_id)(me, CHANNEL, lamport, history, content)
             whole = replace(message, sender_id=me, message_id=message_id)
             part = sealed._signed(
                 mallory.session._identity,

@@ -106,7 +106,7 @@ def test_a_stranger_with_the_key_but_without_a_join_is_parked_and_not_let_in() -
     wire = bob.session._wire
     said = bob.say(Text(text="let me in"), now_ms=NOW)
     payload = decode_waku_message(said[0].payload)
-    verified = wire.open(payload, WakuHash(bytes(32)))
+    verified = wire.open(wire.precheck(payload, WakuHash(bytes(32))))
     bare = wire.publish(verified.opened.raw, next(iter(bob.sends)), statements=(), clock_ms=NOW)
     alice.receive(encode_waku_message(bare.message), now_ms=NOW)
     assert names(alice) == {"Alice"}

@@ -52,6 +52,8 @@ class MessageReceived:
     held_aside: tuple[MessageId, ...] = ()
     previous_id: MessageId | None = None
     replaces: MessageId | None = None
+    id_checked: bool = False
+    """Whoever decoded the content has recomputed the message's id from it."""
     wanted: bool = False
     """It was set aside, and somebody wants to see it all the same."""
 

@@ -119,7 +119,7 @@ class Receiver:
         message, message_id = received.message, received.message.message_id
         if not message_id:
             raise RemoteProtocolError("empty_id")
-        if not received.verified:
+        if received.id_checked or not received.verified:
             return
         expected = self._message_id_of(message.sender_id, message.channel_id, lamport, ids, content)
         if message_id != expected:

@@ -543,9 +543,8 @@ class RepairRequested:
     message_ids: tuple[MessageId, ...]
 
 
-Event: TypeAlias = (
-    MessageDelivered
-    | MessageShownWaiting
+OtherEvent: TypeAlias = (
+    MessageShownWaiting
     | EphemeralReceived
     | GapChanged
     | HeldAsideChanged
@@ -558,6 +557,7 @@ Event: TypeAlias = (
     | OutgoingChanged
     | RepairRequested
 )
+Event: TypeAlias = MessageDelivered | OtherEvent
 
 
 @value(frozen=False, slots=True)
