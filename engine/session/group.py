@@ -10,13 +10,14 @@ It refuses to know how bytes travel and where they are kept: the asyncio runner 
 drive the same class.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from typing import assert_never
 
-from engine.codec.content import decode_content, encode_content, encode_ephemeral
+from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.message_id import message_id_in
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import INSTANCE_ID_BYTES, NONCE_BYTES, Body, Content, Typing
@@ -58,7 +59,6 @@ from engine.core.sds.types import (
     AskStore,
     Broadcast,
     BroadcastRepair,
-    Message,
     MessageDelivered,
     OwnFromFuture,
     Send,
@@ -105,7 +105,7 @@ from engine.session.types import (
     TypingNoted,
 )
 from engine.session.typing import TypingBoard
-from engine.session.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh
+from engine.session.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh, content_of
 
 CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
@@ -263,37 +263,32 @@ class GroupSession:
         self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs, stored: bool = False
     ) -> SessionTransition:
         """Take in one Waku message of this group's content topic.  Never raises for its bytes."""
-        batch = Batch()
-        batch.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
-        try:
-            if stored:
-                verified = self._wire.open_stored(message, waku_hash)
-            else:
-                verified = self._wire.open(self._wire.precheck(message, waku_hash))
-            self._receive(verified, batch, now_ms=now_ms)
-        except RemoteProtocolError as error:
-            self._refuse(error, batch, now_ms=now_ms)
-        return batch.finish()
+        arrived = Arrived(now_ms, waku_hash, len(message.payload), stored)
+        open_ = self._wire.open_stored if stored else self._wire.open_new
+        return self._receive(arrived, partial(open_, message, waku_hash), now_ms=now_ms)
 
     def receive_checked(self, checked: Prechecked, *, now_ms: UnixMs) -> SessionTransition:
         """As ``receive``, after ``precheck``."""
+        if not isinstance(checked, GroupEnvelope):
+            raise LocalProtocolError("this was checked by a pair")
+        arrived = Arrived(now_ms, checked.waku_hash, checked.payload_bytes)
+        return self._receive(arrived, partial(self._wire.open, checked), now_ms=now_ms)
+
+    def _receive(
+        self, arrived: Arrived, open_: Callable[[], Verified], *, now_ms: UnixMs
+    ) -> SessionTransition:
         batch = Batch()
-        batch.steps.append(Arrived(now_ms, checked.waku_hash, checked.payload_bytes))
+        batch.steps.append(arrived)
         try:
-            if not isinstance(checked, GroupEnvelope):
-                raise LocalProtocolError("this was checked by a pair")
-            self._receive(self._wire.open(checked), batch, now_ms=now_ms)
+            verified = open_()
+            for statement in verified.opened.statements:
+                self._admit(statement, batch, now_ms=now_ms)
+            self._accept(verified, batch, now_ms=now_ms)
+            if verified.content is None or self._channel.keeps(verified.message.message_id):
+                self._wire.done_with(verified)
         except RemoteProtocolError as error:
             self._refuse(error, batch, now_ms=now_ms)
         return batch.finish()
-
-    def _receive(self, verified: Verified, batch: Batch, *, now_ms: UnixMs) -> None:
-        """Raises RemoteProtocolError."""
-        for statement in verified.opened.statements:
-            self._admit(statement, batch, now_ms=now_ms)
-        self._accept(verified, batch, now_ms=now_ms)
-        if verified.content is None or self._channel.keeps(verified.message.message_id):
-            self._wire.done_with(verified)
 
     def accepted(
         self, message_ids: Sequence[MessageId], *, peers: int, waku_hash: WakuHash, now_ms: UnixMs
@@ -580,16 +575,10 @@ class GroupSession:
             if not isinstance(event, MessageDelivered):
                 self._narrator.tell(event, batch, now_ms=now_ms)
                 continue
-            said = self._content_of(event.message, received)
+            said = content_of(event.message, received)
             self._narrator.tell_delivered(event, said, batch, now_ms=now_ms)
             if self._people.said(event.message.sender_id, said.body, said.sent_ms, batch):
                 self._members_changed(batch, now_ms=now_ms)
-
-    @staticmethod
-    def _content_of(message: Message, received: Verified | None) -> Content:
-        if received is not None and received.content and received.message is message:
-            return received.content
-        return decode_content(message.content or b"")
 
     def _outgoing(self, send: Send, *, now_ms: UnixMs) -> SessionSend:
         match send:

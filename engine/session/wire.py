@@ -144,6 +144,10 @@ class GroupWire:
             verified = self.open(self.precheck(waku, waku_hash), stored=True)
             self._ahead.put(waku, waku_hash, verified)
 
+    def open_new(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
+        """As ``open``, for what was not checked before."""
+        return self.open(self.precheck(waku, waku_hash))
+
     def open_stored(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
         """As ``open``, for what came from a Store: it says nothing about anybody's clock now."""
         ahead = self._ahead.take(waku, waku_hash)
@@ -214,6 +218,13 @@ class GroupWire:
         self._done_with[verified.envelope_hash] = None
         if len(self._done_with) > MAX_REMEMBERED:
             self._done_with.popitem(last=False)
+
+
+def content_of(message: Message, verified: Verified | None) -> Content:
+    """What a content message says; decoded already if it is the one that was just ``verified``."""
+    if verified is not None and verified.content and verified.message is message:
+        return verified.content
+    return decode_content(message.content or b"")
 
 
 def _hash_of(waku: WakuMessage) -> bytes:
