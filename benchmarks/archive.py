@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.report import Figure, Report
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku_archive import ArchivedMessage, ArchiveQuery, Source
 from engine.persistence.archive import Retention, SqliteArchive
 from engine.persistence.archive_pages import ArchiveReader

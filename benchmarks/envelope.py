@@ -9,7 +9,7 @@ from typing import Final
 
 from benchmarks.report import Figure, Report
 from engine.core.content import Text
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
 

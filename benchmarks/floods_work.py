@@ -15,7 +15,7 @@ from typing import Final
 
 from benchmarks.report import percentile
 from engine.core.errors import ChatError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import StoreQueryRequest
 from engine.network.libp2p.host import TcpHost
@@ -23,7 +23,7 @@ from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import all_services
 from engine.network.node.settings import NodeSettings
-from engine.network.waku.store_client import StoreClient
+from engine.network.waku.store.client import StoreClient
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.events import EngineEvent, MessageAdded, MessageKind
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.runtime.engine import Engine, EngineParts, OpenedStore
-from engine.session.chance import Chance
+from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
+from engine.session.entropy import Entropy
 
 TICK_S: Final = 0.002
 SWITCH_INTERVAL_S: Final = 0.0005
@@ -33,13 +33,13 @@ PATIENCE_S: Final = 600
 async def fill(count: int, place: Path, address: str, link: str) -> dict[str, object]:
     store = SqliteProfileStore
     engine = Engine(
-        EngineParts(
+        EngineDependencies(
             open_store=lambda: OpenedStore(
                 store=store.open(place / "causerie.db", bytes(32)), key_storage="key file"
             ),
             make_transport=lambda seed: EmbeddedNode(NodeSettings(network_key=seed.network_key)),
             port_of=lambda _transport: None,
-            chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+            entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
             now_ms=lambda: UnixMs(time.time_ns() // 1_000_000),
             peers=(address,),
         )

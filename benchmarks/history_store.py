@@ -19,8 +19,8 @@ from engine.codec.invite import parse_invite
 from engine.codec.waku import encode_waku_message
 from engine.core.content import Body, Text
 from engine.core.counters import Counters
+from engine.core.ids import InstanceId, UnixMs
 from engine.core.ports import ProfileRecord
-from engine.core.types import InstanceId, UnixMs
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import ArchivedMessage
 from engine.crypto.identity import Identity
@@ -31,10 +31,10 @@ from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.memory_store import MemoryProfileStore
-from engine.session.chance import Chance
-from engine.session.groups import GroupBook
-from engine.session.session import Session  # noqa: TC001 - as a type, like the rest
-from engine.session.types import Publish
+from engine.session.contract import Session  # noqa: TC001 - as a type, like the rest
+from engine.session.entropy import Entropy
+from engine.session.group.factory import GroupFactory
+from engine.session.transitions import Publish
 
 MEMBERS: Final = 3
 SPAN_MS: Final = 20 * 24 * 3_600_000
@@ -43,22 +43,22 @@ BATCH: Final = 2_000
 
 class Member:
     def __init__(self, number: int, clock: "Clock") -> None:
-        chance = Random(number)  # noqa: S311 - the same conversation each time
-        self.identity = Identity.generate(chance.randbytes)
+        entropy = Random(number)  # noqa: S311 - the same conversation each time
+        self.identity = Identity.generate(entropy.randbytes)
         self.store = MemoryProfileStore()
         profile = ProfileRecord(
             name=f"Member {number}",
             signing_key=self.identity.signing_key,
             encryption_key=self.identity.encryption_key,
-            network_key=chance.randbytes(32),
-            instance_id=InstanceId(chance.randbytes(16)),
+            network_key=entropy.randbytes(32),
+            instance_id=InstanceId(entropy.randbytes(16)),
             created_ms=clock.now_ms,
         )
-        self.book = GroupBook(
+        self.book = GroupFactory(
             store=self.store,
             identity=self.identity,
             profile=profile,
-            chance=Chance(random_bytes=chance.randbytes, random_unit=chance.random),
+            entropy=Entropy(random_bytes=entropy.randbytes, random_unit=entropy.random),
             counters=Counters(),
             now_ms=lambda: clock.now_ms,
             online=lambda: True,  # Nobody is given time to sync: the conversation, nothing else.
@@ -130,9 +130,9 @@ def archived(message: WakuMessage) -> ArchivedMessage:
 async def serve(count: int, place: Path) -> None:
     archive = await ThreadedArchive.open(place / "archive.db")
     conversation = Conversation(Clock(), count)
-    chance = Random(7)  # noqa: S311 - likewise
+    entropy = Random(7)  # noqa: S311 - likewise
     for number in range(count):
-        words = f"{number}: " + "lorem ipsum " * chance.randrange(1, 12)
+        words = f"{number}: " + "lorem ipsum " * entropy.randrange(1, 12)
         conversation.say(conversation.members[number % MEMBERS], Text(text=words))
         if len(conversation.said) >= BATCH:
             await archive.append([archived(message) for message in conversation.said])

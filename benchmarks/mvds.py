@@ -19,8 +19,8 @@ from benchmarks import mvds_work
 from benchmarks.report import Figure, Report, percentile
 from engine.codec.mvds_id import mvds_id_of
 from engine.core.mvds.config import Mode, MvdsConfig
-from engine.sim.mvds_epochs import two_node
-from engine.sim.mvds_sessions import Cost, Rhythm, cost
+from engine.sim.mvds.epochs import two_node
+from engine.sim.mvds.sessions import Cost, Rhythm, cost
 
 LIVE: Final = 100_000
 ROUNDS: Final = 90

@@ -16,6 +16,7 @@ from typing import Final
 from engine.codec.mvds_id import mvds_id_of
 from engine.core.contacts import ContactState
 from engine.core.faults import SeededRandom
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.node import MvdsNode
 from engine.core.mvds.types import (
@@ -30,7 +31,6 @@ from engine.core.mvds.types import (
     RecordType,
 )
 from engine.core.ports import ApplyMvds, ContactRecord, PutContact
-from engine.core.types import ConversationId, ParticipantId, UnixMs
 from engine.persistence.sqlite_store import SqliteProfileStore
 
 NOW: Final = UnixMs(1_760_000_000_000)

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from statistics import median
 from typing import Any
 
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, ProtocolId, Stream

@@ -22,6 +22,14 @@ from typing import Final, TypeAlias
 from engine.codec.holdings import encode_claim
 from engine.codec.sds import decode_message, encode_message
 from engine.core.faults import FaultSpec
+from engine.core.ids import (
+    AuthorSequence,
+    ChannelId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
 from engine.core.sds.bloom import BloomFilter, ReceivedBloom, base_hashes
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
@@ -34,14 +42,6 @@ from engine.core.sds.types import (
     HistoryEntry,
     Message,
     MessageDelivered,
-)
-from engine.core.types import (
-    AuthorSequence,
-    ChannelId,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    UnixMs,
 )
 from engine.sim.channel_participant import ChannelParticipant, hash64
 from engine.sim.network import SimNetwork

@@ -22,7 +22,7 @@ from chat_app.paths import profile_paths
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, StorageSettings
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.delivery.pseudonym import KEY_BYTES, key_text
 from engine.events import ConversationAdded, ConversationChanged, EngineEvent, MessageAdded
 from engine.persistence.profile_directory import open_profile_directory

@@ -15,7 +15,7 @@ from chat_app.network_choices import discovers, listen_host, proxy_of
 from chat_app.network_control import NetworkControl
 from chat_app.settings import Settings
 from engine.core.faults import FaultPlan, FaultSpec
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.delivery.recorder import Recorder
 from engine.network.discovery.discovering import DiscoveringTransport
 from engine.network.faults import FaultyTransport
@@ -25,7 +25,7 @@ from engine.network.node.roles import Role, RoleSettings, RoleTransport
 from engine.network.node.services import ServiceSettings
 from engine.network.node.settings import NodeSettings
 from engine.network.transport import Transport
-from engine.network.waku.store_server import StoreSettings
+from engine.network.waku.store.server import StoreSettings
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
@@ -34,8 +34,8 @@ from engine.persistence.errors import DatabaseFromBeforeError
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.runtime.engine import Engine, EngineParts, OpenedStore, TransportSeed
-from engine.session.chance import Chance
+from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
+from engine.session.entropy import Entropy
 
 NS_PER_MS = 1_000_000
 DAY_NS = 24 * 3_600 * 10**9
@@ -56,8 +56,8 @@ def unix_now_ms() -> UnixMs:
     return UnixMs(time.time_ns() // NS_PER_MS)
 
 
-def system_chance() -> Chance:
-    return Chance(random_bytes=os.urandom, random_unit=SystemRandom().random)
+def system_entropy() -> Entropy:
+    return Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random)
 
 
 def build_engine(
@@ -74,20 +74,20 @@ def build_engine(
     chosen = overrides or Overrides()
     live = control or NetworkControl(settings.network)
 
-    def transport_of(seed: TransportSeed) -> Transport:
+    def transport_of(seed: SavedTransport) -> Transport:
         now = replace(settings, network=live.settings)  # they may have been changed meanwhile
         return make_transport(
             now, chosen, directory.path.name, seed, live, archive=directory.archive
         )
 
     return Engine(
-        EngineParts(
+        EngineDependencies(
             open_store=partial(
                 open_store, directory, force_key_file=settings.storage.key == "file"
             ),
             make_transport=transport_of,
             port_of=port_of,
-            chance=system_chance(),
+            entropy=system_entropy(),
             now_ms=unix_now_ms,
             peers=settings.network.peers,
             service_nodes=lambda: live.settings.service_nodes,
@@ -111,7 +111,7 @@ def make_transport(  # noqa: PLR0913 - the last two may be left out
     settings: Settings,
     overrides: Overrides,
     name: str,
-    seed: TransportSeed,
+    seed: SavedTransport,
     control: NetworkControl | None = None,
     *,
     archive: Path | None = None,
@@ -155,7 +155,7 @@ async def open_archive(path: Path, settings: Settings) -> ThreadedArchive:
     return await ThreadedArchive.open(path, retention)
 
 
-def node_settings(settings: Settings, overrides: Overrides, seed: TransportSeed) -> NodeSettings:
+def node_settings(settings: Settings, overrides: Overrides, seed: SavedTransport) -> NodeSettings:
     port = settings.network.port if overrides.port is None else overrides.port
     return NodeSettings(
         network_key=seed.network_key,

@@ -12,7 +12,7 @@ from functools import partial
 
 from engine.core.content import Text
 from engine.core.faults import FaultSpec, SeededRandom
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.sim.judge import Verdict, judge
 from engine.sim.network import SimNetwork
 from engine.sim.session_participant import SessionParticipant

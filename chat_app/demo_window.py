@@ -22,7 +22,7 @@ from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from chat_app.window import closed_or_interrupted
 from engine.core.contacts import ContactState
 from engine.core.faults import FaultSpec, SeededRandom
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import (
     ConversationAdded,
     ConversationChanged,

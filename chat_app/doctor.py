@@ -23,8 +23,8 @@ from chat_app.doctor_network import (
 from chat_app.paths import ProfilePaths
 from chat_app.settings import Settings, load_settings
 from engine.core.errors import ConfigError
-from engine.core.history.kept import StoreRecord
-from engine.core.types import ContentTopic
+from engine.core.history.saved import StoreRecord
+from engine.core.ids import ContentTopic
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import content_topic_of
 from engine.events import OwnClockView

@@ -12,8 +12,8 @@ from chat_app.network_choices import proxy_of
 from chat_app.settings import Settings
 
 if TYPE_CHECKING:
-    from engine.core.history.kept import StoreRecord
-    from engine.core.types import ContentTopic
+    from engine.core.history.saved import StoreRecord
+    from engine.core.ids import ContentTopic
     from engine.network.edge.check import Checked
     from engine.network.stores.port import TestedStore
 

@@ -16,8 +16,8 @@ from chat_app.delivery_recording import delivery_directory
 from chat_app.paths import profile_paths
 from chat_app.table_export import Row, check_place, export_tables
 from engine.core.errors import ConfigError
-from engine.delivery.asking import ask_for_snapshots
 from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, Table
+from engine.delivery.snapshot_request import ask_for_snapshots
 from engine.delivery.sqlite_log import DeliveryLogError, LogReader, find_logs
 
 BATCH: Final = 10_000

@@ -16,7 +16,7 @@ from chat_app.compose import unix_now_ms
 from engine.core.errors import TransportError
 from engine.core.history.config import HistoryConfig
 from engine.core.history.merging import StoresQuery
-from engine.core.history.types import (
+from engine.core.history.queries import (
     Answered,
     Ask,
     Candidate,
@@ -29,7 +29,7 @@ from engine.core.history.types import (
     QueryEnded,
     Window,
 )
-from engine.runtime.history.words import problem_of
+from engine.runtime.history.store_problems import problem_of
 
 LONGEST_MS: Final = 24 * 3_600_000
 PATIENT: Final = replace(HistoryConfig(), max_pages=100_000, query_timeout_ms=LONGEST_MS)

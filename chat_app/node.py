@@ -19,9 +19,9 @@ from chat_app.paths import ProfilePaths
 from chat_app.settings import load_settings
 from engine.core.errors import StorageError
 from engine.network.libp2p.multiaddr import parse_multiaddr
-from engine.network.node.service import run_node
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
+from engine.network.node.standalone import run_node
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive

@@ -39,7 +39,7 @@ from engine.runtime.engine import Engine
 from ui.app import build_window
 from ui.settings import UiSettings
 from ui.window.main_window import MainWindow
-from ui.window.surroundings import Surroundings
+from ui.window.window_context import WindowContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ def make_window(
     return build_window(
         engine,
         UiSettings(load=memory.load, save=memory.save),
-        Surroundings(
+        WindowContext(
             version=importlib.metadata.version("causerie"),
             network=network,
             store_problem=store_problem,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.core.contacts import ContactState
-from engine.core.types import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.events import (
     ConnectionView,
     ConversationView,

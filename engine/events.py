@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from engine.core.contacts import ContactState
-from engine.core.types import (
+from engine.core.ids import (
     ConversationId,
     DeliveryState,
     MessageId,

@@ -8,7 +8,7 @@ people, without capital and full stop; empty = nothing to say.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.core.types import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 
 # --- Stores -------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QWidget
 
 from chat_app.qt_loop import run_on_qt
 from engine.core.contacts import ContactState
-from engine.core.types import ConversationId, UnixMs
+from engine.core.ids import ConversationId, UnixMs
 from engine.history_views import (
     HistoryChanged,
     HistoryReason,
@@ -36,13 +36,13 @@ from engine.history_views import (
 )
 from engine.network.memory import MemoryNetwork
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.runtime.engine import Engine, EngineParts, OpenedStore
-from engine.session.chance import Chance
+from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
+from engine.session.entropy import Entropy
 from ui.app import build_window
 from ui.dialogs.person import MINE, AddPerson
 from ui.settings import Appearance, UiSettings
 from ui.window.main_window import MainWindow
-from ui.window.surroundings import Surroundings
+from ui.window.window_context import WindowContext
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = (1280, 820)
@@ -81,13 +81,13 @@ class Cast:
         transport = self.network.attach(name)
         path = self._place / f"{name}.db"
         engine = Engine(
-            EngineParts(
+            EngineDependencies(
                 open_store=lambda: OpenedStore(
                     store=SqliteProfileStore.open(path, KEY), key_storage="key file"
                 ),
                 make_transport=lambda _seed: transport,
                 port_of=lambda _transport: None,
-                chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
                 now_ms=self.clock.now_ms,
                 counted_ms=self.clock.now_ms,
             )
@@ -359,7 +359,7 @@ async def draw() -> int:
         tide = await play(cast)
         settings = UiSettings()
         window = build_window(
-            cast.engines["Ines"], settings, Surroundings(version="0.1.0", now=cast.clock.now)
+            cast.engines["Ines"], settings, WindowContext(version="0.1.0", now=cast.clock.now)
         )
         window.resize(*SIZE)
         window.show()

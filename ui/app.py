@@ -8,12 +8,12 @@ from engine.api import ChatEngine
 from ui.settings import UiSettings
 from ui.window.looks import Looks
 from ui.window.main_window import MainWindow
-from ui.window.surroundings import Surroundings
+from ui.window.window_context import WindowContext
 
 
 def build_window(
-    engine: ChatEngine, settings: UiSettings, surroundings: Surroundings | None = None
+    engine: ChatEngine, settings: UiSettings, surroundings: WindowContext | None = None
 ) -> MainWindow:
     """Must be called after a QApplication exists.  The window is not shown yet."""
     Looks(settings).apply()
-    return MainWindow(engine, settings, surroundings or Surroundings())
+    return MainWindow(engine, settings, surroundings or WindowContext())

@@ -13,7 +13,7 @@ from functools import cache
 from PySide6.QtCore import QPointF, QSizeF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPainterPathStroker
 
-from engine.core.types import DeliveryState, ParticipantId
+from engine.core.ids import DeliveryState, ParticipantId
 from engine.events import DeliveryView
 
 GLYPH_SIZE = QSizeF(16, 12)

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from engine.api import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.types import DeliveryState, MessageId, ParticipantId, UnixMs
+from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import ContactView, ConversationView, MessageKind
 from ui.words import moment, one_line, spoken_time
 

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
 from engine.delivery.contract import (
     DELIVERY_EVENT,
     LOG_SNAPSHOT,

@@ -20,8 +20,8 @@ from engine.codec.tuples import tuple_bytes
 from engine.core.contacts import CONTACT_PREFIX, ContactLink
 from engine.core.content import clean_name
 from engine.core.errors import CryptoError, InviteError, LocalProtocolError
+from engine.core.ids import UnixMs
 from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS, MAX_NODE_ADDRESSES
-from engine.core.types import UnixMs
 from engine.crypto.identity import SIGNATURE_BYTES, Identity, verify
 from engine.crypto.keys import require_encryption_key, require_public_key
 from proto import contact_pb2

@@ -41,7 +41,7 @@ from engine.core.content import (
     clean_name,
 )
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
-from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from proto import content_pb2
 
 MAX_CONTENT_BYTES = 80 * 1024

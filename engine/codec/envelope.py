@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from engine.codec.canonical import one_form
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from proto import envelope_pb2, sds_pb2
 

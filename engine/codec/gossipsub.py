@@ -5,7 +5,7 @@ length, every topic and message id by its size.  What lies beyond a bound is lef
 reported beside the RPC; only bytes that are no RPC at all raise.  StrictNoSign: a published message
 that bears ``from``, ``seqno``, ``signature`` or ``key``, even empty, is refused.  Peers offered
 with a PRUNE (peer exchange) are read over.  What the parts mean is the router's business
-(``engine.network.waku.gossipsub``).
+(``engine.network.waku.gossip.router``).
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from google.protobuf.message import DecodeError
 
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from proto import gossipsub_pb2
 

@@ -12,9 +12,9 @@ from google.protobuf.message import DecodeError
 from engine.codec.message_id import ID_BYTES, id_bytes, id_text
 from engine.core.content import INSTANCE_ID_BYTES, MAX_SAFE_INTEGER
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import InstanceId
 from engine.core.sds.claims import HEAD_BYTES
 from engine.core.sds.types import Claim, Holdings, SequenceRange
-from engine.core.types import InstanceId
 from proto import envelope_pb2
 
 MAX_AUTHORS = 1024

@@ -14,7 +14,7 @@ from engine.codec.envelope import MAX_STATEMENT_BYTES
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import MAX_SAFE_INTEGER, Join, clean_name
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.ids import ParticipantId, UnixMs
 from engine.crypto.identity import SIGNATURE_BYTES, Identity, participant_id_of, verify
 from engine.crypto.keys import KEY_BYTES, require_encryption_key
 from proto import content_pb2

@@ -16,7 +16,7 @@ from engine.codec.canonical import one_form
 from engine.codec.content import MAX_EPHEMERAL_BYTES
 from engine.core.content import MAX_SAFE_INTEGER
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from proto import pair_pb2
 

@@ -8,7 +8,7 @@ module refuses to judge content topics (see ``engine.network.waku.topics``) and 
 from google.protobuf.message import DecodeError
 
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
 from proto import waku_pb2
 

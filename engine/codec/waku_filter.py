@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.codec.waku_rpc import checked_request_id, checked_topic, parsed, shown_description
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from proto import waku_filter_pb2
 

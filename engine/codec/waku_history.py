@@ -9,7 +9,7 @@ from typing import Final
 
 from engine.codec.waku_rpc import checked_request_id, checked_topic, parsed, refuse_many_fields
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku_store import (
     HASH_BYTES,
     MAX_PAGE_MESSAGES,

@@ -18,7 +18,7 @@ from engine.codec.waku_rpc import (
     shown_description,
 )
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku_store import (
     HASH_BYTES,
     MAX_PAGE_MESSAGES,

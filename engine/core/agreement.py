@@ -19,7 +19,7 @@ from typing import TypeAlias
 from engine.core.contacts import ContactState
 from engine.core.content import MAX_SAFE_INTEGER, NOBODY, ContactAnswer, ContactRequest
 from engine.core.errors import LocalProtocolError
-from engine.core.types import InstanceId, UnixMs
+from engine.core.ids import InstanceId, UnixMs
 
 Statement: TypeAlias = ContactRequest | ContactAnswer
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median_high, median_low
 from typing import Final
 
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.ids import ParticipantId, UnixMs
 
 NOTICE_MS: Final = 15_000
 """A Store refuses what is 20 s off its clock."""

@@ -8,7 +8,7 @@ here knows bytes, keys' use, or the network.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 
 CONTACT_PREFIX = "causerie:contact/"
 CONTACT_LINK_DAYS = 90

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from engine.core.contacts import MAX_PICTURE_BYTES
-from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NAME_CHARACTERS = 64

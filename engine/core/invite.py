@@ -9,7 +9,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, field
 
 from engine.core.errors import LocalProtocolError
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 
 GROUP_ID_BYTES = 32
 EPOCH_KEY_BYTES = 32

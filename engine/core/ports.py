@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.core.contacts import ContactState
-from engine.core.history.kept import HistoryKept, KeptWrite, StoreRecord
-from engine.core.history.types import StoreRef
-from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
-from engine.core.sds.types import ChannelState, HolderEntry, Write
-from engine.core.types import (
+from engine.core.history.queries import StoreRef
+from engine.core.history.saved import HistoryKept, KeptWrite, StoreRecord
+from engine.core.ids import (
     ConversationId,
     DeliveryState,
     InstanceId,
@@ -23,6 +21,8 @@ from engine.core.types import (
     Position,
     UnixMs,
 )
+from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
+from engine.core.sds.types import ChannelState, HolderEntry, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

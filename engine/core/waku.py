@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 
 MAX_WAKU_MESSAGE_BYTES = 150 * 1024
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from engine.core.errors import RemoteProtocolError, StorageError
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryIndex
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 
 MAX_PAGE_MESSAGES: Final = 100
 DEFAULT_PAGE_MESSAGES: Final = 20

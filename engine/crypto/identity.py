@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import CryptoError, LocalProtocolError
-from engine.core.types import ParticipantId
+from engine.core.ids import ParticipantId
 from engine.crypto.keys import KEY_BYTES, import_public_key
 
 RandomBytes: TypeAlias = Callable[[int], bytes]

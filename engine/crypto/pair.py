@@ -38,9 +38,9 @@ from engine.codec.pair import (
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import MAX_SAFE_INTEGER
 from engine.core.errors import CryptoError, LocalProtocolError
+from engine.core.ids import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.invite import conversation_id_of
 from engine.core.mvds.types import GroupId
-from engine.core.types import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.crypto.identity import Identity, participant_id_of, verify
 from engine.crypto.keys import require_encryption_key, require_public_key
 

@@ -54,9 +54,9 @@ from engine.codec.holdings import MAX_CLAIM_BYTES, decode_claim, encode_claim
 from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad, unpad
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
+from engine.core.ids import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.invite import EPOCH_KEY_BYTES, GROUP_ID_BYTES, conversation_id_of
 from engine.core.sds.types import Claim
-from engine.core.types import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from engine.crypto.identity import (
     SIGNATURE_BYTES,

@@ -5,6 +5,8 @@ timeline tell them; a bare node's messages, in a simulation, have their places b
 """
 
 from engine.codec.mvds_id import mvds_id_of
+from engine.codec.pair_ids import message_id_of
+from engine.core.ids import MessageId, ParticipantId
 from engine.core.mvds.types import (
     Acknowledged,
     AppendMessage,
@@ -17,11 +19,9 @@ from engine.core.mvds.types import (
     RecordType,
     SendPayload,
 )
-from engine.core.types import MessageId, ParticipantId
 from engine.delivery.channel_rows import ChannelRows
 from engine.delivery.contract import AckSource, Kind
 from engine.delivery.steps import MvdsStep
-from engine.session.pair_ids import message_id_of
 
 MS_PER_SECOND = 1_000
 

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Final
 
-from engine.core.types import MessageId, Position
+from engine.core.ids import MessageId, Position
 
 MAX_KEPT: Final = 1_000_000
 

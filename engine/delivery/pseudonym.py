@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Final
 
 from engine.core.errors import ConfigError
-from engine.core.types import ConversationId, MessageId, ParticipantId
+from engine.core.ids import ConversationId, MessageId, ParticipantId
 
 KEY_BYTES: Final = 32
 _DOMAIN: Final = b"causerie delivery log 1"

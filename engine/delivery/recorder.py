@@ -5,7 +5,7 @@ it and writing them happens here, a moment later and many at a time, so that a m
 the window comes first.  The queue is bounded: what finds no room is dropped, and so is what the
 disk refuses; both are counted, and a ``gap`` row in the log says how much is missing there.
 
-Who records, and what each call means, is told by ``engine.runtime.recording``.
+Who records, and what each call means, is told by ``engine.runtime.conversation_snapshots``.
 """
 
 import logging
@@ -19,14 +19,14 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from engine.core.errors import StorageError
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.ports import LoggedMessage, MemberRecord, StoreWrite
-from engine.core.types import ParticipantId, UnixMs
-from engine.delivery.asking import requests_for, take_away
-from engine.delivery.book import Book, Copy, Which
 from engine.delivery.contract import Kind, Via
 from engine.delivery.log_writer import Limits, LogWriter, Owner, usable_rows
 from engine.delivery.pseudonym import Pseudonyms
+from engine.delivery.row_builder import Copy, RowBuilder, Which
 from engine.delivery.rows import Rows
+from engine.delivery.snapshot_request import requests_for, take_away
 from engine.delivery.steps import Step
 
 MAX_PENDING: Final = 20_000
@@ -70,7 +70,7 @@ class Recorder:
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._hurry = threading.Event()
-        self._book: Book | None = None
+        self._book: RowBuilder | None = None
         self._owner: Owner | None = None
         self._writer: LogWriter | None = None
         self._via, self._push_via = Via.RELAY, Via.RELAY
@@ -103,7 +103,7 @@ class Recorder:
             network=settings.network,
         )
         self._owner = owner
-        self._book = Book(self._pseudonyms, own_id)
+        self._book = RowBuilder(self._pseudonyms, own_id)
         self._writer = LogWriter(
             settings.directory,
             owner,
@@ -190,7 +190,7 @@ class Recorder:
         return done.wait(timeout_ms / 1000)
 
     def wanted(self) -> list[Path]:
-        """Who wants to know how things stand now (``engine.delivery.asking``); reads the disk."""
+        """Requests for a snapshot (``engine.delivery.snapshot_request``); reads the disk."""
         return [] if self._owner is None else requests_for(self.directory, self._owner.participant)
 
     def answer(self, requests: Sequence[Path], *, dropped: int) -> None:
@@ -211,7 +211,7 @@ class Recorder:
 
     # --- on the thread ------------------------------------------------------------------------
 
-    def _run(self, book: Book, writer: LogWriter) -> None:
+    def _run(self, book: RowBuilder, writer: LogWriter) -> None:
         try:
             while self._take():
                 self._write(book, writer)
@@ -245,7 +245,7 @@ class Recorder:
             self._lost += 1
             logger.warning("not recorded", extra={"error": type(error).__name__})
 
-    def _write(self, book: Book, writer: LogWriter) -> None:
+    def _write(self, book: RowBuilder, writer: LogWriter) -> None:
         missing = self.dropped - self._told
         if missing:
             book.note_first(Kind.GAP, at_ms=self._now_ms(), amount=missing)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
 from engine.delivery.contract import MAX_PARENTS
 from engine.delivery.pseudonym import mid_of
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import log
 from typing import Final
 
+from engine.core.ids import HolderSource, MessageId
 from engine.core.sds.bloom import HASHES, bits_of, fill_of
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import (
@@ -24,7 +25,6 @@ from engine.core.sds.types import (
     Transition,
     Write,
 )
-from engine.core.types import HolderSource, MessageId
 from engine.delivery.channel_rows import ChannelRows
 from engine.delivery.contract import Kind
 from engine.delivery.steps import SdsStep

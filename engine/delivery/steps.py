@@ -6,11 +6,11 @@ only where somebody records does the runner hand them on, once what they wrote i
 
 from typing import NamedTuple, TypeAlias
 
+from engine.core.ids import UnixMs, WakuHash
 from engine.core.mvds.types import Input as MvdsInput
 from engine.core.mvds.types import MvdsTransition
 from engine.core.sds.inputs import Input as SdsInput
 from engine.core.sds.types import Transition
-from engine.core.types import UnixMs, WakuHash
 
 
 class Arrived(NamedTuple):

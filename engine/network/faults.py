@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.handlers import TopicHandlers
 from engine.network.transport import MessageHandler, Transport

@@ -7,7 +7,7 @@ twice does no harm.  A handler may register or undo others while it is called.
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.transport import MessageHandler
 

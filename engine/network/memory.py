@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.node.status import connection_level

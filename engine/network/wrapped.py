@@ -9,7 +9,7 @@ others it may be wrapped in turn; it decides nothing and keeps nothing but its c
 from collections.abc import Callable, Mapping, Sequence
 
 from engine.core.counters import Counters
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.stores.port import StoreNetwork
 from engine.network.transport import (

@@ -22,7 +22,7 @@ from typing import Final, Self
 from sqlcipher3 import dbapi2
 
 from engine.core.errors import StorageError
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku_archive import Appended, ArchivedMessage, ArchiveStatistics
 from engine.persistence.archive_shares import SHARE_TABLES, Shares
 from engine.persistence.errors import DatabaseTooNewError, translated

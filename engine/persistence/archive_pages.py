@@ -18,7 +18,7 @@ from typing import Final, Self, TypeAlias
 
 from sqlcipher3 import dbapi2
 
-from engine.core.types import PubsubTopic, WakuHash
+from engine.core.ids import PubsubTopic, WakuHash
 from engine.core.waku_archive import (
     ArchivedRow,
     ArchivePage,

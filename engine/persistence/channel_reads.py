@@ -9,6 +9,16 @@ import sqlite3
 from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
+from engine.core.ids import (
+    AuthorSequence,
+    ChannelId,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.core.ports import KeptAside
 from engine.core.sds.flood_types import SetAside, Spent
 from engine.core.sds.fork_types import Fork
@@ -26,16 +36,6 @@ from engine.core.sds.types import (
     OutgoingState,
     Replacement,
     StoresSaid,
-)
-from engine.core.types import (
-    AuthorSequence,
-    ChannelId,
-    HolderSource,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
 )
 
 HolderRow: TypeAlias = tuple[str, str, str, int, float | None]

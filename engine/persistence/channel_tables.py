@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, assert_never
 
+from engine.core.ids import AuthorSequence, MessageId
 from engine.core.sds.flood_types import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
 from engine.core.sds.fork_types import Fork, PutFork
 from engine.core.sds.types import (
@@ -36,7 +37,6 @@ from engine.core.sds.types import (
     SaveStoreQueried,
     Write,
 )
-from engine.core.types import AuthorSequence, MessageId
 from engine.persistence.many_rows import insert, with_rows
 from engine.persistence.timeline_tables import remove_message
 

@@ -6,8 +6,8 @@ What the user hid is in it, for the log keeps it; what waits has no place yet an
 import sqlite3
 from typing import Final
 
+from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.ports import LoggedMessage
-from engine.core.types import MessageId, ParticipantId, Position, UnixMs
 
 MAX_PAGE: Final = 20_000
 

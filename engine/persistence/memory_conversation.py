@@ -11,6 +11,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
+from engine.core.ids import (
+    DeliveryState,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.core.ports import (
     ContactRecord,
     ConversationSummary,
@@ -51,15 +60,6 @@ from engine.core.sds.types import (
     SaveRetrievalHint,
     SaveStoreQueried,
     Write,
-)
-from engine.core.types import (
-    DeliveryState,
-    HolderSource,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
 )
 from engine.persistence.memory_history import MemoryHistory
 from engine.persistence.memory_pair import MemoryPair

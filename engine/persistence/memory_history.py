@@ -2,10 +2,10 @@
 
 from typing import assert_never
 
-from engine.core.history.kept import HistoryKept, KeptWrite, SaveCovered, SaveReach
 from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress
-from engine.core.history.types import StoreRef
-from engine.core.types import UnixMs
+from engine.core.history.queries import StoreRef
+from engine.core.history.saved import HistoryKept, KeptWrite, SaveCovered, SaveReach
+from engine.core.ids import UnixMs
 from engine.persistence.rules import MAX_COVERED_STORES
 
 

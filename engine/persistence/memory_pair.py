@@ -7,6 +7,7 @@ batch before it lets it in, so no write here can fail.
 from bisect import bisect_left
 from typing import assert_never
 
+from engine.core.ids import InstanceId, MessageId, ParticipantId
 from engine.core.mvds.types import (
     DropMessage,
     Epoch,
@@ -35,7 +36,6 @@ from engine.core.ports import (
     SavePairClock,
     WaitingContent,
 )
-from engine.core.types import InstanceId, MessageId, ParticipantId
 from engine.persistence.rules import PairWrite, due_order
 
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from engine.core.errors import StorageError
-from engine.core.history.kept import HistoryKept, StoreRecord
+from engine.core.history.saved import HistoryKept, StoreRecord
+from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
@@ -47,7 +48,6 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.types import AppendToLog, ChannelState, HolderEntry, RemoveFromLog
-from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.persistence.logged_reads import MAX_PAGE
 from engine.persistence.memory_conversation import MemoryConversation
 from engine.persistence.rules import (

@@ -8,7 +8,7 @@ rare, and cheaper than to take thousands of rows out one by one.
 import sqlite3
 from typing import Final
 
-from engine.core.types import ParticipantId
+from engine.core.ids import ParticipantId
 from engine.persistence.ordinals import count_all
 
 DELETED: Final = 1

@@ -9,6 +9,7 @@ import sqlite3
 from itertools import chain
 from typing import Final, assert_never
 
+from engine.core.ids import ParticipantId
 from engine.core.mvds.types import (
     DropMessage,
     Epoch,
@@ -26,7 +27,6 @@ from engine.core.mvds.types import (
     RemovePendingAck,
     RemoveRecord,
 )
-from engine.core.types import ParticipantId
 
 # Columns in the order of Record's own fields.
 _RECORDS: Final = """

@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Final
 
-from engine.core.types import MessageId, Position
+from engine.core.ids import MessageId, Position
 
 BLOCK_ROWS: Final = 1_024
 

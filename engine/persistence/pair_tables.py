@@ -9,6 +9,7 @@ import sqlite3
 from typing import Final, assert_never
 
 from engine.core.contacts import ContactState
+from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.ports import (
     ApplyMvds,
     ContactRecord,
@@ -22,7 +23,6 @@ from engine.core.ports import (
     SavePairClock,
     WaitingContent,
 )
-from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
 from engine.persistence.mvds_tables import apply_mvds_write
 from engine.persistence.profile_tables import add_conversation, find_conversation
 from engine.persistence.rules import ConversationKind, PairWrite, check_picture, require_kind

@@ -10,6 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from engine.core.errors import StorageError
+from engine.core.ids import (
+    ConversationId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.core.ports import (
     ContactRecord,
     GroupRecord,
@@ -18,14 +26,6 @@ from engine.core.ports import (
     ProfileRecord,
     PutGroup,
     PutNodeAddress,
-)
-from engine.core.types import (
-    ConversationId,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
 )
 from engine.persistence.rules import (
     MAX_NODE_ADDRESSES,

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self, assert_never
 
-from engine.core.history.kept import HistoryKept, StoreRecord
+from engine.core.history.saved import HistoryKept, StoreRecord
+from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
@@ -55,7 +56,6 @@ from engine.core.sds.types import (
     SaveRetrievalHint,
     Write,
 )
-from engine.core.types import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.persistence import (
     channel_reads,
     history_tables,

@@ -11,6 +11,14 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
+from engine.core.ids import (
+    ConversationId,
+    DeliveryState,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.core.ports import (
     ConversationSummary,
     DeliveryRecord,
@@ -20,14 +28,6 @@ from engine.core.ports import (
     StoredPage,
 )
 from engine.core.sds.types import HolderEntry
-from engine.core.types import (
-    ConversationId,
-    DeliveryState,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
-)
 from engine.persistence.channel_reads import HolderRow, holder_of_row
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.ordinals import placed_before

@@ -15,12 +15,12 @@ from typing import Final
 
 from engine.core.clock_evidence import CLEAR_MS, NOTICE_MS, ClockEvidence, ClockVerdict
 from engine.core.errors import StorageError
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.ports import ProfileStore, SaveValue
-from engine.core.types import ParticipantId, UnixMs
 from engine.events import ClockJudged, ClockOffsetDropped, EngineEvent, OwnClockView
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.own_clock import OFFSET_KEY, OwnClock, read_offset, saved
-from engine.session.types import EchoHeard
+from engine.session.transitions import EchoHeard
 
 JUDGED_KEY: Final = "clock.judged"
 """In the profile: the last ``OwnClockView`` that was told, and when; "" for none."""

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 from engine.api import ForkProof, HolderView, Page
 from engine.core.errors import LocalProtocolError
-from engine.core.types import ConversationId, MessageId, Position
+from engine.core.ids import ConversationId, MessageId, Position
 from engine.events import FloodView, ForkView, GapView, HeldView
 from engine.history_views import HistoryView, LostView, StoreTestView, StoreView
 from engine.runtime.conversations import Conversations
-from engine.runtime.history.history import History
+from engine.runtime.dependencies import NO_IDENTITY
 from engine.runtime.history.lost_times import time_of_lost
-from engine.runtime.pages import Pages
-from engine.runtime.parts import NO_IDENTITY
-from engine.runtime.up import Up
+from engine.runtime.history.service import HistoryService
+from engine.runtime.profile_services import ProfileServices
+from engine.runtime.timeline_pages import TimelinePages
 
 
 class HistoryCommands:
-    _history: History | None
-    _up: Up | None
+    _history: HistoryService | None
+    _services: ProfileServices | None
 
     async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
         await self._past.fetch(conversation_id, days=days)
@@ -26,9 +26,9 @@ class HistoryCommands:
         self, conversation_id: ConversationId, lost: Sequence[LostView]
     ) -> None:
         """What nobody can name: all of the time in which it was said, or said again."""
-        if self._up is None:
+        if self._services is None:
             raise LocalProtocolError(NO_IDENTITY)
-        since_ms, until_ms = await time_of_lost(conversation_id, lost, self._up.pages)
+        since_ms, until_ms = await time_of_lost(conversation_id, lost, self._services.pages)
         await self._past.fetch_since(conversation_id, since_ms, until_ms)
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
@@ -59,7 +59,7 @@ class HistoryCommands:
         return await self._past.test_store(multiaddr)
 
     @property
-    def _past(self) -> History:
+    def _past(self) -> HistoryService:
         if self._history is None:
             raise LocalProtocolError(NO_IDENTITY)
         return self._history
@@ -67,7 +67,7 @@ class HistoryCommands:
 
 class PageCommands:
     _conversations: Conversations
-    _up: Up | None
+    _services: ProfileServices | None
 
     async def latest_page(self, conversation_id: ConversationId, *, limit: int = 100) -> Page:
         return await self._pages.latest(conversation_id, limit=limit)
@@ -108,7 +108,7 @@ class PageCommands:
         return await self._pages.holders(conversation_id, message_id)
 
     @property
-    def _pages(self) -> Pages:
-        if self._up is None:
+    def _pages(self) -> TimelinePages:
+        if self._services is None:
             raise LocalProtocolError(NO_IDENTITY)
-        return self._up.pages
+        return self._services.pages

@@ -15,7 +15,15 @@ from dataclasses import replace
 from typing import Generic
 
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
-from engine.core.history.types import HistoryMessage
+from engine.core.history.queries import HistoryMessage
+from engine.core.ids import (
+    ConversationId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+    WakuHash,
+)
 from engine.core.mvds.types import LoadRecords
 from engine.core.ports import (
     ConversationSummary,
@@ -27,14 +35,6 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.types import AskStore, SendPurpose
-from engine.core.types import (
-    ConversationId,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
-    WakuHash,
-)
 from engine.core.waku import WakuMessage
 from engine.events import (
     ConversationView,
@@ -43,19 +43,19 @@ from engine.events import (
     GapView,
     HeldView,
 )
-from engine.runtime.inbox import Inbox, Job, S, Work
-from engine.runtime.meanwhile import Meanwhile
-from engine.runtime.outbox import Outbox
-from engine.runtime.recorded import record_copy, record_slice
-from engine.runtime.slice import Slice
-from engine.runtime.surroundings import Surroundings
-from engine.runtime.telling import Teller
+from engine.runtime.commit_batch import CommitBatch
+from engine.runtime.event_publisher import EventPublisher
+from engine.runtime.job_queue import Job, JobQueue, S, Work
+from engine.runtime.open_ahead import OpenAheadQueue
+from engine.runtime.publish_queue import PublishQueue
+from engine.runtime.recorded_queries import record_batch, record_copy
+from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import (
     Members,
 )
+from engine.session.contract import ConversationRecord
 from engine.session.loading import read
-from engine.session.session import ConversationRecord
-from engine.session.types import (
+from engine.session.transitions import (
     Load,
     LoadSetAside,
     MembersNoted,
@@ -64,13 +64,13 @@ from engine.session.types import (
     SessionTransition,
 )
 
-SLICE_MS = 4
+BATCH_MS = 4
 HAND_OVER_MS = 5
 STEPS_TO_SOCKET = 4
 """Turns of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
-MAX_JOBS_PER_SLICE = 128
+MAX_JOBS_PER_BATCH = 128
 TOLD_TOGETHER = 24
-FED_SLICE_MS = 1
+FED_BATCH_MS = 1
 FED_TOGETHER = 128
 FED_TOGETHER_MS = 60
 """What Stores gave is made durable in larger pieces, unless somebody waits for something."""
@@ -89,15 +89,15 @@ class ConversationRunner(Generic[S]):
         record: ConversationRecord,
         *,
         load: Callable[[ConversationRecord], S],
-        around: Surroundings,
+        context: RunnerContext,
     ) -> None:
         """``load`` runs on the storage thread and builds the session from the store."""
-        self._teller = Teller(record, around)
+        self._publisher = EventPublisher(record, context)
         self._load = load
-        self._around = around
-        self._inbox: Inbox[S] = Inbox(around.counters)
-        self._outbox = Outbox(around.counters, alone=lambda: self._teller.is_alone)
-        self._meanwhile = Meanwhile()
+        self._context = context
+        self._jobs: JobQueue[S] = JobQueue(context.counters)
+        self._queue_out = PublishQueue(context.counters, alone=lambda: self._publisher.is_alone)
+        self._ahead = OpenAheadQueue()
         self._session: S | None = None
         self._advanced_s = 0.0
         self._clock_offset_ms = 0
@@ -110,20 +110,20 @@ class ConversationRunner(Generic[S]):
 
     async def do(self, work: Work[S]) -> MessageId | None:
         """Run ``work``; returns once all that it wrote is durable, or raises why it is not."""
-        return await self._inbox.ask(work)
+        return await self._jobs.ask(work)
 
     def offer(self, work: Work[S]) -> None:
         """Like ``do`` for what comes from outside: dropped and counted when there is no room."""
-        self._inbox.offer(work)
+        self._jobs.offer(work)
 
     def connectivity_changed(self, *, online: bool) -> None:
-        self._inbox.offer_latest(
+        self._jobs.offer_latest(
             lambda session, now_ms: session.connectivity(online=online, now_ms=now_ms)
         )
 
     def close(self, error: ChatError) -> None:
         """Answer everybody who waits, and who asks from now on, with ``error``."""
-        self._inbox.close(error)
+        self._jobs.close(error)
         self._ready.set()
 
     def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
@@ -143,26 +143,26 @@ class ConversationRunner(Generic[S]):
 
     async def feed(self, works: Sequence[Work[S]]) -> None:
         """What Stores gave, in order: returns once all that came of it is durable."""
-        await self._inbox.feed(works)
+        await self._jobs.feed(works)
 
     def expect(self, messages: Sequence[HistoryMessage]) -> None:
         """What Stores gave and will be fed, if nobody gave it before."""
-        self._meanwhile.expect(messages)
+        self._ahead.expect(messages)
 
     def begins(self, messages: Sequence[HistoryMessage]) -> None:
         """Of what was expected these are fed now."""
-        self._meanwhile.begins(messages)
+        self._ahead.begins(messages)
 
     def stores_changed(self, *, reachable: bool) -> None:
         if self._session is not None:  # Or it is told once it is loaded.
-            self._inbox.put(
+            self._jobs.put(
                 lambda session, now_ms: session.stores_changed(reachable=reachable, now_ms=now_ms)
             )
 
     def clock_moved(self) -> None:
         """Look at the clock soon, also if nothing else happens."""
         if self._session is not None:
-            self._inbox.put(lambda _session, _now_ms: SessionTransition())
+            self._jobs.put(lambda _session, _now_ms: SessionTransition())
 
     @property
     def waiting(self) -> int:
@@ -179,30 +179,30 @@ class ConversationRunner(Generic[S]):
             return
         await self._write(SaveReadMark(conversation_id=self.conversation_id, up_to=up_to))
         furthest = max(up_to, self.record.read_up_to or up_to)
-        self._teller.record = replace(self.record, read_up_to=furthest)
+        self._publisher.record = replace(self.record, read_up_to=furthest)
         self._tell_conversation()
 
     async def set_muted(self, *, muted: bool) -> None:
         await self._write(SaveMuted(conversation_id=self.conversation_id, muted=muted))
-        self._teller.record = replace(self.record, muted=muted)
+        self._publisher.record = replace(self.record, muted=muted)
         self._tell_conversation()
 
     async def set_member_muted(self, participant_id: ParticipantId, *, muted: bool) -> None:
         """Raises LocalProtocolError for ourselves, and where there is nobody else to hear."""
-        if self.is_pair or participant_id == self._around.own_id:
+        if self.is_pair or participant_id == self._context.own_id:
             raise LocalProtocolError("only another member of a group can be muted")
         await self._write(
             SaveMemberMuted(
                 conversation_id=self.conversation_id, participant_id=participant_id, muted=muted
             )
         )
-        self._teller.set_muted(participant_id, self._session, muted=muted)
+        self._publisher.set_muted(participant_id, self._session, muted=muted)
 
     async def save_draft(self, text: str) -> None:
         if text == self.record.draft:
             return
         await self._write(SaveDraft(conversation_id=self.conversation_id, text=text))
-        self._teller.record = replace(self.record, draft=text)
+        self._publisher.record = replace(self.record, draft=text)
         self._tell_conversation()
 
     async def write(self, write: StoreWrite) -> None:
@@ -214,7 +214,7 @@ class ConversationRunner(Generic[S]):
         """Wait until all that was sent has been handed to the network, or the time is over."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_ms / 1000):
-                await self._outbox.join()
+                await self._queue_out.join()
 
     async def ready(self) -> None:
         """Wait until the session has been loaded, or loading it failed for the first time."""
@@ -222,7 +222,7 @@ class ConversationRunner(Generic[S]):
 
     @property
     def record(self) -> ConversationRecord:
-        return self._teller.record
+        return self._publisher.record
 
     @property
     def conversation_id(self) -> ConversationId:
@@ -230,53 +230,53 @@ class ConversationRunner(Generic[S]):
 
     @property
     def is_pair(self) -> bool:
-        return self._teller.is_pair
+        return self._publisher.is_pair
 
     @property
     def members(self) -> Members:
         """As last known; empty until the session is loaded."""
-        return self._teller.members
+        return self._publisher.members
 
     def view(self) -> ConversationView | None:
         """The row of the conversation list; None until the session is loaded."""
-        return self._teller.view(self._session)
+        return self._publisher.view(self._session)
 
     def gap(self) -> GapView | None:
         return self._session.gap() if self._session else None
 
     def held(self) -> HeldView | None:
-        return self._teller.held(self._session) if self._session else None
+        return self._publisher.held(self._session) if self._session else None
 
     def floods(self) -> tuple[FloodView, ...]:
-        return self._teller.floods(self._session) if self._session else ()
+        return self._publisher.floods(self._session) if self._session else ()
 
     def forks(self) -> tuple[ForkView, ...]:
-        return self._teller.forks(self._session) if self._session else ()
+        return self._publisher.forks(self._session) if self._session else ()
 
     # --- running ------------------------------------------------------------------------------
 
     async def load(self) -> None:
         """Build the session from the store; everything asked before waits, or is told why not."""
         reloaded = self._ready.is_set()
-        self._inbox.drop_put()
-        self._clock_offset_ms = self._around.clock.offset_ms()
+        self._jobs.drop_put()
+        self._clock_offset_ms = self._context.clock.offset_ms()
         try:
-            loaded = await self._around.storage.run(self._load_all)
-            session, self._teller.summary, self._teller.muted = loaded
+            loaded = await self._context.storage.run(self._load_all)
+            session, self._publisher.summary, self._publisher.muted = loaded
         except StorageError as error:
-            self._inbox.fail_asked(error)
+            self._jobs.fail_asked(error)
             raise
         finally:
             self._ready.set()
         self._session = session
-        self._teller.learn(session)
+        self._publisher.learn(session)
         self.offer(lambda loaded, now_ms: loaded.advance(now_ms=now_ms))  # Tells what is held.
-        self.stores_changed(reachable=self._around.stores_reachable())
+        self.stores_changed(reachable=self._context.stores_reachable())
         if reloaded:
             self._tell_conversation()
 
     def _load_all(self) -> tuple[S, ConversationSummary, frozenset[ParticipantId]]:
-        session, store = self._load(self.record), self._around.store
+        session, store = self._load(self.record), self._context.store
         muted = store.muted_members(self.conversation_id)
         return session, store.summary(self.conversation_id), muted
 
@@ -293,21 +293,21 @@ class ConversationRunner(Generic[S]):
             # Not "except*": what it raises comes out wrapped on some 3.11 releases.
             for error in group.exceptions:
                 if isinstance(error, StorageError):
-                    self._inbox.fail_taken(error)
+                    self._jobs.fail_taken(error)
                     raise error from None
             raise
         finally:
-            self._inbox.fail_taken(StorageError(UNKNOWN_OUTCOME))
+            self._jobs.fail_taken(StorageError(UNKNOWN_OUTCOME))
 
     async def _handle_all(self, session: S) -> None:
         while True:
-            await self._inbox.wait(self._wait_s(session))
-            slice_: Slice[S] = Slice(recorded=self._around.recorder is not None)
-            self._handle_slice(session, slice_)
-            if slice_.fed:
-                await self._handle_fed(session, slice_)
-            if slice_:
-                await self._commit(session, slice_)
+            await self._jobs.wait(self._wait_s(session))
+            batch: CommitBatch[S] = CommitBatch(recorded=self._context.recorder is not None)
+            self._handle_batch(session, batch)
+            if batch.fed:
+                await self._handle_fed(session, batch)
+            if batch:
+                await self._commit(session, batch)
             else:
                 await asyncio.sleep(0)  # Junk, perhaps a lot of it: the window's turn.
 
@@ -315,55 +315,55 @@ class ConversationRunner(Generic[S]):
         deadline_ms = session.next_deadline()
         if deadline_ms is None:
             return None
-        wait_ms = min(deadline_ms - self._around.clock.steady_ms(), LONGEST_WAIT_MS)
+        wait_ms = min(deadline_ms - self._context.clock.steady_ms(), LONGEST_WAIT_MS)
         since_s = asyncio.get_running_loop().time() - self._advanced_s
         return max(wait_ms / 1000, LEAST_ADVANCE_MS / 1000 - since_s, 0.0)
 
-    async def _handle_fed(self, session: S, slice_: Slice[S]) -> None:
+    async def _handle_fed(self, session: S, batch: CommitBatch[S]) -> None:
         """More of what Stores gave, in slices with everybody's turn between them."""
         now_s = asyncio.get_running_loop().time
         until_s = now_s() + FED_TOGETHER_MS / 1000
-        while slice_.fed < FED_TOGETHER and self._inbox.holds_only_fed and now_s() < until_s:
+        while batch.fed < FED_TOGETHER and self._jobs.holds_only_fed and now_s() < until_s:
             await asyncio.sleep(0)
-            self._handle_slice(session, slice_)
+            self._handle_batch(session, batch)
 
-    def _handle_slice(self, session: S, slice_: Slice[S]) -> None:
+    def _handle_batch(self, session: S, batch: CommitBatch[S]) -> None:
         loop = asyncio.get_running_loop()
         started_s = loop.time()
-        self._look_at_clock(session, slice_)
-        self._advance(session, slice_, started_s)
-        for _ in range(MAX_JOBS_PER_SLICE):
-            job = self._inbox.take()
+        self._look_at_clock(session, batch)
+        self._advance(session, batch, started_s)
+        for _ in range(MAX_JOBS_PER_BATCH):
+            job = self._jobs.take()
             if job is None:
                 break
-            self._handle_one(session, job, slice_)
-            slice_ms = FED_SLICE_MS if slice_.fed else SLICE_MS
+            self._handle_one(session, job, batch)
+            slice_ms = FED_BATCH_MS if batch.fed else BATCH_MS
             if loop.time() > started_s + slice_ms / 1000:
                 break
 
-    def _look_at_clock(self, session: S, slice_: Slice[S]) -> None:
+    def _look_at_clock(self, session: S, batch: CommitBatch[S]) -> None:
         """Before anything else is judged by it."""
-        clock = self._around.clock
+        clock = self._context.clock
         offset_ms = clock.offset_ms()
         if offset_ms != self._clock_offset_ms:
             self._clock_offset_ms = offset_ms
-            slice_.add(session.clock_set(offset_ms, now_ms=clock.steady_ms()))
+            batch.add(session.clock_set(offset_ms, now_ms=clock.steady_ms()))
 
-    def _advance(self, session: S, slice_: Slice[S], loop_s: float) -> None:
+    def _advance(self, session: S, batch: CommitBatch[S], loop_s: float) -> None:
         """First of all, or a flood of bytes would keep what is due from being done."""
         if loop_s - self._advanced_s < LEAST_ADVANCE_MS / 1000:
             return
-        deadline_ms, now_ms = session.next_deadline(), self._around.clock.steady_ms()
+        deadline_ms, now_ms = session.next_deadline(), self._context.clock.steady_ms()
         if deadline_ms is None or deadline_ms > now_ms:
             return
         self._advanced_s = loop_s
-        slice_.add(session.advance(now_ms=now_ms))
+        batch.add(session.advance(now_ms=now_ms))
 
-    def _handle_one(self, session: S, job: Job[S], slice_: Slice[S]) -> None:
+    def _handle_one(self, session: S, job: Job[S], batch: CommitBatch[S]) -> None:
         if job.done is not None and job.done.done():
             return
         try:
-            slice_.add(job.work(session, self._around.clock.steady_ms()), job)
+            batch.add(job.work(session, self._context.clock.steady_ms()), job)
         except ChatError as error:
             if job.done is None:
                 raise
@@ -372,49 +372,49 @@ class ConversationRunner(Generic[S]):
             job.fail(LocalProtocolError(type(error).__name__))
             raise
 
-    async def _commit(self, session: S, slice_: Slice[S]) -> None:
+    async def _commit(self, session: S, batch: CommitBatch[S]) -> None:
         rows: Mapping[MessageId, StoredMessage] = {}
-        touched = slice_.touched()
-        if slice_.writes or touched:
-            saving = self._around.storage.run(self._write_and_read, tuple(slice_.writes), touched)
-            rows, self._teller.summary = await self._meanwhile.during(saving, session.open_ahead)
-        if self._around.recorder is not None:
-            record_slice(self._around.recorder, self.record, slice_)
-        for send in slice_.sends:
+        touched = batch.touched()
+        if batch.writes or touched:
+            saving = self._context.storage.run(self._write_and_read, tuple(batch.writes), touched)
+            rows, self._publisher.summary = await self._ahead.during(saving, session.open_ahead)
+        if self._context.recorder is not None:
+            record_batch(self._context.recorder, self.record, batch)
+        for send in batch.sends:
             if isinstance(send, AskStore):
-                self._around.ask_store(self.conversation_id, send)
+                self._context.ask_store(self.conversation_id, send)
             else:
                 await self._enqueue(send)
-        if any(map(_is_awaited, slice_.sends)):
+        if any(map(_is_awaited, batch.sends)):
             # The others come first: what listeners do with the events, painting above all, takes
             # longer than handing the bytes to the network.
             await self.flush(timeout_ms=HAND_OVER_MS)
             for _ in range(STEPS_TO_SOCKET):
                 await asyncio.sleep(0)
-        self.arrived += slice_.arrived
-        for job, message_id in slice_.finished:
+        self.arrived += batch.arrived
+        for job, message_id in batch.finished:
             job.succeed(message_id)
-        await self._tell(session, slice_, rows)
+        await self._tell(session, batch, rows)
 
     async def _tell(
-        self, session: S, slice_: Slice[S], rows: Mapping[MessageId, StoredMessage]
+        self, session: S, batch: CommitBatch[S], rows: Mapping[MessageId, StoredMessage]
     ) -> None:
         """Of many rows from Stores a few at a time, with everybody's turn between them."""
-        notes = slice_.notes
+        notes = batch.notes
         if len(notes) <= TOLD_TOGETHER:
-            self._teller.tell(session, notes, rows)
+            self._publisher.tell(session, notes, rows)
             return
         if any(isinstance(note, MembersNoted) for note in notes):
-            self._teller.learn(session)
+            self._publisher.learn(session)
         for first in range(0, len(notes), TOLD_TOGETHER):
-            self._teller.tell_rows(notes[first : first + TOLD_TOGETHER], rows)
+            self._publisher.tell_rows(notes[first : first + TOLD_TOGETHER], rows)
             await asyncio.sleep(0)
-        self._teller.tell_others(session, notes)
+        self._publisher.tell_others(session, notes)
 
     def _write_and_read(
         self, writes: Sequence[StoreWrite], touched: Sequence[MessageId]
     ) -> tuple[Mapping[MessageId, StoredMessage], ConversationSummary]:
-        store, conversation_id = self._around.store, self.conversation_id
+        store, conversation_id = self._context.store, self.conversation_id
         if writes:
             store.apply(writes)
         rows = store.messages(conversation_id, touched)
@@ -427,43 +427,43 @@ class ConversationRunner(Generic[S]):
 
     async def _enqueue(self, send: Publish | Load) -> None:
         if isinstance(send, LoadRecords | LoadSetAside):
-            await self._outbox.put(send)  # Who asked for these does not ask again.
+            await self._queue_out.put(send)  # Who asked for these does not ask again.
             return
         try:
-            self._outbox.put_nowait(send)
+            self._queue_out.put_nowait(send)
         except asyncio.QueueFull:
             # What nobody acknowledges is sent again, so losing a copy here loses no message.
-            self._around.counters.add("runner.outbox_full")
+            self._context.counters.add("runner.outbox_full")
 
     async def _send_all(self) -> None:
         while True:
-            send = await self._outbox.get()
+            send = await self._queue_out.get()
             try:
                 await self._send(send)
             except StorageError:
                 raise
             except ChatError as error:
-                self._around.counters.add("runner.publish_failed")
+                self._context.counters.add("runner.publish_failed")
                 logger.warning("could not publish", extra={"error": type(error).__name__})
             finally:
-                self._outbox.task_done()
+                self._queue_out.task_done()
 
     async def _send(self, send: Publish | Load) -> None:
         if isinstance(send, Publish):
             await self._publish(send)
             return
-        loaded = await self._around.storage.run(
-            read, self._around.store, self.conversation_id, send
+        loaded = await self._context.storage.run(
+            read, self._context.store, self.conversation_id, send
         )
         if loaded is not None:
-            self._inbox.put(lambda session, now_ms: session.loaded(loaded, now_ms=now_ms))
+            self._jobs.put(lambda session, now_ms: session.loaded(loaded, now_ms=now_ms))
 
     async def _publish(self, publish: Publish) -> None:
-        receipt = await self._around.transport.publish(publish.message)
-        if self._around.recorder is not None:
-            record_copy(self._around.recorder, self.record, publish, receipt)
+        receipt = await self._context.transport.publish(publish.message)
+        if self._context.recorder is not None:
+            record_copy(self._context.recorder, self.record, publish, receipt)
         if publish.message_ids and receipt.peers > 0:
-            self._outbox.taken(publish.message_ids)
+            self._queue_out.taken(publish.message_ids)
             self.offer(
                 lambda session, now_ms: session.accepted(
                     publish.message_ids,
@@ -474,7 +474,7 @@ class ConversationRunner(Generic[S]):
             )
 
     def _tell_conversation(self) -> None:
-        self._teller.tell_conversation(self._session)
+        self._publisher.tell_conversation(self._session)
 
 
 def _is_awaited(send: SessionSend) -> bool:

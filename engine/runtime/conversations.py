@@ -12,14 +12,14 @@ from typing import Generic, Protocol, TypeAlias
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
-from engine.core.types import ContentTopic, ConversationId, UnixMs
+from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.events import ConversationView, EngineEvent
 from engine.network.transport import Transport
 from engine.runtime.conversation_runner import ConversationRunner
-from engine.runtime.inbox import S
+from engine.runtime.job_queue import S
 from engine.runtime.supervisor import keep_running
-from engine.session.group import GroupSession
-from engine.session.pair import PairSession
+from engine.session.group.session import GroupSession
+from engine.session.pair.session import PairSession
 
 NO_CONVERSATION = "no such conversation"
 CLOSING = "The profile is being closed; what was asked last may not have been saved."

@@ -15,6 +15,14 @@ from engine.api import ContactPreview, InvitePreview, Listener
 from engine.core.content import Body, check_picture
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
+from engine.core.ids import (
+    ConversationId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.core.ports import (
     HideMessage,
     ProfileRecord,
@@ -22,14 +30,6 @@ from engine.core.ports import (
     SavePicture,
     SaveProfile,
     SaveValue,
-)
-from engine.core.types import (
-    ConversationId,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
 )
 from engine.crypto.identity import Identity
 from engine.events import (
@@ -44,24 +44,24 @@ from engine.events import (
 )
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.persistence.storage_thread import StorageThread
-from engine.runtime.audience import Audience
 from engine.runtime.clock_watch import ClockWatch
 from engine.runtime.commands import HistoryCommands, PageCommands
+from engine.runtime.conversation_snapshots import ConversationSnapshots
 from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
-from engine.runtime.history.history import History, HistoryParts
+from engine.runtime.dependencies import NO_IDENTITY, EngineDependencies, OpenedStore, SavedTransport
+from engine.runtime.event_bus import EventBus
+from engine.runtime.history.service import HistoryDependencies, HistoryService
+from engine.runtime.input_checks import usable_name, usable_text
+from engine.runtime.maintenance import Maintenance, connection_view
 from engine.runtime.own_clock import OwnClock
-from engine.runtime.parts import NO_IDENTITY, EngineParts, OpenedStore, TransportSeed
 from engine.runtime.people import UNTOLD_KEY
-from engine.runtime.recording import Recording
-from engine.runtime.surroundings import Surroundings
-from engine.runtime.up import Beginning, Up, make_up
-from engine.runtime.upkeep import Upkeep, connection_view
-from engine.runtime.usable import usable_name, usable_text
-from engine.session.pair_gaps import lost_before
-from engine.session.session import Session
-from engine.session.types import SessionTransition
+from engine.runtime.profile_services import ProfileServices, ProfileStart, make_profile_services
+from engine.runtime.runner_context import RunnerContext
+from engine.session.contract import Session
+from engine.session.pair.gaps import lost_before
+from engine.session.transitions import SessionTransition
 
-__all__ = ["Engine", "EngineParts", "OpenedStore", "TransportSeed"]
+__all__ = ["Engine", "EngineDependencies", "OpenedStore", "SavedTransport"]
 
 PORT_KEY = "network.port"
 NS_PER_MS = 1_000_000
@@ -74,31 +74,33 @@ def _say(body: Body, session: Session, now_ms: UnixMs) -> SessionTransition:
 class Engine(HistoryCommands, PageCommands):
     """One profile's chats.  See ``engine.api.ChatEngine`` for what may be asked."""
 
-    def __init__(self, parts: EngineParts) -> None:
+    def __init__(self, parts: EngineDependencies) -> None:
         self._parts = parts
         self._storage = StorageThread()
         self._counters = Counters()
-        self._audience = Audience(self._counters)
+        self._event_bus = EventBus(self._counters)
         self._conversations = Conversations(publish=self._publish, counters=self._counters)
         self._clock = OwnClock(parts.now_ms, parts.counted_ms)
         self._clock_watch = ClockWatch(
             self._clock, publish=self._publish, moved=self._conversations.clock_moved
         )
-        self._upkeep = Upkeep(
+        self._maintenance = Maintenance(
             storage=self._storage,
             counters=self._counters,
             publish=self._publish,
             now_ms=self._clock.clock_ms,
         )
         self._recording = (
-            None if parts.recorder is None else Recording(parts.recorder, self._conversations)
+            None
+            if parts.recorder is None
+            else ConversationSnapshots(parts.recorder, self._conversations)
         )
         self._opened: OpenedStore | None = None
         self._profile: ProfileRecord | None = None
         self._picture = b""
         self._transport: Transport | None = None
-        self._history: History | None = None
-        self._up: Up | None = None
+        self._history: HistoryService | None = None
+        self._services: ProfileServices | None = None
         self._online = False
 
     # --- life ---------------------------------------------------------------------------------
@@ -110,7 +112,7 @@ class Engine(HistoryCommands, PageCommands):
         """
         self._opened = await self._storage.run(self._parts.open_store)
         await self._clock_watch.load(self._store, self._storage)
-        self._upkeep.own(self._clock_watch.run(self._store, self._storage))
+        self._maintenance.own(self._clock_watch.run(self._store, self._storage))
         self._profile = await self._storage.run(self._opened.store.profile)
         if self._profile is not None:
             self._picture = await self._storage.run(self._opened.store.picture)
@@ -126,15 +128,15 @@ class Engine(HistoryCommands, PageCommands):
         if self._history is not None:
             await self._history.stop()
         await self._conversations.stop()
-        await self._upkeep.stop()
+        await self._maintenance.stop()
         if self._transport is not None:
             await self._transport.stop()
         if self._recording is not None:
-            await self._recording.stop(self._up.around if self._up else None)
+            await self._recording.stop(self._services.context if self._services else None)
         if self._opened is not None:
             with contextlib.suppress(ChatError):
                 await self._clock_watch.save(self._store, self._storage)
-                await self._upkeep.save_counters(self._store, self._transport)
+                await self._maintenance.save_counters(self._store, self._transport)
             await self._storage.close(self._opened.store.close)
         else:
             await self._storage.close()
@@ -145,7 +147,7 @@ class Engine(HistoryCommands, PageCommands):
             self._parts.recorder.begin(identity.participant_id)
         store, transport = self._store, await self._start_transport(profile)
         history = await self._start_history(store, transport)
-        around = Surroundings(
+        context = RunnerContext(
             store=store,
             storage=self._storage,
             transport=transport,
@@ -158,29 +160,29 @@ class Engine(HistoryCommands, PageCommands):
             ask_store=history.ask,
             hear_echo=self._clock_watch.hear,
         )
-        beginning = Beginning(
+        beginning = ProfileStart(
             identity=identity,
             profile=profile,
             picture=self._picture,
-            chance=self._parts.chance,
+            entropy=self._parts.entropy,
             online=lambda: self._online,
             service_nodes=self._parts.service_nodes,
             flood=self._parts.flood,
         )
-        self._up = up = make_up(beginning, self._conversations, around)
-        await up.load(history)
+        self._services = services = make_profile_services(beginning, self._conversations, context)
+        await services.load(history)
         if self._recording is not None:
-            self._upkeep.own(self._recording.run(around))
-        self._upkeep.own(up.inbox.run())
+            self._maintenance.own(self._recording.run(context))
+        self._maintenance.own(services.inbox.run())
         if await self._storage.run(store.value, UNTOLD_KEY):
-            self._upkeep.own(up.people.tell_untold())
-        self._upkeep.begin(store, transport)
+            self._maintenance.own(services.people.tell_untold())
+        self._maintenance.begin(store, transport)
 
     async def _start_transport(self, profile: ProfileRecord) -> Transport:
         store = self._store
         remembered = await self._storage.run(store.value, PORT_KEY)
         transport = self._parts.make_transport(
-            TransportSeed(
+            SavedTransport(
                 network_key=profile.network_key,
                 remembered_port=int(remembered) if remembered else None,
                 now_ns=lambda: self._clock.clock_ms() * NS_PER_MS,
@@ -188,7 +190,7 @@ class Engine(HistoryCommands, PageCommands):
         )
         self._transport = transport
         transport.on_status(self._status_changed)
-        transport.on_peer_address(lambda address: self._upkeep.remember(store, address))
+        transport.on_peer_address(lambda address: self._maintenance.remember(store, address))
         await transport.start()
         known = await self._storage.run(store.node_addresses)
         transport.add_peers([*self._parts.peers, *known])
@@ -197,13 +199,13 @@ class Engine(HistoryCommands, PageCommands):
             await self._storage.run(store.apply, [SaveValue(key=PORT_KEY, value=str(port))])
         return transport
 
-    async def _start_history(self, store: ProfileStore, transport: Transport) -> History:
-        history = History(
-            HistoryParts(
+    async def _start_history(self, store: ProfileStore, transport: Transport) -> HistoryService:
+        history = HistoryService(
+            HistoryDependencies(
                 network=transport.stores(),
                 store=store,
                 storage=self._storage,
-                random_unit=self._parts.chance.random_unit,
+                random_unit=self._parts.entropy.random_unit,
                 publish=self._publish,
                 counters=self._counters,
                 online=lambda: self._online,
@@ -219,10 +221,10 @@ class Engine(HistoryCommands, PageCommands):
     # --- events -------------------------------------------------------------------------------
 
     def subscribe(self, listener: Listener, /) -> Callable[[], None]:
-        return self._audience.subscribe(listener)
+        return self._event_bus.subscribe(listener)
 
     def _publish(self, event: EngineEvent) -> None:
-        self._audience.publish(event)
+        self._event_bus.publish(event)
 
     def _status_changed(self, status: TransportStatus) -> None:
         online = status.level is not TransportLevel.OFFLINE
@@ -254,7 +256,7 @@ class Engine(HistoryCommands, PageCommands):
         async with self._conversations.turn:
             if self._profile is not None:
                 raise LocalProtocolError("this profile has an identity already")
-            random_bytes = self._parts.chance.random_bytes
+            random_bytes = self._parts.entropy.random_bytes
             identity = Identity.generate(random_bytes)
             profile = ProfileRecord(
                 name=usable_name(name),
@@ -281,7 +283,7 @@ class Engine(HistoryCommands, PageCommands):
             check_picture(picture)
         except ValueError as error:
             raise ConfigError(f"This picture cannot be used: {error}.") from error
-        up = self._is_up
+        services = self._started_services
         async with self._conversations.turn:
             if self._profile is None:
                 raise LocalProtocolError(NO_IDENTITY)
@@ -293,8 +295,8 @@ class Engine(HistoryCommands, PageCommands):
             )
             await self._storage.run(self._store.apply, writes)
             self._profile, self._picture = profile, picture
-            up.change_profile(profile, picture)
-            await up.people.tell_profile()
+            services.change_profile(profile, picture)
+            await services.people.tell_profile()
         return self._identity()
 
     # --- conversations ------------------------------------------------------------------------
@@ -303,20 +305,20 @@ class Engine(HistoryCommands, PageCommands):
         return await self._conversations.views()
 
     async def create_group(self, name: str) -> ConversationId:
-        return await self._is_up.groups.create(usable_name(name))
+        return await self._started_services.groups.create(usable_name(name))
 
     async def make_invite_link(self, conversation_id: ConversationId) -> str:
-        return self._is_up.groups.invite_link(conversation_id)
+        return self._started_services.groups.invite_link(conversation_id)
 
     def preview_invite(self, link: str) -> InvitePreview:
-        return self._is_up.groups.preview(link)
+        return self._started_services.groups.preview(link)
 
     async def join_group(self, link: str) -> ConversationId:
-        return await self._is_up.groups.join(link)
+        return await self._started_services.groups.join(link)
 
     async def leave_group(self, conversation_id: ConversationId) -> None:
-        await self._is_up.groups.leave(conversation_id)
-        self._upkeep.clear_removed(self._store)
+        await self._started_services.groups.leave(conversation_id)
+        self._maintenance.clear_removed(self._store)
 
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
         await self._runner(conversation_id).set_muted(muted=muted)
@@ -330,33 +332,33 @@ class Engine(HistoryCommands, PageCommands):
     # --- people -------------------------------------------------------------------------------
 
     async def make_contact_link(self) -> str:
-        return self._is_up.people.make_link()
+        return self._started_services.people.make_link()
 
     def preview_contact(self, link: str) -> ContactPreview:
-        return self._is_up.people.preview(link)
+        return self._started_services.people.preview(link)
 
     async def add_contact(self, link: str) -> ConversationId:
-        return await self._is_up.people.add(link)
+        return await self._started_services.people.add(link)
 
     async def accept_contact(self, conversation_id: ConversationId) -> None:
-        await self._is_up.people.accept(conversation_id)
+        await self._started_services.people.accept(conversation_id)
 
     async def decline_contact(self, conversation_id: ConversationId) -> None:
-        await self._is_up.people.decline(conversation_id)
+        await self._started_services.people.decline(conversation_id)
 
     async def withdraw_contact(self, conversation_id: ConversationId) -> None:
-        await self._is_up.people.withdraw(conversation_id)
+        await self._started_services.people.withdraw(conversation_id)
 
     async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
-        await self._is_up.people.set_blocked(conversation_id, blocked=blocked)
+        await self._started_services.people.set_blocked(conversation_id, blocked=blocked)
 
     async def remove_contact(self, conversation_id: ConversationId) -> None:
-        await self._is_up.people.remove(conversation_id)
-        self._upkeep.clear_removed(self._store)
+        await self._started_services.people.remove(conversation_id)
+        self._maintenance.clear_removed(self._store)
 
     async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
         usable = usable_name(name) if name.strip() else ""
-        await self._is_up.people.rename(conversation_id, usable)
+        await self._started_services.people.rename(conversation_id, usable)
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -374,7 +376,7 @@ class Engine(HistoryCommands, PageCommands):
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         if self._runner(conversation_id).is_pair:
-            await self._is_up.people.resend(conversation_id, message_id)
+            await self._started_services.people.resend(conversation_id, message_id)
             return
         await self._conversations.group(conversation_id).do(
             lambda session, now_ms: session.resend(message_id, now_ms=now_ms)
@@ -434,7 +436,7 @@ class Engine(HistoryCommands, PageCommands):
         return connection_view(self._transport.status())
 
     def counters(self) -> Mapping[str, int]:
-        return self._upkeep.all_counters(self._transport)
+        return self._maintenance.all_counters(self._transport)
 
     # --- what must be there -------------------------------------------------------------------
 
@@ -445,10 +447,10 @@ class Engine(HistoryCommands, PageCommands):
         return self._opened.store
 
     @property
-    def _is_up(self) -> Up:
-        if self._up is None:
+    def _started_services(self) -> ProfileServices:
+        if self._services is None:
             raise LocalProtocolError(NO_IDENTITY)
-        return self._up
+        return self._services
 
     def _runner(self, conversation_id: ConversationId) -> GroupRunner | PairRunner:
         return self._conversations.runner(conversation_id)

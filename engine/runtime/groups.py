@@ -10,17 +10,17 @@ from engine.api import InvitePreview
 from engine.codec.invite import parse_invite
 from engine.core.content import Body, Leave
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import ConversationId, UnixMs
 from engine.core.ports import GroupRecord, RemoveGroup, StoreWrite
-from engine.core.types import ConversationId, UnixMs
 from engine.crypto.identity import fingerprint_of
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations, GroupRunner
-from engine.runtime.surroundings import Surroundings
-from engine.session.group import GroupSession
-from engine.session.groups import GroupBook
-from engine.session.session import ConversationRecord
-from engine.session.types import SessionTransition
+from engine.runtime.runner_context import RunnerContext
+from engine.session.contract import ConversationRecord
+from engine.session.group.factory import GroupFactory
+from engine.session.group.session import GroupSession
+from engine.session.transitions import SessionTransition
 
 LEAVE_FLUSH_MS = 1_500
 
@@ -40,16 +40,18 @@ def _advance(session: GroupSession, now_ms: UnixMs) -> SessionTransition:
 
 
 class Groups:
-    def __init__(self, book: GroupBook, conversations: Conversations, around: Surroundings) -> None:
+    def __init__(
+        self, book: GroupFactory, conversations: Conversations, context: RunnerContext
+    ) -> None:
         self.book = book
         self._conversations = conversations
-        self._around = around
+        self._context = context
 
     def bring_up(self, group: GroupRecord) -> GroupRunner:
-        runner: GroupRunner = ConversationRunner(group, load=self._load, around=self._around)
-        self._around.transport.add_service_nodes(group.service_nodes)
+        runner: GroupRunner = ConversationRunner(group, load=self._load, context=self._context)
+        self._context.transport.add_service_nodes(group.service_nodes)
         topic = self.book.content_topic(group)
-        self._conversations.run_group(runner, topic, self._around.transport)
+        self._conversations.run_group(runner, topic, self._context.transport)
         return runner
 
     def _load(self, record: ConversationRecord) -> GroupSession:
@@ -63,7 +65,7 @@ class Groups:
 
     def invite_link(self, conversation_id: ConversationId) -> str:
         group = _group(self._conversations.group(conversation_id).record)
-        return self.book.invite_link(group, self._around.transport.addresses())
+        return self.book.invite_link(group, self._context.transport.addresses())
 
     def preview(self, link: str) -> InvitePreview:
         invite = parse_invite(link)
@@ -82,7 +84,7 @@ class Groups:
         async with self._conversations.turn:
             if invite.conversation_id not in self._conversations:
                 group, writes, opening = self.book.joined_group(invite)
-                self._around.transport.add_peers(invite.node_addresses)
+                self._context.transport.add_peers(invite.node_addresses)
                 await self._begin(group, writes, opening)
         return invite.conversation_id
 
@@ -90,14 +92,14 @@ class Groups:
         self, group: GroupRecord, writes: Sequence[StoreWrite], opening: Sequence[Body]
     ) -> None:
         """Bring a new group up and say its first words."""
-        await self._around.storage.run(self._around.store.apply, writes)
+        await self._context.storage.run(self._context.store.apply, writes)
         runner = self.bring_up(group)
         await runner.ready()
         for body in opening:
             await runner.do(partial(_say, body))
         view = runner.view()
         if view is not None:
-            self._around.publish(ConversationAdded(conversation=view))
+            self._context.publish(ConversationAdded(conversation=view))
 
     def tell_name(self) -> None:
         """Each looks whether the name that it knows is still ours; offline it waits as all does."""
@@ -112,5 +114,5 @@ class Groups:
             await runner.flush(timeout_ms=LEAVE_FLUSH_MS)
             await self._conversations.end(conversation_id)
             remove = RemoveGroup(conversation_id=conversation_id)
-            await self._around.storage.run(self._around.store.apply, [remove])
-        self._around.publish(ConversationRemoved(conversation_id=conversation_id))
+            await self._context.storage.run(self._context.store.apply, [remove])
+        self._context.publish(ConversationRemoved(conversation_id=conversation_id))

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from engine.core.duration import duration_words
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.ports import MessageRecord, StoredMessage
 from engine.core.sds.fork_types import Fork
-from engine.core.types import ConversationId, ParticipantId, UnixMs
 from engine.events import (
     ClockView,
     ForkView,
@@ -21,8 +21,8 @@ from engine.events import (
     NoticeRaised,
 )
 from engine.runtime.views import Members, message_view, name_of, shown_name
-from engine.session.session import ConversationRecord
-from engine.session.types import HeldAside
+from engine.session.contract import ConversationRecord
+from engine.session.transitions import HeldAside
 
 NAMES_IN_A_NOTICE = 3
 

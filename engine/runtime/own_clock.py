@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.core.errors import ConfigError
+from engine.core.ids import UnixMs
 from engine.core.ports import SaveValue
-from engine.core.types import UnixMs
 
 OFFSET_KEY: Final = "clock.offset"
 """In the profile: a ``StoredOffset``, "" for none."""

@@ -11,8 +11,7 @@ from engine.codec.contact_link import parse_contact_link
 from engine.core.contacts import ContactLink, ContactState
 from engine.core.content import ContactRequest
 from engine.core.errors import ChatError, InviteError, LocalProtocolError
-from engine.core.ports import ContactRecord, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
-from engine.core.types import (
+from engine.core.ids import (
     ConversationId,
     DeliveryState,
     MessageId,
@@ -20,17 +19,18 @@ from engine.core.types import (
     UnixMs,
     WakuHash,
 )
+from engine.core.ports import ContactRecord, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import fingerprint_of, participant_id_of
 from engine.crypto.pair import OpenedPair
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations, PairRunner
-from engine.runtime.surroundings import Surroundings
-from engine.session.pair import PairSession
-from engine.session.people import ContactBook
-from engine.session.session import ConversationRecord
-from engine.session.types import SessionTransition
+from engine.runtime.runner_context import RunnerContext
+from engine.session.contract import ConversationRecord
+from engine.session.pair.factory import PairFactory
+from engine.session.pair.session import PairSession
+from engine.session.transitions import SessionTransition
 
 MAX_OPEN_REQUESTS = 50
 """Of people who ask and were not answered."""
@@ -46,21 +46,21 @@ logger = logging.getLogger(__name__)
 
 class People:
     def __init__(
-        self, book: ContactBook, conversations: Conversations, around: Surroundings
+        self, book: PairFactory, conversations: Conversations, context: RunnerContext
     ) -> None:
         self._book = book
         self._conversations = conversations
-        self._around = around
+        self._context = context
         self._loaded: set[ConversationId] = set()
 
     @property
-    def book(self) -> ContactBook:
+    def book(self) -> PairFactory:
         return self._book
 
     def bring_up(self, contact: ContactRecord) -> PairRunner:
-        runner: PairRunner = ConversationRunner(contact, load=self._load, around=self._around)
+        runner: PairRunner = ConversationRunner(contact, load=self._load, context=self._context)
         topic = self._book.content_topic(contact)
-        self._conversations.run_pair(runner, topic, self._around.transport)
+        self._conversations.run_pair(runner, topic, self._context.transport)
         return runner
 
     def _load(self, record: ConversationRecord) -> PairSession:
@@ -75,7 +75,7 @@ class People:
     # --- links --------------------------------------------------------------------------------
 
     def make_link(self) -> str:
-        return self._book.contact_link(self._around.transport.addresses())
+        return self._book.contact_link(self._context.transport.addresses())
 
     def preview(self, link: str) -> ContactPreview:
         said = self._parse(link)
@@ -91,7 +91,7 @@ class People:
         )
 
     def _parse(self, link: str) -> ContactLink:
-        said = parse_contact_link(link, now_ms=self._around.clock.clock_ms())
+        said = parse_contact_link(link, now_ms=self._context.clock.clock_ms())
         if said.public_key == self._book.identity.public_key:
             raise InviteError(
                 "This is your own contact link. Send it to somebody, or paste the link of another."
@@ -115,7 +115,7 @@ class People:
                 raise InviteError(
                     f"You blocked {known.local_name or known.name}. Unblock them first."
                 )
-            self._around.transport.add_peers(said.node_addresses)
+            self._context.transport.add_peers(said.node_addresses)
             if known is None:
                 await self._begin(self._book.asked(said), said)
             else:
@@ -123,7 +123,7 @@ class People:
         return conversation_id
 
     async def _begin(self, contact: ContactRecord, link: ContactLink) -> None:
-        seen_ms = self._around.clock.clock_ms()
+        seen_ms = self._context.clock.clock_ms()
         addresses = (
             PutNodeAddress(multiaddr=address, seen_ms=seen_ms) for address in link.node_addresses
         )
@@ -159,12 +159,12 @@ class People:
             await self._conversations.end(conversation_id)
             kept = self._book.ending(contact) if contact else ()
             await self._apply(RemoveGroup(conversation_id=conversation_id), *kept)
-        self._around.publish(ConversationRemoved(conversation_id=conversation_id))
+        self._context.publish(ConversationRemoved(conversation_id=conversation_id))
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         """Raises LocalProtocolError unless it was given up."""
-        message = await self._around.storage.run(
-            self._around.store.message, conversation_id, message_id
+        message = await self._context.storage.run(
+            self._context.store.message, conversation_id, message_id
         )
         delivery = message.delivery if message else None
         if delivery is None or delivery.state is not DeliveryState.FAILED:
@@ -189,7 +189,7 @@ class People:
         try:
             await self.tell_profile()
         except ChatError as error:
-            self._around.counters.add("engine.profile_not_told")
+            self._context.counters.add("engine.profile_not_told")
             logger.warning("a profile was not told", extra={"error": type(error).__name__})
 
     # --- strangers ----------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class People:
                 return
             refusal = self._refusal(contact.participant_id)
             if refusal is not None:
-                self._around.counters.add(f"inbox.{refusal}")
+                self._context.counters.add(f"inbox.{refusal}")
                 return
             await self._apply(*self._book.beginning(contact))
             runner = self.bring_up(contact)
@@ -248,10 +248,10 @@ class People:
     def _tell_added(self, runner: PairRunner) -> None:
         view = runner.view()
         if view is not None:
-            self._around.publish(ConversationAdded(conversation=view))
+            self._context.publish(ConversationAdded(conversation=view))
 
     async def _apply(self, *writes: StoreWrite) -> None:
-        await self._around.storage.run(self._around.store.apply, writes)
+        await self._context.storage.run(self._context.store.apply, writes)
 
 
 def _ask(session: PairSession, now_ms: UnixMs) -> SessionTransition:

@@ -15,7 +15,7 @@ from engine.codec.mvds import decode_payload
 from engine.core.content import ContactRequest
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, RemoteProtocolError
-from engine.core.types import WakuHash
+from engine.core.ids import WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.pair import MvdsPart, OpenedPair, open_from_anybody, pair_group_id

@@ -10,6 +10,12 @@ written down: there the other says "I have it" of every single message.
 from collections.abc import Collection, Mapping, Sequence
 
 from engine.api import HolderView, Page
+from engine.core.ids import (
+    DeliveryState,
+    HolderSource,
+    ParticipantId,
+    UnixMs,
+)
 from engine.core.ports import (
     ContactRecord,
     ConversationSummary,
@@ -18,12 +24,6 @@ from engine.core.ports import (
     StoredPage,
 )
 from engine.core.sds.types import HolderEntry
-from engine.core.types import (
-    DeliveryState,
-    HolderSource,
-    ParticipantId,
-    UnixMs,
-)
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.pair import safety_number
 from engine.events import (
@@ -36,7 +36,7 @@ from engine.events import (
     SpanKind,
     TextSpan,
 )
-from engine.session.session import ConversationRecord
+from engine.session.contract import ConversationRecord
 
 ACKNOWLEDGED = "acknowledged"
 """How we know that the other of a pair holds a message: it said so itself."""
@@ -77,12 +77,12 @@ def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId
     certain = {h.participant_id for h in stored.holders if h.source is not HolderSource.BLOOM}
     maybe = {h.participant_id for h in stored.holders} - certain
     base = stored.delivery.state if stored.delivery else DeliveryState.SENT
-    audience = audience_of(members, own_id, certain, sent_ms=stored.record.sent_ms)
+    event_bus = audience_of(members, own_id, certain, sent_ms=stored.record.sent_ms)
     if base is DeliveryState.HELD:
-        audience = [who for who in audience if who in certain]
-    held_by = tuple(who for who in audience if who in certain)
-    maybe_held_by = tuple(who for who in audience if who in maybe)
-    if base is DeliveryState.HELD or (audience and len(held_by) == len(audience)):
+        event_bus = [who for who in event_bus if who in certain]
+    held_by = tuple(who for who in event_bus if who in certain)
+    maybe_held_by = tuple(who for who in event_bus if who in maybe)
+    if base is DeliveryState.HELD or (event_bus and len(held_by) == len(event_bus)):
         state = DeliveryState.HELD
     elif certain or maybe:
         state = DeliveryState.POSSIBLY_HELD
@@ -92,7 +92,7 @@ def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId
         state=state,
         held_by=held_by,
         maybe_held_by=maybe_held_by,
-        of=len(audience),
+        of=len(event_bus),
         attempts=stored.delivery.attempts if stored.delivery else 0,
         failure=stored.delivery.failure
         if stored.delivery and state is DeliveryState.FAILED

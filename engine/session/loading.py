@@ -6,10 +6,10 @@ what comes back can be given to the session in turn with everything else.
 
 from typing import Final, assert_never
 
+from engine.core.ids import ConversationId
 from engine.core.mvds.types import LoadRecords, MvdsId, MvdsMessage, Record
 from engine.core.ports import ProfileStore
-from engine.core.types import ConversationId
-from engine.session.types import (
+from engine.session.transitions import (
     BodiesLoaded,
     Load,
     LoadBodies,

@@ -19,9 +19,9 @@ from engine.core.content import (
     Unsupported,
 )
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
 from engine.core.ports import MessageRecord, SpanRecord
 from engine.core.text_spans import find_spans
-from engine.core.types import ConversationId, ParticipantId, Position, UnixMs
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
 RENAMED = "renamed"

@@ -16,6 +16,14 @@ from engine.codec.sds import decode_message, encode_message
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.faults import SeededRandom
+from engine.core.ids import (
+    AuthorSequence,
+    ChannelId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
 from engine.core.ports import LoggedMessage
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
@@ -46,14 +54,6 @@ from engine.core.sds.types import (
     OwnFromFuture,
     SendPurpose,
     SequenceRange,
-)
-from engine.core.types import (
-    AuthorSequence,
-    ChannelId,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    UnixMs,
 )
 from engine.delivery.contract import Protocol
 from engine.delivery.steps import SdsStep

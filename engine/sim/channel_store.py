@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
+from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.flood_types import (
     ForgetSetAside,
     PutSetAside,
@@ -43,7 +44,6 @@ from engine.core.sds.types import (
     SaveStoreQueried,
     Write,
 )
-from engine.core.types import InstanceId, MessageId, ParticipantId, UnixMs
 
 
 class ChannelStore:

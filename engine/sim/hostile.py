@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from engine.core.faults import SeededRandom
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import MINUTE_MS, SdsConfig
 from engine.core.sds.inputs import SendContent
 from engine.core.sds.log import head_of
@@ -24,7 +25,6 @@ from engine.core.sds.types import (
     SendPurpose,
     SequenceRange,
 )
-from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import (
     CHANNEL,
     ID_CHARACTERS,

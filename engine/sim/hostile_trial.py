@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import HOUR_MS, MINUTE_MS
-from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import text_of
 from engine.sim.hostile_world import (
     HONEST_ERROR_MS,

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from engine.core.faults import SeededRandom
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import HOUR_MS, MINUTE_MS, SdsConfig
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import MissingState
-from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import (
     ChannelParticipant,
     frame,

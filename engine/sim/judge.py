@@ -8,7 +8,7 @@ before dependants) and the promise that a certain holder really holds.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from engine.core.types import MessageId, ParticipantId
+from engine.core.ids import MessageId, ParticipantId
 
 
 @dataclass(slots=True, kw_only=True)

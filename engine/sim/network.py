@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.faults import FaultPlan, FaultSpec
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

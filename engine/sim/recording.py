@@ -10,9 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from engine.core.ports import LoggedMessage
-from engine.core.sds.types import SendPurpose
-from engine.core.types import (
+from engine.core.ids import (
     ConversationId,
     MessageId,
     ParticipantId,
@@ -20,7 +18,8 @@ from engine.core.types import (
     UnixMs,
     WakuHash,
 )
-from engine.delivery.book import Book, Copy, Which
+from engine.core.ports import LoggedMessage
+from engine.core.sds.types import SendPurpose
 from engine.delivery.contract import (
     LOG_TABLES,
     SCHEMA_VERSION,
@@ -31,6 +30,7 @@ from engine.delivery.contract import (
 )
 from engine.delivery.log_writer import Limits, LogWriter, Owner
 from engine.delivery.pseudonym import Pseudonyms
+from engine.delivery.row_builder import Copy, RowBuilder, Which
 from engine.delivery.rows import MessageRow, merged
 from engine.delivery.steps import Arrived, Refused, Step
 
@@ -54,7 +54,7 @@ class SimRecording:
         """``run`` names the simulation: logs of different runs have different ids and channels."""
         self._pseudonyms = Pseudonyms(SIM_KEY)
         self._which = Which(ConversationId(f"{run}/{conversation}"), protocol)
-        self._book = Book(self._pseudonyms, participant_id, from_nothing=True)
+        self._book = RowBuilder(self._pseudonyms, participant_id, from_nothing=True)
         self._arrived: Arrived | None = None
         name = f"{run}/{conversation}/{participant_id}"
         self.log_id = hashlib.sha256(name.encode()).hexdigest()[:16]

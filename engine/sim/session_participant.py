@@ -15,6 +15,7 @@ from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Body, Text
 from engine.core.counters import Counters
 from engine.core.faults import SeededRandom
+from engine.core.ids import HolderSource, InstanceId, ParticipantId, PubsubTopic, UnixMs
 from engine.core.ports import ApplyChannel, GroupRecord, ProfileRecord, StoreWrite
 from engine.core.sds.types import (
     AppendToLog,
@@ -24,15 +25,14 @@ from engine.core.sds.types import (
     SendPurpose,
     Write,
 )
-from engine.core.types import HolderSource, InstanceId, ParticipantId, PubsubTopic, UnixMs
 from engine.crypto.identity import Identity
 from engine.network.waku.message_hash import message_hash
 from engine.persistence.memory_store import MemoryProfileStore
-from engine.session.chance import Chance
-from engine.session.group import GroupSession
-from engine.session.groups import GroupBook
+from engine.session.entropy import Entropy
+from engine.session.group.factory import GroupFactory
+from engine.session.group.session import GroupSession
 from engine.session.loading import read
-from engine.session.types import (
+from engine.session.transitions import (
     Load,
     LoadForRepair,
     LoadToSayAgain,
@@ -72,7 +72,7 @@ class SessionParticipant:
         self._now_ms = now_ms
         random_bytes = seeded_bytes(seed, name)
         identity = Identity.generate(random_bytes)
-        self._book = GroupBook(
+        self._book = GroupFactory(
             store=self.store,
             identity=identity,
             profile=ProfileRecord(
@@ -83,7 +83,7 @@ class SessionParticipant:
                 instance_id=InstanceId(random_bytes(16)),
                 created_ms=now_ms,
             ),
-            chance=Chance(random_bytes=random_bytes, random_unit=SeededRandom(seed, name)),
+            entropy=Entropy(random_bytes=random_bytes, random_unit=SeededRandom(seed, name)),
             counters=self.counters,
             now_ms=lambda: self._now_ms,
             online=lambda: self.online,

@@ -7,7 +7,7 @@ does the outcome: ``python -m engine.sim.trial 17`` repeats what a test complain
 import sys
 from dataclasses import dataclass
 
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.sim.judge import Verdict
 from engine.sim.world import random_world
 

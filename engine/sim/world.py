@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.core.faults import FaultSpec, SeededRandom
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
-from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.judge import Verdict, judge
 from engine.sim.network import SimNetwork

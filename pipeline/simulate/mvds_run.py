@@ -11,8 +11,8 @@ from typing import Final
 
 from engine.core.mvds.config import FIRST_BACK_OFF, UPPER_BACK_OFF, Mode, MvdsConfig
 from engine.sim.back_off import doubling
-from engine.sim.mvds_sessions import Rhythm, cost
-from engine.sim.mvds_world import PRESENCE_BYTES, START_MS, MvdsWorld
+from engine.sim.mvds.sessions import Rhythm, cost
+from engine.sim.mvds.world import PRESENCE_BYTES, START_MS, MvdsWorld
 from pipeline.simulate.case import NEVER_MS, Case, Outcome, share_ms
 
 PEOPLE: Final = 2

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from engine.core.faults import FaultSpec
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import Input
 from engine.core.sds.types import HeldByChanged, MessageDelivered
-from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.back_off import with_resend
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.judge import Verdict

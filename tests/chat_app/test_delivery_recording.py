@@ -10,7 +10,7 @@ from chat_app.settings import DEFAULTS, Settings, load_settings
 from chat_app.settings_file import change_setting, write_default
 from chat_app.window_settings import WindowSettings
 from engine.core.errors import ConfigError
-from engine.core.types import ConversationId, MessageId, ParticipantId
+from engine.core.ids import ConversationId, MessageId, ParticipantId
 from engine.delivery.pseudonym import Pseudonyms, key_text, mid_of, parse_key
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from chat_app.__main__ import main
 from chat_app.compose import open_store
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.events import ClockJudged, EngineEvent, MessageAdded
 from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import open_profile_directory
-from engine.runtime.engine import Engine, EngineParts
-from engine.session.chance import Chance
+from engine.runtime.engine import Engine, EngineDependencies
+from engine.session.entropy import Entropy
 
 HOUR_MS = 3_600_000
 
@@ -24,11 +24,11 @@ HOUR_MS = 3_600_000
 def engine_at(place: Path, network: MemoryNetwork, *, ahead_ms: int = 0) -> Engine:
     directory = open_profile_directory(place)
     return Engine(
-        EngineParts(
+        EngineDependencies(
             open_store=lambda: open_store(directory, force_key_file=True),
             make_transport=lambda _seed: network.attach(place.name),
             port_of=lambda _transport: None,
-            chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+            entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
             now_ms=lambda: UnixMs(time.time_ns() // 1_000_000 + ahead_ms),
         )
     )

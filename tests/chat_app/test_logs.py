@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from chat_app.logs import FIELDS, JsonLines, PlainWords, logging_to, start_logging
 from chat_app.settings import LogSettings
 from engine.core.errors import ConfigError, OwnWords, RemoteProtocolError
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 
 WRITTEN = "meet me at the harbour"
 log = logging.getLogger("engine.test_logs")

@@ -13,11 +13,11 @@ from engine.core.errors import ConfigError, TransportError
 from engine.network.discovery.discovering import DiscoveringTransport
 from engine.network.node.embedded import tcp_host
 from engine.network.transport import TransportRole
-from engine.runtime.engine import TransportSeed
+from engine.runtime.engine import SavedTransport
 
 PROXY = "socks5://ann:secret@127.0.0.1:9050"
 NODE = "/ip4/127.0.0.1/tcp/1/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
-SEED = TransportSeed(network_key=b"k" * 32, remembered_port=None)
+SEED = SavedTransport(network_key=b"k" * 32, remembered_port=None)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import pytest
 
 from chat_app.compose import Overrides, make_transport
 from chat_app.settings import NetworkSettings, Settings
-from engine.runtime.engine import TransportSeed
+from engine.runtime.engine import SavedTransport
 
 PEER = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 PROXY = "socks5://ann:secret@127.0.0.1:9050"
-SEED = TransportSeed(network_key=b"k" * 32, remembered_port=None)
+SEED = SavedTransport(network_key=b"k" * 32, remembered_port=None)
 
 
 @pytest.mark.parametrize("role", ["auto", "relay", "edge"])

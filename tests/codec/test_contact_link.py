@@ -12,8 +12,8 @@ from engine.codec.invite import encode_invite, parse_invite
 from engine.codec.tuples import tuple_bytes
 from engine.core.contacts import CONTACT_PREFIX, ContactLink
 from engine.core.errors import InviteError, LocalProtocolError
+from engine.core.ids import UnixMs
 from engine.core.invite import MAX_LINK_CHARACTERS, MAX_NODE_ADDRESSES, Invite
-from engine.core.types import UnixMs
 from engine.crypto.identity import Identity
 from proto import contact_pb2
 

@@ -36,7 +36,7 @@ from engine.core.content import (
     clean_name,
 )
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
-from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from proto import content_pb2
 
 SOMEBODY = ParticipantId("0123456789-_abcdefghiA")

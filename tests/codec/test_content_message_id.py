@@ -10,7 +10,7 @@ from engine.codec.content import encode_content
 from engine.codec.message_id import message_id_in, message_id_of
 from engine.core.content import Content, Text
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import (
+from engine.core.ids import (
     AuthorSequence,
     ChannelId,
     InstanceId,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from engine.codec.invite import encode_invite, parse_invite
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import InviteError, LocalProtocolError
+from engine.core.ids import ConversationId
 from engine.core.invite import (
     INVITE_PREFIX,
     MAX_LINK_CHARACTERS,
@@ -20,7 +21,6 @@ from engine.core.invite import (
     conversation_id_of,
     group_id_of,
 )
-from engine.core.types import ConversationId
 from engine.crypto.identity import Identity
 from proto import invite_pb2
 

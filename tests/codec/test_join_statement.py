@@ -12,7 +12,7 @@ from engine.codec.join import build_join, decode_join, verify_join
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import Content, Join
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
-from engine.core.types import AuthorSequence, InstanceId, UnixMs
+from engine.core.ids import AuthorSequence, InstanceId, UnixMs
 from engine.crypto.identity import Identity
 from proto import content_pb2
 

@@ -7,7 +7,7 @@ import pytest
 from engine.codec.waku_history import decode_history_response
 from engine.codec.waku_store import decode_store_response, encode_store_response
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import WakuHash
+from engine.core.ids import WakuHash
 from engine.core.waku_store import StoreEntry, StoreQueryResponse
 
 

@@ -56,7 +56,7 @@ from engine.codec.waku_store import (
     request_id_of,
 )
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku_store import (
     HistoryIndex,
     HistoryQuery,

@@ -14,7 +14,7 @@ from engine.core.agreement import Agreement, Statement, heard
 from engine.core.contacts import ContactState
 from engine.core.content import MAX_SAFE_INTEGER, NOBODY, ContactAnswer, ContactRequest
 from engine.core.errors import LocalProtocolError
-from engine.core.types import InstanceId, UnixMs
+from engine.core.ids import InstanceId, UnixMs
 
 OWN, EARLIER, THEIRS, THEIRS_BEFORE = (
     InstanceId(letter * 16) for letter in (b"O", b"E", b"T", b"B")

@@ -14,7 +14,7 @@ from engine.core.clock_evidence import (
     ClockEvidence,
     Echo,
 )
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.ids import ParticipantId, UnixMs
 
 NOW = UnixMs(1_795_000_000_000)
 YEAR_MS = 365 * 24 * 3_600_000

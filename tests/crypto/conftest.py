@@ -5,7 +5,7 @@ from hashlib import shake_256
 
 import pytest
 
-from engine.core.types import ParticipantId
+from engine.core.ids import ParticipantId
 from engine.crypto.identity import Identity, RandomBytes
 from engine.crypto.sealed import SealedGroup, new_group
 from proto import sds_pb2

@@ -25,8 +25,8 @@ from engine.codec.invite import encode_invite, parse_invite
 from engine.codec.join import build_join, decode_join, verify_join
 from engine.codec.message_id import message_id_in
 from engine.core.content import Created, Join, Leave, Text, Typing
+from engine.core.ids import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.types import Claim, SequenceRange
-from engine.core.types import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.crypto.identity import Identity, fingerprint_of, participant_id_of
 from engine.crypto.sealed import SealedGroup, content_topic_of
 

@@ -33,7 +33,7 @@ from engine.core.content import (
     ProfileUpdate,
     Text,
 )
-from engine.core.types import AuthorSequence, InstanceId, MessageId, UnixMs
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, UnixMs
 from engine.crypto.identity import Identity
 from engine.crypto.pair import (
     EphemeralPart,

@@ -22,9 +22,9 @@ from engine.codec.pair import (
 )
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
+from engine.core.ids import UnixMs
 from engine.core.invite import conversation_id_of, group_id_of
 from engine.core.mvds.config import MvdsConfig
-from engine.core.types import UnixMs
 from engine.crypto.identity import Identity
 from engine.crypto.pair import (
     EphemeralPart,

@@ -18,7 +18,7 @@ from chat_app.settings import Settings
 from engine.codec.waku import encode_waku_message
 from engine.core.errors import TransportError
 from engine.core.history.config import HistoryConfig
-from engine.core.history.types import (
+from engine.core.history.queries import (
     Ask,
     Candidate,
     HistoryMessage,
@@ -28,10 +28,10 @@ from engine.core.history.types import (
     StoreVersion,
     Window,
 )
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import ArchivedMessage
-from engine.delivery import asking
+from engine.delivery import snapshot_request as asking
 from engine.delivery.check import problem_of
 from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, MESSAGE, STORE_MESSAGE, Table
 from engine.delivery.log_writer import Limits, LogWriter, Owner

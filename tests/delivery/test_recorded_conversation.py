@@ -13,7 +13,7 @@ import pytest
 
 from chat_app.__main__ import main
 from engine.core.contacts import ContactState
-from engine.core.types import ConversationId, ParticipantId, UnixMs
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.delivery.contract import (
     DELIVERY_EVENT,
     LOG_SNAPSHOT,
@@ -29,8 +29,8 @@ from engine.events import ConversationChanged, EngineEvent, MessageAdded, Messag
 from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.runtime.engine import Engine, EngineParts, OpenedStore
-from engine.session.chance import Chance
+from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
+from engine.session.entropy import Entropy
 
 KEY = bytes(range(32))
 PATIENCE_S = 60
@@ -57,11 +57,11 @@ class Talker:
             random_bytes=os.urandom,
         )
         self.engine = Engine(
-            EngineParts(
+            EngineDependencies(
                 open_store=self._open,
                 make_transport=self._make_transport,
                 port_of=lambda _transport: None,
-                chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
                 now_ms=_now_ms,
                 recorder=self.recorder,
             )

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from engine.core.faults import FaultSpec, SeededRandom
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.types import GroupId
-from engine.core.types import ParticipantId, UnixMs
 from engine.delivery.check import problem_of
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, LOG_TABLES, MEMBERSHIP, MESSAGE
 from engine.delivery.sqlite_log import LogReader
-from engine.sim.mvds_participant import MvdsParticipant
-from engine.sim.mvds_world import START_MS, MvdsWorld
+from engine.sim.mvds.participant import MvdsParticipant
+from engine.sim.mvds.world import START_MS, MvdsWorld
 from engine.sim.recording import SimRecording
 from engine.sim.world import World
 

@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.delivery.contract import DELIVERY_EVENT, Kind
 from engine.delivery.recorder import Recorder, RecorderSettings
 from engine.delivery.sqlite_log import LogReader, find_logs

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.types import ConversationId, ParticipantId, UnixMs
-from engine.delivery.book import Book, Which
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.delivery.contract import DELIVERY_EVENT, Protocol
 from engine.delivery.recorder import Recorder, RecorderSettings
+from engine.delivery.row_builder import RowBuilder, Which
 from engine.delivery.sqlite_log import LogReader, find_logs
 from engine.delivery.steps import Refused
 
@@ -49,14 +49,14 @@ def _tell(recorder: Recorder, reason: str) -> None:
 def test_a_full_queue_drops_counts_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    busy, go_on, real = threading.Event(), threading.Event(), Book.all_begun
+    busy, go_on, real = threading.Event(), threading.Event(), RowBuilder.all_begun
 
-    def wait(book: Book) -> None:
+    def wait(book: RowBuilder) -> None:
         busy.set()
         assert go_on.wait(30)
         real(book)
 
-    monkeypatch.setattr(Book, "all_begun", wait)
+    monkeypatch.setattr(RowBuilder, "all_begun", wait)
     recorder = _recorder(tmp_path, max_pending=10)
     recorder.begin(ME)
     recorder.before_ends()
@@ -97,10 +97,10 @@ def test_what_the_disk_refuses_is_counted_and_told_when_it_takes_rows_again(
 def test_a_mistake_in_a_row_costs_that_row_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_book: Book) -> None:
+    def fail(_book: RowBuilder) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Book, "all_begun", fail)
+    monkeypatch.setattr(RowBuilder, "all_begun", fail)
     recorder = _recorder(tmp_path)
     recorder.begin(ME)
     recorder.before_ends()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from engine.core.faults import SeededRandom
-from engine.core.types import MessageId, UnixMs
+from engine.core.ids import MessageId, UnixMs
 from engine.sim.network import Outgoing
 from engine.sim.open_participant import message_id_of_content
 from scripts import interop

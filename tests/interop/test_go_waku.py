@@ -17,18 +17,18 @@ import pytest
 
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryError, HistoryIndex, HistoryQuery
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.node.services import all_services
-from engine.network.waku.filter_client import FilterClient, Pushed
-from engine.network.waku.lightpush_client import LightpushClient
-from engine.network.waku.lightpush_server import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
+from engine.network.waku.filter.client import FilterClient, Pushed
+from engine.network.waku.lightpush.client import LightpushClient
+from engine.network.waku.lightpush.server import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.metadata import WakuMetadata
-from engine.network.waku.store_client import StoreClient
+from engine.network.waku.store.client import StoreClient
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.interop.go_waku import GoWaku, Seen, go_waku

@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import StoreQueryRequest
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.lightpush_client import LightpushClient
+from engine.network.waku.lightpush.client import LightpushClient
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.store_client import StoreClient, StorePage
+from engine.network.waku.store.client import StoreClient, StorePage
 from scripts import interop
 from tests.interop.json_lines import PeerNode, peer_node
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.node.services import all_services
-from engine.network.waku.filter_push import FILTER_PUSH_PROTOCOL
+from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
 from engine.persistence.archive_thread import ThreadedArchive

@@ -12,7 +12,7 @@ import pytest
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.errors import TransportError
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import parse_multiaddr

@@ -12,10 +12,10 @@ import pytest
 from engine.codec.sds import decode_message, encode_message
 from engine.core.errors import RemoteProtocolError
 from engine.core.faults import FaultSpec, SeededRandom
+from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.bloom import JS_BYTES
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import EphemeralReceived, HeldByChanged, OutgoingState, RepairRequested
-from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.sim.judge import causal_violations
 from engine.sim.network import Outgoing, SimNetwork
 from engine.sim.open_participant import OpenParticipant, message_id_of_content

@@ -3,7 +3,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from engine.core.faults import FaultPlan, FaultSpec
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.faults import MAX_PENDING, FaultyTransport
 from engine.network.memory import MemoryNetwork, MemoryTransport

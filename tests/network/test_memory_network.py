@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from engine.core.errors import TransportError
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
 from engine.network.memory import MemoryNetwork, MemoryTransport
 from engine.network.transport import Receipt, Transport, TransportLevel, TransportStatus

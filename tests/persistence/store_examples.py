@@ -1,6 +1,17 @@
 """Records as short as a test wants them; everything that a test does not name is ordinary."""
 
 from engine.core.contacts import ContactState
+from engine.core.ids import (
+    AuthorSequence,
+    ConversationId,
+    DeliveryState,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.core.mvds.types import (
     Epoch,
     GroupId,
@@ -47,17 +58,6 @@ from engine.core.sds.types import (
     Replacement,
     SaveClock,
     Write,
-)
-from engine.core.types import (
-    AuthorSequence,
-    ConversationId,
-    DeliveryState,
-    HolderSource,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
 )
 
 GROUP = ConversationId("R" * 43)

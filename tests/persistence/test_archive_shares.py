@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlcipher3 import dbapi2
 
 from engine.core.errors import StorageError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku_archive import OURSELVES, ArchivedMessage, Source
 from engine.persistence.archive import DAY_NS, ROW_BYTES, Retention, SqliteArchive
 from tests.persistence.archive_examples import (

@@ -9,6 +9,15 @@ from dataclasses import replace
 import pytest
 
 from engine.core.errors import LocalProtocolError, StorageError
+from engine.core.ids import (
+    AuthorSequence,
+    ChannelId,
+    ConversationId,
+    DeliveryState,
+    HolderSource,
+    InstanceId,
+    MessageId,
+)
 from engine.core.ports import HideMessage, KeptAside, ProfileStore, PutGroup, StoreWrite
 from engine.core.sds.flood_types import ForgetSetAside, RemoveSetAside, SetAside
 from engine.core.sds.types import (
@@ -30,15 +39,6 @@ from engine.core.sds.types import (
     SaveClock,
     SaveRetrievalHint,
     StoresSaid,
-)
-from engine.core.types import (
-    AuthorSequence,
-    ChannelId,
-    ConversationId,
-    DeliveryState,
-    HolderSource,
-    InstanceId,
-    MessageId,
 )
 from tests.persistence.store_examples import (
     ALICE,

@@ -10,6 +10,7 @@ import pytest
 
 from engine.core.contacts import MAX_PICTURE_BYTES, ContactState
 from engine.core.errors import LocalProtocolError, StorageError
+from engine.core.ids import UnixMs
 from engine.core.ports import (
     PairState,
     ProfileStore,
@@ -24,7 +25,6 @@ from engine.core.ports import (
     SaveValue,
     StoreWrite,
 )
-from engine.core.types import UnixMs
 from tests.persistence.store_examples import (
     ALICE,
     GROUP,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import StorageError
+from engine.core.ids import MessageId
 from engine.core.ports import PutGroup, SaveProfile, SaveValue
-from engine.core.types import MessageId
 from engine.persistence import mvds_tables, timeline_reads
 from engine.persistence.database import damaged_pages, open_database, open_readonly
 from engine.persistence.errors import (

@@ -5,9 +5,10 @@ How far which Store was asked, for how many it is remembered, and the list of St
 
 from dataclasses import replace
 
-from engine.core.history.kept import HistoryKept, KeptWrite, SaveCovered, SaveReach, StoreRecord
 from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress
-from engine.core.history.types import StoreRef
+from engine.core.history.queries import StoreRef
+from engine.core.history.saved import HistoryKept, KeptWrite, SaveCovered, SaveReach, StoreRecord
+from engine.core.ids import UnixMs
 from engine.core.ports import (
     ApplyHistory,
     ProfileStore,
@@ -16,7 +17,6 @@ from engine.core.ports import (
     RemoveGroup,
     RemoveStore,
 )
-from engine.core.types import UnixMs
 from engine.persistence.rules import MAX_COVERED_STORES
 from tests.persistence.store_examples import GROUP, group
 

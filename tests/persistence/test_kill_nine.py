@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.types import InstanceId
+from engine.core.ids import InstanceId
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore

@@ -10,6 +10,7 @@ import pytest
 
 from engine.core.contacts import ContactState
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import UnixMs
 from engine.core.mvds.types import (
     NEVER,
     DropMessage,
@@ -25,7 +26,6 @@ from engine.core.mvds.types import (
     RemoveRecord,
 )
 from engine.core.ports import ProfileStore, PutContact
-from engine.core.types import UnixMs
 from tests.persistence.store_examples import (
     ALICE,
     BOB,

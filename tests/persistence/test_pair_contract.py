@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from engine.core.errors import StorageError
+from engine.core.ids import ConversationId, DeliveryState, InstanceId, MessageId
 from engine.core.mvds.types import Epoch, KeepMessage, MvdsState, NoteHeld, PutPendingAck
 from engine.core.ports import (
     HideMessage,
@@ -29,7 +30,6 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.types import ChannelState, SaveClock
-from engine.core.types import ConversationId, DeliveryState, InstanceId, MessageId
 from tests.persistence.store_examples import (
     ALICE,
     BOB,

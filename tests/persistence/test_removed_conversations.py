@@ -4,6 +4,7 @@ import json
 import sqlite3
 from pathlib import Path
 
+from engine.core.ids import DeliveryState, HolderSource
 from engine.core.mvds.types import KeepMessage, NoteHeld
 from engine.core.ports import (
     ProfileStore,
@@ -14,7 +15,6 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.types import ChannelState
-from engine.core.types import DeliveryState, HolderSource
 from engine.persistence import removal
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from engine.core.errors import StorageError
+from engine.core.ids import DeliveryState, HolderSource, InstanceId, MessageId, UnixMs
 from engine.core.ports import (
     AddCounters,
     HideMessage,
@@ -26,7 +27,6 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.types import ChannelState, SaveClock
-from engine.core.types import DeliveryState, HolderSource, InstanceId, MessageId, UnixMs
 from tests.persistence.store_examples import (
     ALICE,
     BOB,

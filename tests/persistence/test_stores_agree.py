@@ -15,6 +15,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from engine.core.contacts import MAX_PICTURE_BYTES, ContactState
 from engine.core.errors import LocalProtocolError, StorageError
+from engine.core.ids import (
+    ConversationId,
+    DeliveryState,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    Position,
+    UnixMs,
+)
 from engine.core.mvds.types import (
     NEVER,
     DropMessage,
@@ -60,15 +69,6 @@ from engine.core.sds.types import (
     SaveRetrievalHint,
     SaveStoreQueried,
     Write,
-)
-from engine.core.types import (
-    ConversationId,
-    DeliveryState,
-    HolderSource,
-    InstanceId,
-    MessageId,
-    Position,
-    UnixMs,
 )
 from engine.persistence import ordinals
 from engine.persistence.memory_store import MemoryProfileStore

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import DeliveryState, HolderSource, MessageId
 from engine.core.ports import (
     HideMessage,
     ProfileStore,
@@ -19,7 +20,6 @@ from engine.core.ports import (
     StoredPage,
     StoreWrite,
 )
-from engine.core.types import DeliveryState, HolderSource, MessageId
 from engine.persistence import ordinals
 from tests.persistence.store_examples import (
     ALICE,

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.errors import StorageError
-from engine.core.types import WakuHash
+from engine.core.ids import WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import (
     ArchivedMessage,

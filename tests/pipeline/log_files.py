@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
 from engine.delivery.contract import (
     DELIVERY_EVENT,
     LOG_SNAPSHOT,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.delivery.contract import DELIVERY_EVENT, MEMBERSHIP, MESSAGE, Table
 from engine.sim.world import START_MS
 from pipeline.schema import spark_schema

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.delivery.contract import Kind
 from engine.delivery.sqlite_log import LogReader, find_logs
 from engine.sim.world import START_MS

@@ -15,7 +15,7 @@ from chat_app.delivery_recording import RecordWish, make_recorder
 from chat_app.paths import profile_paths
 from chat_app.settings import DeliverySettings, NetworkSettings, Settings, StorageSettings
 from engine.core.faults import parse_fault_spec
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import (
     ConversationAdded,
     ConversationChanged,

@@ -11,7 +11,7 @@ from scripts.testing import chosen
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAWING = "tests/codec/test_tuple_bytes.py::test_every_tuple_can_be_read_back"
-MANY_MODULES = ("-p", "engine.runtime.up")
+MANY_MODULES = ("-p", "engine.runtime.profile_services")
 
 
 def examples(*arguments: str, **environment: str) -> list[str]:

@@ -10,17 +10,17 @@ from random import SystemRandom
 import pytest
 
 from engine.core.errors import StorageError
+from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.core.ports import GroupRecord, StoreWrite
 from engine.core.sds.config import FloodLimits
-from engine.core.types import ContentTopic, ConversationId, UnixMs
 from engine.crypto.sealed import content_topic_of
 from engine.events import EngineEvent
 from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.runtime.engine import Engine, EngineParts, OpenedStore
+from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from engine.runtime.own_clock import boot_time_ms
-from engine.session.chance import Chance
+from engine.session.entropy import Entropy
 
 KEY = bytes(range(32))
 PATIENCE_S = 60
@@ -54,12 +54,12 @@ class Person:
         self._database = place / f"{name}.db"
         self._changed = asyncio.Event()
         self.engine = Engine(
-            EngineParts(
+            EngineDependencies(
                 flood=self.flood,
                 open_store=self._open,
                 make_transport=lambda _seed: self._worn(),
                 port_of=lambda _transport: None,
-                chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
                 now_ms=self._now_ms,
                 counted_ms=self._counted_ms,
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import ConfigError, StorageError
-from engine.core.types import ConversationId, UnixMs, WakuHash
+from engine.core.ids import ConversationId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import (
     ClockJudged,

@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.contacts import ContactState
 from engine.core.errors import ConfigError, InviteError, LocalProtocolError
-from engine.core.types import ConversationId, DeliveryState
+from engine.core.ids import ConversationId, DeliveryState
 from engine.events import (
     ContactView,
     ConversationAdded,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 import pytest
 
 from engine.core.errors import ConfigError, InviteError, LocalProtocolError
-from engine.core.types import ConversationId, DeliveryState
+from engine.core.ids import ConversationId, DeliveryState
 from engine.events import (
     ConversationAdded,
     ConversationChanged,

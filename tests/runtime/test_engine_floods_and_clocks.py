@@ -13,13 +13,13 @@ from typing import TypeVarTuple
 
 import pytest
 
+from engine.core.ids import UnixMs, WakuHash
 from engine.core.invite import group_id_of
-from engine.core.types import UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.sealed import SealedGroup
 from engine.events import EngineEvent, MessageAdded, MessageChanged
 from engine.network.memory import MemoryNetwork
-from engine.session.types import SessionTransition
+from engine.session.transitions import SessionTransition
 from tests.runtime.conftest import Person
 
 Ts = TypeVarTuple("Ts")
@@ -108,11 +108,11 @@ def test_a_flood_of_junk_leaves_the_loop_turning_and_wishes_are_not_behind_it(
         assert alice.engine.counters()["runner.inbox_full"] >= 500
         before = loop.turns
         await alice.engine.send_text(group, "through the flood")
-        left = len(runner._inbox)
+        left = len(runner._jobs)
         assert left > 1_000, "a wish does not wait for two thousand others"
         await bob.until(shows("through the flood"))
         for _ in range(100_000):
-            if not len(runner._inbox):
+            if not len(runner._jobs):
                 break
             await asyncio.sleep(0)
         assert loop.turns - before > 2_000 / 128
@@ -130,7 +130,7 @@ def test_what_is_due_is_done_although_the_inbox_is_never_empty(tmp_path: Path) -
 
         async def keep_busy() -> None:
             while not over.is_set():
-                for _ in range(1_900 - len(runner._inbox)):
+                for _ in range(1_900 - len(runner._jobs)):
                     runner.offer(lambda _session, _now_ms: SessionTransition())
                 # Not 0: the storage threads need the interpreter too.
                 await asyncio.sleep(0.001)
@@ -155,7 +155,7 @@ def test_junk_of_strangers_does_not_crowd_out_what_members_say(tmp_path: Path) -
         for _ in range(5_000):
             junk = WakuMessage(payload=os.urandom(300), content_topic=topic, timestamp_ns=1)
             runner.on_message(junk, WakuHash(bytes(32)))
-        assert len(runner._inbox) < 10
+        assert len(runner._jobs) < 10
         await alice.engine.send_text(group, "after")
         await bob.until(shows("after"))
         assert bob.engine.counters().get("runner.inbox_full", 0) == 0

@@ -11,7 +11,7 @@ import pytest
 
 from engine.core.content import Text
 from engine.core.errors import LocalProtocolError
-from engine.core.types import ConversationId, MessageId
+from engine.core.ids import ConversationId, MessageId
 from engine.events import EngineEvent, ForksFound, MessageAdded
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person

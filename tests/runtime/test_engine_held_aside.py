@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.events import (
     EngineEvent,
     HeldUpdated,

@@ -11,8 +11,8 @@ from engine.codec.contact_link import encode_contact_link
 from engine.core.contacts import ContactState
 from engine.core.errors import InviteError, LocalProtocolError, StorageError
 from engine.core.faults import FaultPlan, parse_fault_spec
+from engine.core.ids import ContentTopic, ConversationId, DeliveryState, UnixMs, WakuHash
 from engine.core.ports import ContactRecord, SaveValue
-from engine.core.types import ContentTopic, ConversationId, DeliveryState, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.pair import inbox_topic_of
@@ -29,8 +29,8 @@ from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.runtime.people import MAX_OPEN_OF_STRANGERS, UNTOLD_KEY
 from engine.runtime.request_inbox import MAX_WAITING
-from engine.session.pair import PairSession
-from engine.session.types import SessionTransition
+from engine.session.pair.session import PairSession
+from engine.session.transitions import SessionTransition
 from tests.runtime.conftest import Person
 from tests.session.pair_stage import PairPerson
 
@@ -204,7 +204,7 @@ def _request_of(name: str, link: str) -> list[WakuMessage]:
 def test_junk_in_the_inbox_is_bounded_and_crashes_nothing(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        identity = bob.engine._is_up.people.book.identity
+        identity = bob.engine._started_services.people.book.identity
         topic = inbox_topic_of(identity.public_key)
         for number in range(MAX_WAITING * 3):
             junk = WakuMessage(payload=bytes([number % 256]) * 200, content_topic=topic)
@@ -268,8 +268,8 @@ def test_the_same_waku_message_on_both_topics_is_taken_once(play: Play) -> None:
         listener = bob.network.attach("ear")
         await listener.start()
         listener.subscribe(
-            bob.engine._is_up.people.book.content_topic(
-                bob.engine._is_up.people._contact(pair) or pytest.fail("no contact")
+            bob.engine._started_services.people.book.content_topic(
+                bob.engine._started_services.people._contact(pair) or pytest.fail("no contact")
             ),
             lambda message, _hash: seen.append(message),
         )
@@ -295,7 +295,7 @@ def test_junk_on_the_pair_s_topic_does_not_crowd_out_what_they_say(play: Play) -
             runner.on_message(
                 WakuMessage(payload=payload, content_topic=ContentTopic("/x")), WakuHash(bytes(32))
             )
-        assert len(runner._inbox) < 100
+        assert len(runner._jobs) < 100
         await alice.engine.send_text(pair, "through")
         await bob.until(shows("through"))
 
@@ -309,7 +309,7 @@ def test_a_session_that_is_built_again_knows_how_far_they_had_come(play: Play) -
         runner = bob.engine._conversations.pair(pair)
         record = runner.record
         assert isinstance(record, ContactRecord)
-        runner._teller.record = replace(record, state=ContactState.ASKING)  # Behind the disk.
+        runner._publisher.record = replace(record, state=ContactState.ASKING)  # Behind the disk.
 
         def broken(_session: PairSession, _now_ms: UnixMs) -> SessionTransition:
             raise ZeroDivisionError

@@ -9,14 +9,14 @@ import pytest
 
 from engine.core.contacts import ContactState
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import ConversationId, MessageId, UnixMs
 from engine.core.ports import SaveValue
-from engine.core.types import ConversationId, MessageId, UnixMs
 from engine.events import ConversationAdded, ConversationChanged, EngineEvent
 from engine.network.memory import MemoryNetwork
 from engine.runtime.people import UNTOLD_KEY
-from engine.session.pair import PairSession
-from engine.session.pair_presence import MOST_DOUBLINGS, SAY_EVERY_MS
-from engine.session.types import SessionTransition
+from engine.session.pair.presence import MOST_DOUBLINGS, SAY_EVERY_MS
+from engine.session.pair.session import PairSession
+from engine.session.transitions import SessionTransition
 from tests.runtime.conftest import PATIENCE_S, Person
 
 HOUR_MS = 3_600_000
@@ -97,7 +97,7 @@ def test_a_profile_that_cannot_be_told_now_is_told_later(
         store = alice.store
         assert store is not None
         store.broken = True
-        await alice.engine._is_up.people.tell_untold()
+        await alice.engine._started_services.people.tell_untold()
         store.broken = False
         assert alice.engine.counters()["engine.profile_not_told"] == 1
         assert await alice.engine._storage.run(store.value, UNTOLD_KEY) == "1"
@@ -135,7 +135,7 @@ def test_who_is_removed_while_all_are_told_keeps_nobody_from_hearing_it(
                 return await do(work)
 
             monkeypatch.setattr(runner, "do", gone_or_told)
-        await alice.engine._is_up.people.tell_profile()
+        await alice.engine._started_services.people.tell_profile()
         assert told == [first, second]
         with pytest.raises(LocalProtocolError):
             conversations.pair(first)

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 import pytest
 
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
+from engine.core.ids import ConversationId, MessageId, Position, UnixMs
 from engine.core.ports import StoreWrite
-from engine.core.types import ConversationId, MessageId, Position, UnixMs
 from engine.events import (
     ConversationRemoved,
     EngineEvent,
@@ -17,8 +17,8 @@ from engine.events import (
     NoticeCleared,
     NoticeRaised,
 )
-from engine.session.group import GroupSession
-from engine.session.types import SessionTransition
+from engine.session.group.session import GroupSession
+from engine.session.transitions import SessionTransition
 from tests.runtime.conftest import Person
 
 MakePerson = Callable[[str], Awaitable[Person]]

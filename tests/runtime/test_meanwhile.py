@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from engine.core.errors import StorageError
-from engine.core.history.types import HistoryMessage
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.history.queries import HistoryMessage
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
-from engine.runtime.meanwhile import MAX_EXPECTED, MAX_EXPECTED_BYTES, Meanwhile
+from engine.runtime.open_ahead import MAX_EXPECTED, MAX_EXPECTED_BYTES, OpenAheadQueue
 
 PATIENCE_S = 60
 
@@ -30,7 +30,7 @@ def messages(count: int, *, size: int = 1) -> list[HistoryMessage]:
 
 def test_all_that_is_expected_is_opened_in_order_while_the_disk_works() -> None:
     async def scene() -> None:
-        opened, meanwhile, ready = Opened(), Meanwhile(), asyncio.Event()
+        opened, meanwhile, ready = Opened(), OpenAheadQueue(), asyncio.Event()
 
         async def saving() -> str:
             await ready.wait()
@@ -56,7 +56,7 @@ def test_a_disk_that_fails_is_heard_of(expected: int) -> None:
         raise StorageError("full")
 
     async def scene() -> None:
-        meanwhile = Meanwhile()
+        meanwhile = OpenAheadQueue()
         meanwhile.expect(messages(expected))
         with pytest.raises(StorageError, match="full"):
             await meanwhile.during(saving(), Opened().add)
@@ -74,7 +74,7 @@ def test_who_is_cancelled_waits_for_nothing() -> None:
             finally:
                 cancelled.set()
 
-        meanwhile = Meanwhile()
+        meanwhile = OpenAheadQueue()
         meanwhile.expect(messages(2))
         during = asyncio.create_task(meanwhile.during(saving(), Opened().add))
         await asyncio.sleep(0)
@@ -87,7 +87,7 @@ def test_who_is_cancelled_waits_for_nothing() -> None:
     asyncio.run(scene())
 
 
-def opened_of(meanwhile: Meanwhile, count: int) -> list[WakuHash]:
+def opened_of(meanwhile: OpenAheadQueue, count: int) -> list[WakuHash]:
     opened = Opened()
 
     async def saving() -> None:
@@ -104,10 +104,10 @@ def hashes(some: list[HistoryMessage]) -> list[WakuHash]:
 
 
 def test_no_more_is_expected_than_there_is_room_for() -> None:
-    many = Meanwhile()
+    many = OpenAheadQueue()
     many.expect(messages(MAX_EXPECTED + 9))
     assert opened_of(many, MAX_EXPECTED) == hashes(messages(MAX_EXPECTED))
-    large = Meanwhile()
+    large = OpenAheadQueue()
     large.expect(messages(5, size=MAX_EXPECTED_BYTES // 3))
     assert opened_of(large, 3) == hashes(messages(3))
     large.expect(messages(5, size=MAX_EXPECTED_BYTES // 3))
@@ -115,7 +115,7 @@ def test_no_more_is_expected_than_there_is_room_for() -> None:
 
 
 def test_what_has_its_turn_is_expected_no_more_and_makes_room() -> None:
-    meanwhile = Meanwhile()
+    meanwhile = OpenAheadQueue()
     meanwhile.expect(messages(4, size=MAX_EXPECTED_BYTES // 4))
     meanwhile.begins(messages(3))
     meanwhile.expect(messages(7, size=MAX_EXPECTED_BYTES // 4)[4:])
@@ -123,7 +123,7 @@ def test_what_has_its_turn_is_expected_no_more_and_makes_room() -> None:
 
 
 def test_what_two_stores_gave_is_opened_once() -> None:
-    meanwhile = Meanwhile()
+    meanwhile = OpenAheadQueue()
     meanwhile.expect(messages(3))
     meanwhile.expect(messages(4))
     assert opened_of(meanwhile, 4) == hashes(messages(4))

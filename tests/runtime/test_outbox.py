@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from engine.core.counters import Counters
+from engine.core.ids import ContentTopic, MessageId
 from engine.core.sds.types import SendPurpose
-from engine.core.types import ContentTopic, MessageId
 from engine.core.waku import WakuMessage
-from engine.runtime.outbox import MAX_TAKEN, OUTBOX_SIZE, Outbox
-from engine.session.types import Load, LoadForRepair, Publish
+from engine.runtime.publish_queue import MAX_TAKEN, OUTBOX_SIZE, PublishQueue
+from engine.session.transitions import Load, LoadForRepair, Publish
 
 CONTENT, SYNC = SendPurpose.CONTENT, SendPurpose.SYNC
 AGAIN = SendPurpose.RETRANSMISSION
@@ -29,7 +29,7 @@ def send(
     )
 
 
-def texts(outbox: Outbox) -> list[str]:
+def texts(outbox: PublishQueue) -> list[str]:
     """In the order in which they would be sent."""
     sent: list[str] = []
     while not outbox.empty():
@@ -39,8 +39,8 @@ def texts(outbox: Outbox) -> list[str]:
     return sent
 
 
-def filled(*sends: Publish | Load) -> Outbox:
-    outbox = Outbox(Counters(), alone=lambda: False)
+def filled(*sends: Publish | Load) -> PublishQueue:
+    outbox = PublishQueue(Counters(), alone=lambda: False)
     for each in sends:
         outbox.put_nowait(each)
     return outbox
@@ -119,7 +119,7 @@ def test_it_is_bounded_and_waits_for_all_that_it_took() -> None:
 def test_what_is_spared_is_counted_and_not_waited_for() -> None:
     async def scenario() -> None:
         counters = Counters()
-        outbox = Outbox(counters, alone=lambda: False)
+        outbox = PublishQueue(counters, alone=lambda: False)
         for each in (send("one", CONTENT, own="1"), send("again", AGAIN, own="1")):
             outbox.put_nowait(each)
         assert texts(outbox) == ["one"]
@@ -132,7 +132,7 @@ def test_what_is_spared_is_counted_and_not_waited_for() -> None:
 def test_alone_what_the_network_has_is_not_sent_again_until_somebody_comes() -> None:
     async def scenario() -> None:
         counters, alone = Counters(), True
-        outbox = Outbox(counters, alone=lambda: alone)
+        outbox = PublishQueue(counters, alone=lambda: alone)
         outbox.taken([MessageId("1")])
         for each in (
             send("again", AGAIN, own="1"),
@@ -155,7 +155,7 @@ def test_alone_what_the_network_has_is_not_sent_again_until_somebody_comes() -> 
 
 
 def test_what_was_taken_is_remembered_within_bounds() -> None:
-    outbox = Outbox(Counters(), alone=lambda: True)
+    outbox = PublishQueue(Counters(), alone=lambda: True)
     outbox.taken([MessageId(str(number)) for number in range(MAX_TAKEN + 1)])
     outbox.put_nowait(send("oldest", AGAIN, own="0"))
     outbox.put_nowait(send("newest", AGAIN, own=str(MAX_TAKEN)))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.errors import ConfigError
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.runtime.own_clock import (
     JUMP_MS,
     TOLD_FROM_MS,

@@ -18,8 +18,7 @@ from engine.codec.message_id import message_id_in
 from engine.codec.padding import pad
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import NONCE_BYTES, Body, Content, Leave, Text
-from engine.core.sds.types import Claim, HistoryEntry, Message
-from engine.core.types import (
+from engine.core.ids import (
     AuthorSequence,
     ChannelId,
     InstanceId,
@@ -27,6 +26,7 @@ from engine.core.types import (
     ParticipantId,
     UnixMs,
 )
+from engine.core.sds.types import Claim, HistoryEntry, Message
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import Opened, SealedGroup, _message_keys

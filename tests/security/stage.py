@@ -16,12 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from chat_app.compose import Overrides, make_transport, open_store, port_of, system_chance
+from chat_app.compose import Overrides, make_transport, open_store, port_of, system_entropy
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
-from engine.core.ports import GroupRecord, ProfileStore
-from engine.core.sds.config import FloodLimits
-from engine.core.sds.types import ChannelState
-from engine.core.types import (
+from engine.core.ids import (
     ContentTopic,
     ConversationId,
     MessageId,
@@ -29,6 +26,9 @@ from engine.core.types import (
     UnixMs,
     WakuHash,
 )
+from engine.core.ports import GroupRecord, ProfileStore
+from engine.core.sds.config import FloodLimits
+from engine.core.sds.types import ChannelState
 from engine.core.waku import WakuMessage
 from engine.crypto.sealed import content_topic_of
 from engine.events import ClockJudged, EngineEvent, MessageView, OwnClockView
@@ -39,7 +39,7 @@ from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
 from engine.network.wrapped import WrappedTransport
 from engine.persistence.profile_directory import open_profile_directory
-from engine.runtime.engine import Engine, EngineParts, TransportSeed
+from engine.runtime.engine import Engine, EngineDependencies, SavedTransport
 
 START_MS: Final = 1_800_000_000_000
 MINUTE_MS: Final = 60_000
@@ -115,11 +115,11 @@ class Victim:
 
     def _build(self) -> Engine:
         engine = Engine(
-            EngineParts(
+            EngineDependencies(
                 open_store=partial(open_store, self._directory, force_key_file=True),
                 make_transport=self._make_transport,
                 port_of=port_of,
-                chance=system_chance(),
+                entropy=system_entropy(),
                 now_ms=lambda: UnixMs(self._stage.now_ms() + self.ahead_ms),
                 counted_ms=self._stage.counted_ms,
                 flood=self._stage.flood,
@@ -128,7 +128,7 @@ class Victim:
         engine.subscribe(self._hear)
         return engine
 
-    def _make_transport(self, seed: TransportSeed) -> Transport:
+    def _make_transport(self, seed: SavedTransport) -> Transport:
         inner = make_transport(
             self._stage.settings, Overrides(), self.name, seed, archive=self._directory.archive
         )

@@ -16,16 +16,16 @@ from typing import Final
 
 import pytest
 
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import StoreQueryRequest
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId
 from engine.network.node.services import all_services
 from engine.network.node.settings import NodeSettings
-from engine.network.waku.lightpush_client import LightpushClient
+from engine.network.waku.lightpush.client import LightpushClient
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.store_client import StoreClient
+from engine.network.waku.store.client import StoreClient
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive

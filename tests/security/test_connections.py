@@ -19,8 +19,8 @@ from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multistream import HEADER, encode_message
 from engine.network.libp2p.ports import PeerId
 from engine.network.node.embedded import EmbeddedNode
-from engine.network.waku.gossip_types import HUB
-from engine.network.waku.scoring import PeerScores
+from engine.network.waku.gossip.scoring import PeerScores
+from engine.network.waku.gossip.vocabulary import HUB
 from tests.network.node.loopback import message
 from tests.security.crowd import Crowd, node_of, until_peers
 from tests.security.stage import figure

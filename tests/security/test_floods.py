@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import ChatError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import StoreQueryRequest
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr

@@ -22,8 +22,8 @@ from engine.codec.invite import _FORM as INVITE_FORM
 from engine.codec.mvds import encode_payload
 from engine.core.content import NONCE_BYTES, ContactRequest, Content
 from engine.core.errors import InviteError
+from engine.core.ids import AuthorSequence, InstanceId
 from engine.core.mvds.types import MvdsMessage, Payload
-from engine.core.types import AuthorSequence, InstanceId
 from engine.crypto.identity import Identity
 from engine.crypto.pair import MvdsPart, PairSeal, inbox_topic_of
 from proto import contact_pb2, invite_pb2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
 from engine.events import ClockJudged, OwnClockView
 from tests.security.mallory import Mallory, naming
 from tests.security.stage import (

@@ -11,15 +11,15 @@ from typing import Final
 
 import pytest
 
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import ArchivedMessage, ArchiveQuery
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest, StoreStatus
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId
 from engine.network.node.services import all_services
-from engine.network.waku.store_client import StoreClient
-from engine.network.waku.store_server import StoreSettings
+from engine.network.waku.store.client import StoreClient
+from engine.network.waku.store.server import StoreSettings
 from engine.persistence.archive_pages import ArchiveReader
 from engine.persistence.archive_thread import PAGE_DEADLINE_S, ThreadedArchive
 from tests.network.node.loopback import Loopback, Node, settings_of

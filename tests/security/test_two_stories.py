@@ -11,9 +11,9 @@ from pathlib import Path
 
 from engine.api import HolderView
 from engine.codec.sds import decode_message
+from engine.core.ids import MessageId
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import HistoryEntry
-from engine.core.types import MessageId
 from engine.core.waku import WakuMessage
 from tests.security.mallory import Mallory, naming
 from tests.security.stage import HEALING_S, NOTHING_KEPT, Stage, Victim, figure, run

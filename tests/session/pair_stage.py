@@ -8,21 +8,21 @@ from random import Random
 from engine.codec.contact_link import parse_contact_link
 from engine.core.content import Text
 from engine.core.counters import Counters
+from engine.core.ids import ConversationId, DeliveryState, InstanceId, UnixMs, WakuHash
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ContactRecord, ProfileStore, RemoveGroup, StoredMessage
 from engine.core.sds.types import AskStore
-from engine.core.types import ConversationId, DeliveryState, InstanceId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.pair import open_from_anybody
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.runtime.request_inbox import request_in
-from engine.session.chance import Chance
+from engine.session.entropy import Entropy
 from engine.session.loading import read
-from engine.session.pair import PairSession
-from engine.session.pair_seed import OwnProfile
-from engine.session.people import PAIR_CONFIG, ContactBook
-from engine.session.types import Note, Publish, SessionTransition
+from engine.session.pair.factory import PAIR_CONFIG, PairFactory
+from engine.session.pair.saved import OwnProfile
+from engine.session.pair.session import PairSession
+from engine.session.transitions import Note, Publish, SessionTransition
 from engine.sim.session_participant import seeded_bytes
 
 NOW = UnixMs(1_800_000_000_000)
@@ -54,13 +54,13 @@ class PairPerson:
         self.contact: ContactRecord | None = None
         self._session: PairSession | None = None
 
-    def _book(self) -> ContactBook:
-        return ContactBook(
+    def _book(self) -> PairFactory:
+        return PairFactory(
             store=self.store,
             identity=self.identity,
             instance_id=InstanceId(sha256(self.name.encode()).digest()[:16]),
             own=OwnProfile(name=self.name),
-            chance=Chance(random_bytes=self.random_bytes, random_unit=Random(1).random),
+            entropy=Entropy(random_bytes=self.random_bytes, random_unit=Random(1).random),
             counters=self.counters,
             now_ms=lambda: self.now_ms,
             online=lambda: self.online,

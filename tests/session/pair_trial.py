@@ -12,9 +12,9 @@ from random import Random
 
 from engine.core.contacts import ContactState
 from engine.core.errors import ChatError, LocalProtocolError
-from engine.core.types import DeliveryState, UnixMs
+from engine.core.ids import DeliveryState, UnixMs
 from engine.core.waku import WakuMessage
-from engine.session.types import SessionTransition
+from engine.session.transitions import SessionTransition
 from tests.session.pair_stage import HASH, PairPerson
 
 COMPATIBLE = {

@@ -11,8 +11,8 @@ from engine.core.content import (
     ProfileUpdate,
     Text,
 )
+from engine.core.ids import InstanceId, UnixMs
 from engine.core.sds.inputs import SendEphemeral
-from engine.core.types import InstanceId, UnixMs
 from engine.runtime.views import message_view
 from engine.sim.session_participant import SessionParticipant
 

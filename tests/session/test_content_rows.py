@@ -14,8 +14,7 @@ from engine.core.content import (
     Unsupported,
 )
 from engine.core.errors import LocalProtocolError
-from engine.core.ports import MessageRecord
-from engine.core.types import (
+from engine.core.ids import (
     AuthorSequence,
     ConversationId,
     InstanceId,
@@ -24,6 +23,7 @@ from engine.core.types import (
     Position,
     UnixMs,
 )
+from engine.core.ports import MessageRecord
 from engine.events import MessageKind
 from engine.session.rows import makes_row, row_of
 

@@ -5,10 +5,10 @@ from base64 import urlsafe_b64encode
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.log import head_of
 from engine.core.sds.types import Holdings, SequenceRange
-from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
-from engine.session.echoes import FRESH_MS, MAX_RECENT, Echoes
+from engine.session.group.clock_echoes import FRESH_MS, MAX_RECENT, ClockEchoes
 
 BOB = ParticipantId("b" * 32)
 OURS = InstanceId(b"i" * 16)
@@ -25,15 +25,15 @@ def author(sequence: int) -> AuthorSequence:
     return AuthorSequence(instance_id=OURS, sequence=sequence)
 
 
-def said(*at_ms: int) -> Echoes:
-    echoes = Echoes()
+def said(*at_ms: int) -> ClockEchoes:
+    echoes = ClockEchoes()
     for number, when_ms in enumerate(at_ms, start=1):
         echoes.said(id_of(number), author(number), UnixMs(when_ms))
     return echoes
 
 
 def offset_heard(  # noqa: PLR0913 - one argument per fact
-    echoes: Echoes,
+    echoes: ClockEchoes,
     *,
     signed_ms: int,
     now_ms: int,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.content import Leave, Text
-from engine.core.types import DeliveryState, MessageId, UnixMs
+from engine.core.ids import DeliveryState, MessageId, UnixMs
 from engine.events import DeliveryView
 from engine.runtime.views import delivery_view
 from engine.sim.network import Outgoing

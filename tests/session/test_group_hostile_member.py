@@ -12,14 +12,14 @@ from engine.codec.message_id import message_id_in
 from engine.codec.sds import decode_message, encode_message
 from engine.codec.waku import decode_waku_message
 from engine.core.content import NONCE_BYTES, Content, Leave, Text, Typing
+from engine.core.ids import AuthorSequence, ChannelId, InstanceId, MessageId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
 from engine.core.sds.types import HistoryEntry, Message, SendPurpose
-from engine.core.types import AuthorSequence, ChannelId, InstanceId, MessageId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import MAX_SIGNED_PART_BYTES
-from engine.session.types import LoadForRepair, SessionTransition
-from engine.session.wire import EPHEMERAL_MAX_AHEAD_MS
+from engine.session.group.wire import EPHEMERAL_MAX_AHEAD_MS
+from engine.session.transitions import LoadForRepair, SessionTransition
 from engine.sim.session_participant import SessionParticipant
 
 NOW = UnixMs(1_800_000_000_000)
@@ -96,7 +96,7 @@ class Mallory:
         part = group._signed(
             self.identity, "causerie/2/message", sds_bytes, None, UnixMs(signed_ms)
         )
-        return group.seal(part, random_bytes=self.me.session._chance.random_bytes)
+        return group.seal(part, random_bytes=self.me.session._entropy.random_bytes)
 
     def under_the_header_of(self, payload: bytes, message: Message) -> bytes:
         """Another seal with somebody's salt: a member has the epoch key."""
@@ -247,7 +247,7 @@ def test_what_is_hung_on_to_bobs_words_is_neither_kept_nor_passed_on() -> None:
     raw = group.open(genuine).raw
     grown = raw + b"\x7a\xa0\x8d\x06" + bytes(100_000)
     for part in (grown, group._signed(mallory.identity, "causerie/2/repair", grown, None, NOW)):
-        mallory.hand_over(group.seal(part, random_bytes=mallory.me.session._chance.random_bytes))
+        mallory.hand_over(group.seal(part, random_bytes=mallory.me.session._entropy.random_bytes))
     assert mallory.logged() == before
     assert mallory.alice.counters["group.not_canonical"] == 2
     mallory.hand_over(genuine)

@@ -16,6 +16,7 @@ from engine.codec.message_id import message_id_in
 from engine.codec.sds import encode_message
 from engine.core.content import NONCE_BYTES
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
 from engine.core.ports import PutGroup, PutMember
 from engine.core.sds.types import (
@@ -26,7 +27,6 @@ from engine.core.sds.types import (
     Message,
     SequenceRange,
 )
-from engine.core.types import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.sim.session_participant import SessionParticipant
@@ -129,7 +129,7 @@ def test_no_signed_value_breaks_the_session_or_the_database(
                 Claim(held),
                 now_ms,
             )
-            payload = sealed.seal(part, random_bytes=alice.session._chance.random_bytes)
+            payload = sealed.seal(part, random_bytes=alice.session._entropy.random_bytes)
             waku = WakuMessage(
                 payload=payload, content_topic=alice.session.content_topic, timestamp_ns=1
             )

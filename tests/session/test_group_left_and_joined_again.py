@@ -1,8 +1,8 @@
 """Leaving forgets everything, numbers included: what comes after must not look like what was."""
 
 from engine.core.content import Leave, Text
+from engine.core.ids import HolderSource, UnixMs
 from engine.core.ports import RemoveGroup
-from engine.core.types import HolderSource, UnixMs
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from engine.core.content import Text
-from engine.core.sds.inputs import StoreLacks
-from engine.core.types import MessageId, UnixMs
-from engine.session.types import GapNoted
+from engine.core.ids import MessageId, UnixMs
+from engine.core.sds.inputs import StoresMissing
+from engine.session.transitions import GapNoted
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
 from tests.session.test_group_session import NOW, give, pair, settle, texts
@@ -23,12 +23,12 @@ def a_day_later_without_it() -> tuple[
     give(bob, alice.say(Text(text="heard"), now_ms=UnixMs(at_ms + 1)), at_ms + 1)
     missing = alice.session.channel.snapshot().log[-2].position.message_id
     later_ms = at_ms + DAY_MS + 10_000
-    lacks = StoreLacks(message_ids=(missing,))
-    bob.session.stores_lack(lacks, now_ms=UnixMs(at_ms + 20_000))
+    lacks = StoresMissing(message_ids=(missing,))
+    bob.session.stores_missing(lacks, now_ms=UnixMs(at_ms + 20_000))
     gap = bob.session.gap()
     assert gap is not None
     assert (gap.missing, gap.lost) == (1, ()), "it may still come: nobody gives it up so soon"
-    given_up = bob.session.stores_lack(lacks, now_ms=UnixMs(later_ms))
+    given_up = bob.session.stores_missing(lacks, now_ms=UnixMs(later_ms))
     bob.store.apply(given_up.writes)
     return alice, bob, lost, later_ms
 
@@ -65,8 +65,8 @@ def test_who_gave_no_answer_is_told_and_when_it_was_asked_for_again() -> None:
     again_ms, missing = UnixMs(later_ms + 1_000), lost_id(bob)
     told = bob.session.retrieve_lost([missing], now_ms=again_ms)
     assert GapNoted() in told.notes
-    silent = StoreLacks(message_ids=(missing,), lacked=1, silent=("/dns4/silent/tcp/1",))
-    answered = bob.session.stores_lack(silent, now_ms=UnixMs(again_ms + 10_000))
+    silent = StoresMissing(message_ids=(missing,), lacked=1, silent=("/dns4/silent/tcp/1",))
+    answered = bob.session.stores_missing(silent, now_ms=UnixMs(again_ms + 10_000))
     assert GapNoted() in answered.notes
     gap = bob.session.gap()
     assert gap is not None
@@ -87,13 +87,13 @@ def test_what_is_only_older_than_all_one_wants_to_see_is_no_loss_until_more_is_w
     """A Store has it: it would be wrong to say that nobody does."""
     _, bob, _, later_ms = a_day_later_without_it()
     missing = lost_id(bob)
-    kept_back = StoreLacks(message_ids=(missing,), lacked=0, kept_back=True)
-    bob.store.apply(bob.session.stores_lack(kept_back, now_ms=UnixMs(later_ms + 1)).writes)
+    kept_back = StoresMissing(message_ids=(missing,), lacked=0, kept_back=True)
+    bob.store.apply(bob.session.stores_missing(kept_back, now_ms=UnixMs(later_ms + 1)).writes)
     assert bob.session.gap() is None
     bob.restart(now_ms=UnixMs(later_ms + 2))
     assert bob.session.gap() is None
     assert not bob.session.wants(missing)
     bob.session.retrieve_kept_back(now_ms=UnixMs(later_ms + 3))
     assert bob.session.wants(missing)
-    bob.session.stores_lack(StoreLacks(message_ids=(missing,)), now_ms=UnixMs(later_ms + 4))
+    bob.session.stores_missing(StoresMissing(message_ids=(missing,)), now_ms=UnixMs(later_ms + 4))
     assert lost_id(bob) == missing, "now no Store has it"

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from engine.core.content import Leave, Profile, Text
-from engine.core.types import UnixMs
-from engine.session.group_people import RENAME_EVERY_MS
-from engine.session.types import MembersNoted
+from engine.core.ids import UnixMs
+from engine.session.group.people import RENAME_EVERY_MS
+from engine.session.transitions import MembersNoted
 from engine.sim.session_participant import SessionParticipant
 from tests.session.test_group_session import NOW, conversation_of, give, names, pair, settle
 

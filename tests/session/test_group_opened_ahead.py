@@ -7,10 +7,10 @@ import pytest
 
 from engine.codec.waku import decode_waku_message
 from engine.core.content import Text
-from engine.core.types import PubsubTopic, UnixMs, WakuHash
+from engine.core.ids import PubsubTopic, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.waku.message_hash import message_hash
-from engine.session.opened_ahead import MAX_AHEAD, MAX_AHEAD_BYTES, OpenedAhead
+from engine.session.group.verified_ahead import MAX_AHEAD, MAX_AHEAD_BYTES, VerifiedAhead
 from engine.sim.session_participant import SessionParticipant
 
 NOW = UnixMs(1_800_000_000_000)
@@ -99,7 +99,7 @@ def test_bytes_under_a_foreign_hash_are_opened_by_themselves() -> None:
 
 
 def test_what_was_opened_is_taken_once() -> None:
-    ahead: OpenedAhead[str] = OpenedAhead()
+    ahead: VerifiedAhead[str] = VerifiedAhead()
     message = archive()[1][0]
     ahead.put(message, hash_of(message), "opened")
     assert ahead.take(message, hash_of(message)) == "opened"
@@ -116,7 +116,7 @@ def test_it_keeps_no_more_than_its_share() -> None:
         for n in range(5)
     ]
     for messages, kept in ((many, MAX_AHEAD), (large, 3)):
-        ahead: OpenedAhead[int] = OpenedAhead()
+        ahead: VerifiedAhead[int] = VerifiedAhead()
         for number, message in enumerate(messages):
             ahead.put(message, hash_of(message), number)
         left = [message for message in messages if hash_of(message) in ahead]

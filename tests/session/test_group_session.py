@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Leave, Text
-from engine.core.types import ConversationId, DeliveryState, ParticipantId, UnixMs, WakuHash
+from engine.core.ids import ConversationId, DeliveryState, ParticipantId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import NoticeCleared, NoticeRaised
 from engine.runtime.held_views import held_notice, held_view
 from engine.runtime.views import message_view
-from engine.session.types import HeldAside, HeldAsideNoted, Publish
-from engine.session.wire import EPHEMERAL_MAX_AGE_MS
+from engine.session.group.wire import EPHEMERAL_MAX_AGE_MS
+from engine.session.transitions import HeldAside, HeldAsideNoted, Publish
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
 

@@ -5,9 +5,9 @@ import pytest
 from engine.core.contacts import ContactState
 from engine.core.content import Text
 from engine.core.errors import LocalProtocolError
-from engine.core.types import UnixMs
-from engine.session.pair_seed import OwnProfile
-from engine.session.types import RowAdded
+from engine.core.ids import UnixMs
+from engine.session.pair.saved import OwnProfile
+from engine.session.transitions import RowAdded
 from tests.session.pair_stage import PairPerson, exchange, friends, live
 
 HOUR_MS = 3_600_000

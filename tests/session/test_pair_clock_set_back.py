@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.types import DeliveryState, UnixMs
+from engine.core.ids import DeliveryState, UnixMs
 from tests.session.pair_stage import PairPerson, exchange, friends, live
 
 HOUR_MS = 3_600_000

@@ -3,14 +3,14 @@
 from engine.codec.content import encode_content
 from engine.codec.mvds import decode_payload, encode_payload
 from engine.core.content import Body, ContactRequest, Content, Text
+from engine.core.ids import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.mvds.types import KeepMessage, MvdsMessage, Payload
 from engine.core.ports import ApplyMvds
-from engine.core.types import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, PairSeal
-from engine.session.pair_channel import MOST_BEFORE_AGREEING
-from engine.session.pair_seed import OwnProfile
-from engine.session.types import Publish, RowAdded
+from engine.session.pair.channel import MOST_BEFORE_AGREEING
+from engine.session.pair.saved import OwnProfile
+from engine.session.transitions import Publish, RowAdded
 from tests.session.pair_stage import HASH, NOW, PairPerson, exchange, friends, with_payload
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(20_000)

@@ -1,13 +1,13 @@
 """What was given up in a pair is stated where it belongs, and closes when it comes months later."""
 
 from engine.core.content import ContactAnswer
-from engine.core.types import InstanceId, MessageId, UnixMs
+from engine.core.ids import InstanceId, MessageId, UnixMs
 from engine.events import GapView
 from engine.history_views import LostView
-from engine.session.pair_gaps import lost_before
-from engine.session.pair_lost import MAX_RANGES, MAX_RANGES_TOLD
-from engine.session.pair_order import LOST_AFTER_MS, MAX_WAITING, SHOW_AFTER_MS
-from engine.session.types import GapNoted
+from engine.session.pair.gaps import lost_before
+from engine.session.pair.lost import MAX_RANGES, MAX_RANGES_TOLD
+from engine.session.pair.order import LOST_AFTER_MS, MAX_WAITING, SHOW_AFTER_MS
+from engine.session.transitions import GapNoted
 from tests.session.pair_stage import PairPerson, friends
 from tests.session.test_pair_order import NOW, ONE, TWO, Stage, said
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from engine.codec.mvds import encode_payload
+from engine.codec.pair_ids import mvds_id_of_row
+from engine.core.ids import UnixMs
 from engine.core.mvds.types import Payload
-from engine.core.types import UnixMs
-from engine.session.batch import Batch
-from engine.session.pair_ids import mvds_id_of_row
-from engine.session.people import PAIR_CONFIG
+from engine.session.pair.factory import PAIR_CONFIG
+from engine.session.transition_builder import TransitionBuilder
 from tests.session.pair_stage import PairPerson, exchange, live
 
 FEW = replace(PAIR_CONFIG, load_records=5)
@@ -25,14 +25,18 @@ def test_what_was_on_disk_at_the_start_is_awaited_too() -> None:
     alice.restart()
     channel = alice.session.channel
     while channel.node.snapshot().loaded_before is not None:
-        batch = Batch()
+        builder = TransitionBuilder()
         alice.now_ms = UnixMs(alice.now_ms + 5_000)
-        channel.seen(batch, now_ms=alice.now_ms)
-        alice.perform(batch.finish())
+        channel.seen(builder, now_ms=alice.now_ms)
+        alice.perform(builder.finish())
     for known in range(COUNT):
         assert channel.awaits
         acknowledged = encode_payload(Payload(acks=(ids[known],)))
         channel.take(
-            acknowledged, Batch(), signed_ms=alice.now_ms, admits=None, now_ms=alice.now_ms
+            acknowledged,
+            TransitionBuilder(),
+            signed_ms=alice.now_ms,
+            admits=None,
+            now_ms=alice.now_ms,
         )
     assert not channel.awaits

@@ -9,6 +9,14 @@ from hypothesis import strategies as st
 from engine.codec.content import decode_pair_content, encode_content
 from engine.core.content import Body, ContactAnswer, Content, Text
 from engine.core.counters import Counters
+from engine.core.ids import (
+    AuthorSequence,
+    ConversationId,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
 from engine.core.ports import (
     LostRange,
     PairState,
@@ -21,15 +29,8 @@ from engine.core.ports import (
     StoreWrite,
     WaitingContent,
 )
-from engine.core.types import (
-    AuthorSequence,
-    ConversationId,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    UnixMs,
-)
-from engine.session.pair_order import (
+from engine.session.clock import SessionClock
+from engine.session.pair.order import (
     LOST_AFTER_MS,
     MAX_INSTANCES,
     MAX_WAITING,
@@ -39,7 +40,6 @@ from engine.session.pair_order import (
     Placed,
     Shown,
 )
-from engine.session.session_clock import SessionClock
 
 NOW = UnixMs(1_800_000_000_000)
 PAIR = ConversationId("pair")

@@ -7,8 +7,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.types import UnixMs
-from engine.session.pair_presence import (
+from engine.core.ids import UnixMs
+from engine.session.pair.presence import (
     ANSWER_EVERY_MS,
     MAX_SPREAD_MS,
     MOST_DOUBLINGS,

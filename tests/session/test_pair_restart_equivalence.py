@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.content import Text
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.core.waku import WakuMessage
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.session.types import SessionTransition
+from engine.session.transitions import SessionTransition
 from tests.session.pair_stage import HASH, NOW, PairPerson, exchange, friends
 
 KEY = bytes(range(32))

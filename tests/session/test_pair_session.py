@@ -12,9 +12,9 @@ from engine.codec.mvds import encode_payload
 from engine.core.contacts import ContactState
 from engine.core.content import ContactRequest, Content, Created, Presence, Text
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.mvds.config import DAY_MS, MvdsConfig
 from engine.core.mvds.types import GroupId, MvdsMessage, Payload
-from engine.core.types import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import (
     EphemeralPart,
@@ -25,9 +25,9 @@ from engine.crypto.pair import (
     open_from_anybody,
 )
 from engine.runtime.request_inbox import request_in
-from engine.session.pair_channel import MOST_BEFORE_AGREEING
-from engine.session.pair_narration import GIVEN_UP
-from engine.session.types import (
+from engine.session.pair.channel import MOST_BEFORE_AGREEING
+from engine.session.pair.projector import GIVEN_UP
+from engine.session.transitions import (
     MembersNoted,
     RowAdded,
     RowChanged,

@@ -13,15 +13,15 @@ from engine.codec.invite import parse_invite
 from engine.codec.waku import decode_waku_message
 from engine.core.content import Text
 from engine.core.counters import Counters
+from engine.core.ids import InstanceId, UnixMs, WakuHash
 from engine.core.ports import GroupRecord, ProfileRecord, ProfileStore, StoredMessage
-from engine.core.types import InstanceId, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.session.chance import Chance
-from engine.session.groups import GroupBook
-from engine.session.types import SessionTransition
+from engine.session.entropy import Entropy
+from engine.session.group.factory import GroupFactory
+from engine.session.transitions import SessionTransition
 from engine.sim.session_participant import SessionParticipant, seeded_bytes
 
 NOW = UnixMs(1_800_000_000_000)
@@ -50,8 +50,8 @@ class Device:
         for body in opening:
             self.store.apply(self.session.say(body, now_ms=self.now_ms).writes)
 
-    def _book(self) -> GroupBook:
-        return GroupBook(
+    def _book(self) -> GroupFactory:
+        return GroupFactory(
             store=self.store,
             identity=self.identity,
             profile=ProfileRecord(
@@ -62,7 +62,7 @@ class Device:
                 instance_id=InstanceId(bytes(16)),
                 created_ms=NOW,
             ),
-            chance=Chance(random_bytes=self.random_bytes, random_unit=Random(1).random),
+            entropy=Entropy(random_bytes=self.random_bytes, random_unit=Random(1).random),
             counters=Counters(),
             now_ms=lambda: self.now_ms,
             online=lambda: True,

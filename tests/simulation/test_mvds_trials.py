@@ -1,7 +1,7 @@
 """Two or three people, and everything that can befall payloads and processes: by seeds.
 
 A few hundred seeds always, ten thousand in the long run, which uses all processors.  What fails
-names its seed; ``python -m engine.sim.mvds_trial SEED`` repeats it.
+names its seed; ``python -m engine.sim.mvds.trial SEED`` repeats it.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -11,15 +11,15 @@ from multiprocessing import get_context
 import pytest
 
 from engine.core.faults import FaultSpec
+from engine.core.ids import ParticipantId
 from engine.core.mvds.config import Mode, MvdsConfig
 from engine.core.mvds.receiver import Receiver
 from engine.core.mvds.types import GroupId, MvdsState
-from engine.core.types import ParticipantId
-from engine.sim.mvds_participant import MvdsParticipant
-from engine.sim.mvds_sessions import Rhythm, cost
-from engine.sim.mvds_store import MvdsStore
-from engine.sim.mvds_trial import mvds_trial
-from engine.sim.mvds_world import START_MS, MvdsWorld
+from engine.sim.mvds.participant import MvdsParticipant
+from engine.sim.mvds.sessions import Rhythm, cost
+from engine.sim.mvds.store import MvdsStore
+from engine.sim.mvds.trial import mvds_trial
+from engine.sim.mvds.world import START_MS, MvdsWorld
 
 SEEDS = 800
 LONG_SEEDS = 10_000

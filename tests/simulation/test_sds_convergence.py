@@ -5,7 +5,7 @@ A failing run names its seed and can be repeated with it.
 
 import pytest
 
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.ids import ParticipantId, UnixMs
 from engine.sim.judge import Observation, Verdict, judge
 from engine.sim.world import START_MS, World
 

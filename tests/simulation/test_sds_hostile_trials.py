@@ -13,8 +13,8 @@ import pytest
 from engine.core.sds.chains import Chains
 from engine.core.sds.claims import Claims
 from engine.core.sds.config import MINUTE_MS
-from engine.core.sds.parts import Parts
 from engine.core.sds.receive import Receiver
+from engine.core.sds.shared_state import SharedState
 from engine.core.sds.types import Holdings
 from engine.sim.hostile_trial import hostile_trial
 
@@ -72,7 +72,7 @@ def problems(
 def test_it_sees_lamport_timestamps_that_follow_a_wrong_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Parts, "latest", lambda _parts, now_ms: now_ms + 10**12)
+    monkeypatch.setattr(SharedState, "latest", lambda _parts, now_ms: now_ms + 10**12)
     assert "an honest Lamport timestamp was" in problems(monkeypatch, 1, messages=20)
 
 

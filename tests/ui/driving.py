@@ -11,14 +11,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.core.contacts import ContactState
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import ConversationView
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from ui.app import build_window
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.screen import GrabScreens, grab_screens
 from ui.settings import UiSettings
-from ui.window.surroundings import Surroundings
+from ui.window.window_context import WindowContext
 
 NOW = datetime.fromtimestamp(START_MS / 1000 + 120, tz=UTC)
 Key = Qt.Key
@@ -93,7 +93,7 @@ class Stage:
         self.window = build_window(
             engine,
             UiSettings(load=stored.get, save=stored.__setitem__),
-            Surroundings(
+            WindowContext(
                 version="0.1.0",
                 open_url=self._open_url,
                 now=lambda: NOW,

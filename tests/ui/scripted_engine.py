@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 
 from engine.api import PAGE_SIZE, ChatEngine, ForkProof, HolderView, InvitePreview, Listener, Page
 from engine.core.errors import InviteError
-from engine.core.types import (
+from engine.core.ids import (
     ConversationId,
     DeliveryState,
     MessageId,

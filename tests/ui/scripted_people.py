@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QImage
 from engine.api import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.errors import InviteError
-from engine.core.types import ConversationId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
 from engine.events import (
     ContactView,
     ConversationAdded,

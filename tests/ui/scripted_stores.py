@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.core.types import ConversationId, UnixMs
+from engine.core.ids import ConversationId, UnixMs
 from engine.history_views import HistoryView, StoreTestView, StoreView
 
 

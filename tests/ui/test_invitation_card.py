@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from engine.api import InvitePreview
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from ui.dialogs.join import InviteCard
 
 NODES = ("/dns4/a.example/tcp/443/wss/p2p/16Uiu2A", "/dns4/b.example/tcp/443/wss/p2p/16Uiu2B")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QModelIndex, Qt
 
-from engine.core.types import ConversationId, UnixMs
+from engine.core.ids import ConversationId, UnixMs
 from tests.ui.driving import NOW
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from ui.list.model import CONVERSATION_ROLE, ConversationModel

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.types import DeliveryState, UnixMs
+from engine.core.ids import DeliveryState, UnixMs
 from engine.events import ConversationView, DeliveryView, GapPlace, MessageKind
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.scripted_people import PERSON_FINGERPRINT, SAFETY_NUMBER, pair_id

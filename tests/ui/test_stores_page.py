@@ -13,7 +13,7 @@ from shiboken6 import isValid
 
 from chat_app.window_network import store_problem
 from engine.core.errors import ConfigError, TransportError
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.history_views import (
     StoreHealth,
     StoreOrigin,

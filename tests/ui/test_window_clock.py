@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QAccessible
 
 from engine.core.errors import ConfigError
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.events import ClockOffsetDropped, OwnClockView
 from tests.ui.driving import NOW, Key, Stage, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.ids import ConversationId
 from engine.core.sds.config import FloodLimits
-from engine.core.types import ConversationId
 from engine.events import FloodView
 from tests.runtime.conftest import Person
 from tests.ui.desks import Desk, at_desks

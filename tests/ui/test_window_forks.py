@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from engine.core.types import ConversationId, MessageId
+from engine.core.ids import ConversationId, MessageId
 from engine.events import ForkView
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine, member

@@ -5,7 +5,7 @@ from PySide6.QtGui import QGuiApplication
 
 from engine.api import HolderView
 from engine.core.errors import ConfigError, InviteError, StorageError
-from engine.core.types import DeliveryState, MessageId, ParticipantId, UnixMs
+from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import DeliveryView
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import FINGERPRINT, GOOD_LINK, START_MS, ScriptedEngine

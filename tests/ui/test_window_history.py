@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QProgressBar
 
 from engine.core.errors import StorageError
-from engine.core.types import ConversationId, MessageId, UnixMs
+from engine.core.ids import ConversationId, MessageId, UnixMs
 from engine.events import GapUpdated, GapView, MessageView, NoticeCleared, NoticeLevel, NoticeRaised
 from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView, LostView
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until

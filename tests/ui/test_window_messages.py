@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 
 from engine.api import MAX_TEXT_BYTES
 from engine.core.errors import StorageError
-from engine.core.types import DeliveryState, UnixMs
+from engine.core.ids import DeliveryState, UnixMs
 from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
 from tests.ui.driving import Key, group_stage, heard, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member

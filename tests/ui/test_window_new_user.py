@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from engine.core.contacts import ContactState
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.events import DeliveryView
 from tests.ui.driving import Key, pair_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 
 from engine.core.contacts import ContactState
 from engine.core.errors import StorageError
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.events import DeliveryView, MessageKind
 from tests.ui.driving import Key, pair_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine

@@ -9,7 +9,7 @@ from dataclasses import replace
 from PySide6.QtGui import QGuiApplication
 
 from engine.core.errors import ConfigError
-from engine.core.types import DeliveryState, UnixMs
+from engine.core.ids import DeliveryState, UnixMs
 from engine.events import DeliveryView
 from tests.ui.driving import Key, pair_stage, play, stage, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine

@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
 from tests.ui.desks import Desk, at_desks

@@ -15,7 +15,7 @@ from ui.dialogs.stores import Stores
 from ui.settings import UiSettings
 from ui.timeline.rows import message_of
 from ui.window.main_window import MainWindow
-from ui.window.surroundings import Surroundings
+from ui.window.window_context import WindowContext
 
 pytestmark = pytest.mark.usefixtures("qapp")
 SAID = 60
@@ -27,7 +27,7 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
         address = await node.start()
         past = await say_in_a_group(tmp_path, SAID, node)
         bob = await Person("Bob", tmp_path).start()
-        window = build_window(bob.engine, UiSettings(), Surroundings(store_problem=store_problem))
+        window = build_window(bob.engine, UiSettings(), WindowContext(store_problem=store_problem))
         window.resize(1000, 700)
         window.show()
         await window.start()

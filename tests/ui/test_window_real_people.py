@@ -5,7 +5,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 
 from engine.core.contacts import ContactState
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import ContactView
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import until

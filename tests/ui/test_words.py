@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.events import ConnectionLevel, ConnectionView, DeliveryView
 from tests.ui.scripted_engine import ScriptedEngine, member
 from ui.notifications import notification_words

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
-from engine.core.types import ParticipantId
+from engine.core.ids import ParticipantId
 from engine.events import ConversationView, MemberView
 from ui.avatar import Avatar
 from ui.controls import Button, ColourRole, ElidedText, Pill, Text

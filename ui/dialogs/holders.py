@@ -6,7 +6,7 @@ from datetime import datetime
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.api import HolderView
-from engine.core.types import HolderSource
+from engine.core.ids import HolderSource
 from ui.avatar import Avatar
 from ui.controls import ColourRole, ElidedText, Pill, Text
 from ui.dialogs.group import scrolling

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import ConversationView
 from ui.controls import plain_tip
 from ui.list.preview import row_sentence

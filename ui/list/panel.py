@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import ConnectionLevel, ConnectionView, IdentityView
 from ui.avatar import AvatarButton
 from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, plain_tip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.events import ConversationView, DeliveryView, MessageKind
 from ui.glyphs import Glyph, glyph_of
 from ui.people import is_online, is_request, state_words

@@ -19,7 +19,7 @@ from ui.theme import Theme
 from ui.timeline.words import body_words
 
 if TYPE_CHECKING:
-    from engine.core.types import MessageId
+    from engine.core.ids import MessageId
 
 MAX_LAYOUTS = 2000
 FOLDED_UNITS = 4000

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF
 
-from engine.core.types import MessageId, UnixMs
+from engine.core.ids import MessageId, UnixMs
 from engine.events import MessageView
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
 from ui.theme import Theme

@@ -12,7 +12,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import QCursor, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication, QFrame, QWidget
 
-from engine.core.types import MessageId, UnixMs
+from engine.core.ids import MessageId, UnixMs
 from ui.pictures import FACES
 from ui.theme import theme_changed
 from ui.timeline.boxes import LineBox

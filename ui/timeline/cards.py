@@ -10,7 +10,7 @@ from math import ceil
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from engine.history_views import HistoryState, HistoryView
 from ui.history_words import earlier_words, is_wished
 from ui.theme import Theme

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.core.types import Position, UnixMs
+from engine.core.ids import Position, UnixMs
 from engine.events import GapPlace, GapView, MessageView
 from engine.history_views import LostView
 

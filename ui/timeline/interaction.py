@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.ids import ParticipantId, UnixMs
 from engine.events import DeliveryView, MessageView
 from engine.history_views import HistoryReason, HistoryState
 from ui.controls import plain_tip

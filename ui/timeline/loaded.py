@@ -11,7 +11,7 @@ from dataclasses import replace
 from enum import Enum, auto
 
 from engine.api import Page
-from engine.core.types import MessageId, ParticipantId, Position
+from engine.core.ids import MessageId, ParticipantId, Position
 from engine.events import GapView, HeldView, MessageView
 from engine.history_views import HistoryView
 from ui.timeline.rows import (

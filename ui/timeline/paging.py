@@ -14,7 +14,7 @@ from typing import Protocol
 
 from engine.api import Page
 from engine.core.errors import ChatError
-from engine.core.types import ConversationId, MessageId, Position
+from engine.core.ids import ConversationId, MessageId, Position
 
 _MAX_GUESSES = 8
 _BEFORE_EVERYTHING = Position(lamport_timestamp=-1, message_id=MessageId(""))

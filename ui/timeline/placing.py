@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
 from ui.timeline.rows import Row, message_in, message_of
 
 _CLOSE_ENOUGH = 0.49

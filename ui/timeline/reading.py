@@ -8,7 +8,7 @@ their place is not certain yet.
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from engine.core.types import MessageId, Position
+from engine.core.ids import MessageId, Position
 from engine.events import ConversationView, MessageView
 from ui.timeline.loaded import LoadedMessages
 from ui.timeline.rows import is_system

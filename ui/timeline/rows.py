@@ -16,7 +16,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import TypeAlias
 
-from engine.core.types import MessageId, Position, UnixMs
+from engine.core.ids import MessageId, Position, UnixMs
 from engine.events import GapPlace, GapView, HeldView, MessageKind, MessageView
 from engine.history_views import HistoryView, LostView
 from ui.timeline.gaps import Stretch

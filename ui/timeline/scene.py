@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, QTextBoundaryFinder
 from PySide6.QtGui import QTextLine
 
-from engine.core.types import MessageId, ParticipantId, UnixMs
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.events import ContactView, MessageView
 from ui.people import face_of
 from ui.theme import Theme, current_theme

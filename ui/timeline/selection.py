@@ -7,7 +7,7 @@ Of several messages the copy keeps who said it and when; of one it is the bare t
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
 from engine.events import MessageView
 from ui.timeline.bodies import utf16, utf16_slice
 from ui.timeline.rows import is_system

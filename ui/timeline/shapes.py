@@ -7,7 +7,7 @@ from math import ceil
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPainterPath, QPixmap
 
-from engine.core.types import ParticipantId
+from engine.core.ids import ParticipantId
 from engine.events import MessageView
 from ui.avatar import draw_avatar
 from ui.pictures import FACES

@@ -14,7 +14,7 @@ from PySide6.QtGui import QMoveEvent
 from PySide6.QtWidgets import QWidget
 
 from engine.api import Page
-from engine.core.types import MessageId, ParticipantId, Position, UnixMs
+from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from engine.history_views import HistoryView
 from ui.timeline.canvas import wall_clock_ms

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import QWidget
 
-from engine.core.types import ParticipantId, Position, UnixMs
+from engine.core.ids import ParticipantId, Position, UnixMs
 from engine.events import MessageView
 from ui.timeline.interaction import TimelineInteraction
 from ui.timeline.loaded import Placement

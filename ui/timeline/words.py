@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.duration import duration_words
-from engine.core.types import ParticipantId, UnixMs
+from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView
 from engine.history_views import LostView
 from ui.glyphs import delivery_words

@@ -11,7 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.events import ConversationView, MessageKind, MessageView
 from ui.controls import plain_tip
 from ui.theme import current_theme, theme_changed

@@ -10,7 +10,7 @@ from functools import partial
 from PySide6.QtCore import QObject
 
 from engine.api import ChatEngine
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import (
     ConversationChanged,
     ConversationView,

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_PREFIX
-from engine.core.types import ConversationId, MessageId, ParticipantId
+from engine.core.ids import ConversationId, MessageId, ParticipantId
 from engine.events import ConversationView
 from engine.history_views import StoresChanged
 from ui.dialogs.about import HowItWorks
@@ -34,7 +34,7 @@ from ui.refusals import refusal_sentences
 from ui.tasks import Tasks
 from ui.window.menu import WindowMenu
 from ui.window.one_sheet import OneSheet
-from ui.window.surroundings import Surroundings
+from ui.window.window_context import WindowContext
 
 
 class Flows(QObject):
@@ -172,7 +172,7 @@ class Flows(QObject):
 
     # --- the program ------------------------------------------------------------------------------
 
-    def offer_pages(self, menu: WindowMenu, surroundings: Surroundings) -> None:
+    def offer_pages(self, menu: WindowMenu, surroundings: WindowContext) -> None:
         """The pages of settings."""
         port = surroundings.network
         if port is not None:

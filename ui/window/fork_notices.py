@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import ForksFound, ForkView, NoticeLevel
 from ui.bridge import EngineBridge
 from ui.dialogs.fork import ForkSheet, fork_words

@@ -13,7 +13,7 @@ from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
-from engine.core.types import ConversationId, MessageId
+from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView
 from ui.bridge import EngineBridge
 from ui.dialogs.first_start import FirstStart
@@ -34,13 +34,13 @@ from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
 from ui.window.notices import NoticesBar, earlier_profile_kept, unreadable_page
 from ui.window.one_sheet import OneSheet
-from ui.window.outbox import Outbox
 from ui.window.pane import ConversationPane
 from ui.window.people_flows import PeopleFlows
 from ui.window.place import keep_place, restore_place
 from ui.window.router import EventRouter, Shown
 from ui.window.strip import StatusStrip
-from ui.window.surroundings import Surroundings
+from ui.window.unsent import UnsentTexts
+from ui.window.window_context import WindowContext
 from ui.words import one_line
 
 _SIZE = (1280, 820)
@@ -52,7 +52,7 @@ class MainWindow(QMainWindow):
     """The user closed it; drafts are on their way, so await ``shutdown`` before the loop ends."""
 
     def __init__(
-        self, engine: ChatEngine, settings: UiSettings, surroundings: Surroundings
+        self, engine: ChatEngine, settings: UiSettings, surroundings: WindowContext
     ) -> None:
         super().__init__()
         self._engine = engine
@@ -63,7 +63,7 @@ class MainWindow(QMainWindow):
         self._wanted = ConversationId("")
         self.tasks = Tasks(self)
         self.bridge = EngineBridge(engine, self)
-        self.outbox = Outbox(engine, self.tasks, self)
+        self.outbox = UnsentTexts(engine, self.tasks, self)
         one_sheet = OneSheet(self.tasks, self)
         self.flows = Flows(engine, self.tasks, self, one_sheet, now=surroundings.now)
         self.people = PeopleFlows(engine, self.tasks, self, one_sheet, surroundings)

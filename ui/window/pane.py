@@ -12,7 +12,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
-from engine.core.types import ConversationId, MessageId, ParticipantId, Position
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.people import Answer, cannot_write_words, faces_of, lost_request
 from ui.tasks import Tasks
@@ -22,8 +22,8 @@ from ui.window.composer import Composer
 from ui.window.contact_bar import ContactBar
 from ui.window.header import ConversationHeader
 from ui.window.muted_bar import MutedBar
-from ui.window.outbox import Outbox
 from ui.window.pane_history import PaneHistory
+from ui.window.unsent import UnsentTexts
 from ui.words import is_group, one_line
 
 _UNKNOWN_NAME = "somebody"
@@ -75,7 +75,7 @@ class ConversationPane(QWidget):
         self,
         engine: ChatEngine,
         tasks: Tasks,
-        outbox: Outbox,
+        outbox: UnsentTexts,
         now: Callable[[], datetime],
         *,
         conversations: Callable[[], Iterable[ConversationView]] = tuple,

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.history_views import HistoryState, HistoryView
 from ui.history_words import history_title, is_wished, quiet_line
 from ui.tasks import Tasks

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_LINK_DAYS
 from engine.core.errors import ChatError
-from engine.core.types import ConversationId, UnixMs
+from engine.core.ids import ConversationId, UnixMs
 from engine.events import ConversationView
 from ui.dialogs.code_reader import PictureSources
 from ui.dialogs.contact import RenamePerson, SafetyNumber, block_confirm, remove_confirm
@@ -17,7 +17,7 @@ from ui.dialogs.profile import Profile
 from ui.people import date_words, only_opens
 from ui.tasks import Tasks
 from ui.window.one_sheet import OneSheet
-from ui.window.surroundings import Surroundings
+from ui.window.window_context import WindowContext
 
 
 class PeopleFlows(QObject):
@@ -31,7 +31,7 @@ class PeopleFlows(QObject):
         tasks: Tasks,
         window: QWidget,
         one_sheet: OneSheet,
-        surroundings: Surroundings,
+        surroundings: WindowContext,
     ) -> None:
         super().__init__(window)
         self._engine = engine

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import (
     ConversationAdded,
     ConversationChanged,
@@ -28,8 +28,8 @@ from ui.notifications import Notifications
 from ui.settings import UiSettings
 from ui.tasks import Failure, Tasks
 from ui.window.notices import Notice, NoticesBar
-from ui.window.outbox import Outbox
 from ui.window.pane import ConversationPane
+from ui.window.unsent import UnsentTexts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Shown:
     notices: NoticesBar
     notifications: Notifications
     settings: UiSettings
-    outbox: Outbox
+    outbox: UnsentTexts
 
 
 class EventRouter(QObject):

@@ -6,17 +6,17 @@ before it did not have.  2.0.0-beta4 knows no look-ups, and a hash tells no time
 cannot answer.
 """
 
-from engine.core.history.ledger import Ledger, Sight
-from engine.core.history.pages import Taken
-from engine.core.history.types import HistoryMessage, Page, StoreVersion
+from engine.core.history.pages import PageOutcome
+from engine.core.history.provenance import Provenance, Sight
+from engine.core.history.queries import HistoryMessage, Page, StoreVersion
 from engine.core.history.window_pages import FALSE_ENTRIES
-from engine.core.types import WakuHash
+from engine.core.ids import WakuHash
 from engine.core.waku_store import StoreQueryRequest
 
 
 class HashPages:
     def __init__(
-        self, missing: dict[WakuHash, None], ledger: Ledger, place: int, *, at_once: int
+        self, missing: dict[WakuHash, None], ledger: Provenance, place: int, *, at_once: int
     ) -> None:
         """``missing`` is shared, and loses here what was found."""
         self._missing = missing
@@ -62,7 +62,7 @@ class HashPages:
             pagination_limit=size,
         )
 
-    def take(self, page: Page) -> Taken:
+    def take(self, page: Page) -> PageOutcome:
         """Without a cursor, what did not come is not there; else it is asked for again."""
         new: list[HistoryMessage] = []
         messages = duplicates = 0
@@ -82,7 +82,7 @@ class HashPages:
         cut = page.cursor is not None
         if not cut:
             self._batch = ()
-        return Taken(
+        return PageOutcome(
             new=tuple(new),
             messages=messages,
             duplicates=duplicates,

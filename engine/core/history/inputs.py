@@ -3,9 +3,9 @@
 from typing import TypeAlias
 
 from engine.core.history.progress import Purpose
-from engine.core.history.types import Answered, Candidate, DeadlineReached, HoldChanged
+from engine.core.history.queries import Answered, Candidate, DeadlineReached, HoldChanged
+from engine.core.ids import ContentTopic, PubsubTopic, UnixMs, WakuHash
 from engine.core.sds.value import value
-from engine.core.types import ContentTopic, PubsubTopic, UnixMs, WakuHash
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Topics:
 
 
 @value(frozen=True, slots=True)
-class Want:
+class HashLookup:
     """A message by its hash; ``around_ms`` is the time of whoever waits for it."""
 
     message_hash: WakuHash
@@ -32,7 +32,7 @@ class StoresChanged:
 
 
 @value(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WindowWanted:
     """Everything since ``since_ms``, up to now if ``until_ms`` is None."""
 
     purpose: Purpose
@@ -41,10 +41,10 @@ class Wanted:
 
 
 @value(frozen=True, slots=True)
-class Lacking:
+class DependenciesMissing:
     """Messages that others depend on, by their hashes."""
 
-    wants: tuple[Want, ...]
+    wants: tuple[HashLookup, ...]
 
 
 @value(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class PressureChanged:
 
 
 @value(frozen=True, slots=True)
-class Unwanted:
+class WindowCancelled:
     """Somebody cancelled it; what was fetched stays."""
 
     purpose: Purpose
@@ -63,10 +63,10 @@ class Unwanted:
 
 HistoryInput: TypeAlias = (
     StoresChanged
-    | Wanted
-    | Lacking
+    | WindowWanted
+    | DependenciesMissing
     | PressureChanged
-    | Unwanted
+    | WindowCancelled
     | HoldChanged
     | Answered
     | DeadlineReached
@@ -78,7 +78,7 @@ def starts(input_: HistoryInput) -> bool:
     match input_:
         case StoresChanged(candidates=candidates):
             return bool(candidates)
-        case Wanted() | Lacking() | DeadlineReached():
+        case WindowWanted() | DependenciesMissing() | DeadlineReached():
             return True
         case _:
             return False

@@ -14,14 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from engine.core.history.buffer import EVERYTHING, Waiting
 from engine.core.history.config import HistoryConfig
 from engine.core.history.hash_pages import HashPages
-from engine.core.history.ledger import Ledger
-from engine.core.history.member import Member
 from engine.core.history.pages import Place
-from engine.core.history.paging import Paging
-from engine.core.history.types import (
+from engine.core.history.provenance import Provenance
+from engine.core.history.queried_store import QueriedStore
+from engine.core.history.queries import (
     Advanced,
     Answered,
     Ask,
@@ -44,9 +42,11 @@ from engine.core.history.types import (
     StoreRef,
     Window,
 )
+from engine.core.history.reorder_buffer import EVERYTHING, ReorderBuffer
+from engine.core.history.store_pager import StorePager
 from engine.core.history.window_pages import WindowPages
+from engine.core.ids import UnixMs, WakuHash
 from engine.core.sds.types import RandomUnit
-from engine.core.types import UnixMs, WakuHash
 
 
 @dataclass(slots=True)
@@ -83,9 +83,11 @@ class StoresQuery:
         self._random_unit = random_unit
         self._ask_ids = ask_ids
         self._places = places or {}
-        self._ledger = Ledger()
-        self._members: list[Member] = []
-        self._waiting = Waiting(max_messages=config.buffer_messages, max_bytes=config.buffer_bytes)
+        self._ledger = Provenance()
+        self._members: list[QueriedStore] = []
+        self._waiting = ReorderBuffer(
+            max_messages=config.buffer_messages, max_bytes=config.buffer_bytes
+        )
         self._sign = 1 if self._window is None or self._window.forward else -1
         self._first_key, self._last_key = _keys(self._window)
         self._watermark = self._first_key
@@ -165,7 +167,7 @@ class StoresQuery:
             if member.paging.outstanding == ask_id:
                 self._take(member, outcome, step)
 
-    def _take(self, member: Member, outcome: Outcome, step: _Step) -> None:
+    def _take(self, member: QueriedStore, outcome: Outcome, step: _Step) -> None:
         for item in member.paging.answered(outcome, step.now_ms):
             timestamp_ns = item.message.timestamp_ns
             key = self._sign * timestamp_ns if timestamp_ns else member.key
@@ -178,7 +180,7 @@ class StoresQuery:
             self._abandon(member, step)
             member.paging.cancel()
 
-    def _abandon(self, member: Member, step: _Step) -> None:
+    def _abandon(self, member: QueriedStore, step: _Step) -> None:
         if member.paging.outstanding is not None:
             step.abandoned.append(member.paging.outstanding)
 
@@ -214,7 +216,7 @@ class StoresQuery:
             asks=tuple(step.asks), abandoned=tuple(step.abandoned), events=tuple(step.events)
         )
 
-    def _running(self) -> list[Member]:
+    def _running(self) -> list[QueriedStore]:
         return [member for member in self._members if member.running]
 
     def _start_more(self, now_ms: UnixMs) -> None:
@@ -229,7 +231,7 @@ class StoresQuery:
             pages = window or HashPages(
                 self._missing, self._ledger, place, at_once=config.hashes_per_ask
             )
-            paging = Paging(
+            paging = StorePager(
                 candidate,
                 pages,
                 config=config,
@@ -239,7 +241,7 @@ class StoresQuery:
             if left_at is not None:
                 paging.version = left_at.version
             behind = self._first_key < self._watermark
-            self._members.append(Member(paging, window, place, behind))
+            self._members.append(QueriedStore(paging, window, place, behind))
 
     def _window_pages(self, place: int, left_at: Place | None) -> WindowPages | None:
         if self._window is None:
@@ -271,7 +273,7 @@ class StoresQuery:
                 step.asks.append(ask)
         return ended
 
-    def _is_held_up(self, member: Member) -> bool:
+    def _is_held_up(self, member: QueriedStore) -> bool:
         return self._waiting.is_full and member.key > self._watermark
 
     # --- the stream ---
@@ -326,7 +328,7 @@ class StoresQuery:
         ended = [self._first_key if member.lied else member.sure_key for member in self._members]
         self._reached_key = min(running) if running else max(ended, default=self._first_key)
 
-    def _laggards(self) -> list[Member]:
+    def _laggards(self) -> list[QueriedStore]:
         """Those that everybody waits for, if there is somebody else to go by."""
         abreast = [member for member in self._running() if not member.behind]
         furthest = max((member.key for member in abreast), default=self._first_key)

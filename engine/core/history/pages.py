@@ -2,13 +2,13 @@
 
 from typing import Protocol
 
-from engine.core.history.types import Cursor, HistoryMessage, Page, StoreVersion
+from engine.core.history.queries import Cursor, HistoryMessage, Page, StoreVersion
 from engine.core.sds.value import value
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 
 
 @value(frozen=True, slots=True, kw_only=True)
-class Taken:
+class PageOutcome:
     """``fresh``: the page had something that this Store had not brought before.
 
     ``fault`` is why the Store is to be left; what the page had is good nevertheless.
@@ -41,7 +41,7 @@ class Pages(Protocol):
     ) -> StoreQueryRequest | HistoryQuery | None:
         """For the next page; None if this version has no way to ask for it."""
 
-    def take(self, page: Page) -> Taken: ...
+    def take(self, page: Page) -> PageOutcome: ...
 
     def has_cursor(self) -> bool: ...
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from engine.core.ids import ConversationId, UnixMs
 from engine.core.sds.value import value
-from engine.core.types import ConversationId, UnixMs
 
 NS_PER_MS: Final = 1_000_000
 

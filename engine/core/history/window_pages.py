@@ -15,10 +15,10 @@ a message of another time is no fault.
 
 from typing import Final
 
-from engine.core.history.ledger import Ledger, Sight
-from engine.core.history.pages import Place, Taken
-from engine.core.history.types import Cursor, HistoryMessage, Page, StoreVersion, Window
-from engine.core.types import WakuHash
+from engine.core.history.pages import PageOutcome, Place
+from engine.core.history.provenance import Provenance, Sight
+from engine.core.history.queries import Cursor, HistoryMessage, Page, StoreVersion, Window
+from engine.core.ids import WakuHash
 from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
 
 FALSE_ENTRIES: Final = frozenset(
@@ -31,7 +31,7 @@ class WindowPages:
     """Times are compared as *keys*, which grow in the direction of paging."""
 
     def __init__(
-        self, window: Window, ledger: Ledger, place: int, *, overlaps_ns: tuple[int, ...]
+        self, window: Window, ledger: Provenance, place: int, *, overlaps_ns: tuple[int, ...]
     ) -> None:
         self._window = window
         self._ledger = ledger
@@ -155,7 +155,7 @@ class WindowPages:
 
     # --- pages ---
 
-    def take(self, page: Page) -> Taken:
+    def take(self, page: Page) -> PageOutcome:
         new: list[HistoryMessage] = []
         messages = duplicates = outside = 0
         fault = next((reason for reason in page.refused if reason in FALSE_ENTRIES), None)
@@ -183,7 +183,7 @@ class WindowPages:
             self.key = max(self.key, key)
         if page.cursor is None and self._skipped_key is not None:
             fault = fault or "store_cursor_unknown"
-        return Taken(
+        return PageOutcome(
             new=tuple(new),
             messages=messages,
             duplicates=duplicates,

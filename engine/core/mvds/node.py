@@ -11,11 +11,12 @@ from typing import assert_never
 
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
-from engine.core.mvds.outbox import Outbox
 from engine.core.mvds.peer import Peer
 from engine.core.mvds.receiver import IdOf, Receiver
 from engine.core.mvds.records import Records
+from engine.core.mvds.sender import Sender
 from engine.core.mvds.step import MvdsStep
 from engine.core.mvds.types import (
     AppendMessage,
@@ -36,7 +37,6 @@ from engine.core.mvds.types import (
     ResendRequested,
 )
 from engine.core.sds.types import RandomUnit
-from engine.core.types import ParticipantId, UnixMs
 
 SET_BACK_EPOCHS = 60
 """What a clock is corrected by every now and then is less."""
@@ -68,10 +68,10 @@ class MvdsNode:
         self._online = online
         self._epoch = Epoch(now_ms // config.epoch_ms)
         self._records = Records(self._peers, config=config, state=state, counters=counters)
-        self._outbox = Outbox(self._records, config=config, random_unit=random_unit)
+        self._sender = Sender(self._records, config=config, random_unit=random_unit)
         self._receiver = Receiver(
             self._records,
-            self._outbox,
+            self._sender,
             peers=self._peers,
             groups=self._groups,
             held=state.held,
@@ -84,7 +84,7 @@ class MvdsNode:
             peer = self._peers.get(peer_id)
             if peer is not None:
                 peer.acks[message_id] = True
-                self._outbox.restore(peer)
+                self._sender.restore(peer)
 
     # --- the entry points ---
 
@@ -96,7 +96,7 @@ class MvdsNode:
         """
         before, self._epoch = self._epoch, Epoch(now_ms // self._config.epoch_ms)
         if self._epoch < before - SET_BACK_EPOCHS:
-            self._outbox.clock_set_back(self._peers.values(), self._epoch)
+            self._sender.clock_set_back(self._peers.values(), self._epoch)
         step = MvdsStep(now_ms, self._epoch)
         match input_:
             case PayloadReceived():
@@ -117,16 +117,16 @@ class MvdsNode:
                 assert_never(input_)
         self._drop_answered(step)
         if self._online:
-            self._outbox.flush(step)
-        self._outbox.settle(step)
-        self._records.ask(step, hurry=self._online and self._outbox.hungry)
+            self._sender.flush(step)
+        self._sender.settle(step)
+        self._records.ask(step, hurry=self._online and self._sender.hungry)
         return step.transition()
 
     def next_deadline(self) -> UnixMs | None:
         """When ``DeadlineReached`` is due next; None = not before another input."""
         if not self._online:
             return None
-        epochs = (self._outbox.next_epoch(), self._records.next_load())
+        epochs = (self._sender.next_epoch(), self._records.next_load())
         epoch = min((epoch for epoch in epochs if epoch is not None), default=None)
         return None if epoch is None else UnixMs(epoch * self._config.epoch_ms)
 
@@ -181,21 +181,21 @@ class MvdsNode:
             record = Record(
                 peer_id,
                 message_id,
-                self._outbox.first_type(len(message.body)),
+                self._sender.first_type(len(message.body)),
                 0,
                 Epoch(step.epoch + 1),
                 len(message.body),
                 step.now_ms,
             )
             self._records.create(peer, record, step)
-            self._outbox.send_fresh(peer, record, step)
+            self._sender.send_fresh(peer, record, step)
 
     def _seen(self, peer_id: ParticipantId, step: MvdsStep) -> None:
         peer = self._peer(peer_id)
         again_ms = self._config.seen_again_ms
         if peer.seen_ms is None or not 0 <= step.now_ms - peer.seen_ms < again_ms:
             peer.seen_ms = step.now_ms
-            self._outbox.bring_forward(peer)
+            self._sender.bring_forward(peer)
 
     def _resend(self, input_: ResendRequested, step: MvdsStep) -> None:
         peer = self._peer(input_.peer_id)

@@ -9,8 +9,8 @@ goes.
 from collections import deque
 from typing import Final
 
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.types import Epoch, MvdsId, Record, RecordType, WireGeneration
-from engine.core.types import ParticipantId, UnixMs
 
 UNSENT: Final = Epoch(-1)
 

@@ -13,10 +13,11 @@ from typing import TypeAlias, assert_never
 
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import ParticipantId
 from engine.core.mvds.config import MvdsConfig
-from engine.core.mvds.outbox import Outbox
 from engine.core.mvds.peer import Live, Peer
 from engine.core.mvds.records import Records
+from engine.core.mvds.sender import Sender
 from engine.core.mvds.step import Key, MvdsStep
 from engine.core.mvds.types import (
     Acknowledged,
@@ -30,7 +31,6 @@ from engine.core.mvds.types import (
     Record,
     RecordType,
 )
-from engine.core.types import ParticipantId
 
 IdOf: TypeAlias = Callable[[MvdsMessage], MvdsId]
 """May raise RemoteProtocolError for a message that has none."""
@@ -50,7 +50,7 @@ class Receiver:
     def __init__(  # noqa: PLR0913 - the parts of one machine
         self,
         records: Records,
-        outbox: Outbox,
+        sender: Sender,
         *,
         peers: Mapping[ParticipantId, Peer],
         groups: Mapping[GroupId, frozenset[ParticipantId]],
@@ -61,7 +61,7 @@ class Receiver:
     ) -> None:
         self.held = set(held)
         self._records = records
-        self._outbox = outbox
+        self._sender = sender
         self._peers = peers
         self._groups = groups
         self._id_of = id_of
@@ -129,7 +129,7 @@ class Receiver:
                 if _may_be_requested(live, step.epoch):
                     self._renew(peer, live, RecordType.MESSAGE, step)
             case About.RESEND:
-                kind = self._outbox.first_type(live.record.body_bytes)
+                kind = self._sender.first_type(live.record.body_bytes)
                 self._renew(peer, live, kind, step)
             case _:
                 assert_never(about)
@@ -160,7 +160,7 @@ class Receiver:
             waited_epochs=0 if given_up else record.waited_until(step.epoch),
         )
         self._records.replace(live, fresh, step)
-        self._outbox.send_fresh(peer, fresh, step)
+        self._sender.send_fresh(peer, fresh, step)
 
     # --- about theirs ---
 
@@ -183,9 +183,9 @@ class Receiver:
                 step.now_ms,
             )
             self._records.create(peer, record, step)
-            self._outbox.send_fresh(peer, record, step)
+            self._sender.send_fresh(peer, record, step)
         elif self._config.request_again and live.sent_epoch != step.epoch:
-            self._outbox.send_again(peer, live)
+            self._sender.send_again(peer, live)
 
     def _take(self, peer: Peer, message_id: MvdsId, message: MvdsMessage, step: MvdsStep) -> None:
         self._acknowledge(peer, message_id, step)
@@ -201,7 +201,7 @@ class Receiver:
                 self._acknowledge(other, message_id, step)
 
     def _acknowledge(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> None:
-        self._outbox.acknowledge(peer, message_id, step)
+        self._sender.acknowledge(peer, message_id, step)
 
 
 def _may_be_requested(live: Live, epoch: Epoch) -> bool:

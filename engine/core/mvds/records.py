@@ -11,9 +11,10 @@ meanwhile is not taken back from the answer, and what is in memory is newer than
 from collections.abc import Iterable, Mapping
 
 from engine.core.counters import Counters
+from engine.core.ids import ParticipantId
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.peer import Live, Peer
-from engine.core.mvds.schedule import Schedule
+from engine.core.mvds.retry_schedule import RetrySchedule
 from engine.core.mvds.step import Key, MvdsStep
 from engine.core.mvds.types import (
     NEVER,
@@ -26,7 +27,6 @@ from engine.core.mvds.types import (
     RecordsLoaded,
     RecordType,
 )
-from engine.core.types import ParticipantId
 
 
 class Records:
@@ -40,7 +40,7 @@ class Records:
         state: MvdsState,
         counters: Counters,
     ) -> None:
-        self.schedule = Schedule()
+        self.schedule = RetrySchedule()
         self.loaded_before = state.loaded_before
         self._peers = peers
         self._config = config

@@ -4,6 +4,7 @@ A record may change several times within one step (appended, then sent at once);
 as it is in the end.  Bodies are kept before the records that need them and dropped after.
 """
 
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.types import (
     DropMessage,
     Epoch,
@@ -20,7 +21,6 @@ from engine.core.mvds.types import (
     RemovePendingAck,
     RemoveRecord,
 )
-from engine.core.types import ParticipantId, UnixMs
 
 Key = tuple[ParticipantId, MvdsId]
 

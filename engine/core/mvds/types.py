@@ -10,8 +10,8 @@ performs a send looks them up.  Nothing here knows bytes on the wire, seals or t
 from enum import StrEnum
 from typing import Final, NewType, TypeAlias
 
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.value import value
-from engine.core.types import ParticipantId, UnixMs
 
 MvdsId = NewType("MvdsId", bytes)
 """sha256("MESSAGE_ID" ‖ group id ‖ timestamp ‖ body), 32 bytes."""

@@ -7,8 +7,8 @@ the log's rows are is not known here.
 
 from array import array
 
+from engine.core.ids import ParticipantId
 from engine.core.sds.sequences import SequenceSet
-from engine.core.types import ParticipantId
 
 _NOWHERE = 2**32 - 1
 _NEAR = 64

@@ -16,8 +16,8 @@ from typing import Final
 import mmh3
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import MessageId
 from engine.core.sds.js_hash import js_hash
-from engine.core.types import MessageId
 
 HASHES: Final = 10
 JS_BYTES: Final = 18_752

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
-from engine.core.types import ParticipantId, UnixMs
 
 SLOT_MS: Final = 10_000
 _SLOTS: Final = 6

@@ -10,11 +10,11 @@ in good faith.
 
 from typing import Final
 
+from engine.core.ids import AuthorSequence, MessageId, ParticipantId, Position
 from engine.core.sds.fork_types import Fork, ForkFound, PutFork
-from engine.core.sds.parts import Parts
+from engine.core.sds.shared_state import SharedState
 from engine.core.sds.step import Step
 from engine.core.sds.types import HistoryEntry
-from engine.core.types import AuthorSequence, MessageId, ParticipantId, Position
 
 MAX_FORKS: Final = 1_024
 """Proofs that a channel keeps."""
@@ -23,7 +23,7 @@ MAX_FORKS: Final = 1_024
 class Chains:
     """Checks each message against its neighbours in its author's chain."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: SharedState) -> None:
         self._parts = parts
 
     def check(

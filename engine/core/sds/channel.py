@@ -10,6 +10,7 @@ from typing import assert_never
 
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import ChannelId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.flood_types import SetAsideOf
 from engine.core.sds.fork_types import Fork
@@ -30,10 +31,10 @@ from engine.core.sds.inputs import (
     ShowSetAside,
     StoreAnswered,
     StoreChanged,
-    StoreLacks,
+    StoresMissing,
 )
-from engine.core.sds.parts import MAX_LAMPORT, build_parts
 from engine.core.sds.receive import Receiver
+from engine.core.sds.shared_state import MAX_LAMPORT, build_parts
 from engine.core.sds.step import Step
 from engine.core.sds.types import (
     AppendToLog,
@@ -55,7 +56,6 @@ from engine.core.sds.types import (
     Sign,
     Transition,
 )
-from engine.core.types import ChannelId, MessageId, ParticipantId, Position, UnixMs
 
 
 class SdsChannel:
@@ -150,7 +150,7 @@ class SdsChannel:
             case StoreAnswered(through_ms=through_ms):
                 parts.store.answered(through_ms, step)
                 self._receiver.look_back(step)
-            case StoreLacks():
+            case StoresMissing():
                 self._receiver.take_absence(input_, step)
             case ShowSetAside(sender_id=sender_id):
                 parts.show_set_aside(sender_id, step)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import InstanceId, MessageId, ParticipantId
 from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.log import LogIndex, head_of
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import Claim, Holdings, SequenceRange
-from engine.core.types import InstanceId, MessageId, ParticipantId
 
 MAX_INSTANCES = 1_024
 MAX_RANGES = 4_096

@@ -3,8 +3,8 @@
 A part of the vocabulary of ``types``; what becomes of it is decided in ``flooding``.
 """
 
+from engine.core.ids import MessageId, ParticipantId
 from engine.core.sds.value import value
-from engine.core.types import MessageId, ParticipantId
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import DAY_MS, FloodLimits
 from engine.core.sds.flood_types import (
     ForgetSetAside,
@@ -27,7 +28,6 @@ from engine.core.sds.flood_types import (
 )
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.step import Step
-from engine.core.types import MessageId, ParticipantId, UnixMs
 
 _ACCOUNTS_KEPT: Final = 10_000
 """Of days other than today; whoever fills them is still bound by what may come in a day."""

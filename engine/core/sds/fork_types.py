@@ -3,8 +3,8 @@
 A part of the vocabulary of ``types``; how a fork is found is decided in ``chains``.
 """
 
+from engine.core.ids import InstanceId, MessageId, ParticipantId
 from engine.core.sds.value import value
-from engine.core.types import InstanceId, MessageId, ParticipantId
 
 
 @value(frozen=True, slots=True, kw_only=True)

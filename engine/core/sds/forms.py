@@ -8,8 +8,8 @@ different things there.  The first form stays; a retransmission is the same to t
 from typing import Final
 
 from engine.core.errors import RemoteProtocolError
-from engine.core.sds.parts import Parts
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
+from engine.core.sds.shared_state import SharedState
 
 _KEPT: Final = 4_096
 
@@ -17,7 +17,7 @@ _KEPT: Final = 4_096
 class Forms:
     """Hashes of the signed bytes of what was logged last."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: SharedState) -> None:
         self._parts = parts
         self._newer: dict[MessageId, int] = {}
         self._older: dict[MessageId, int] = {}

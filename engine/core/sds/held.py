@@ -17,9 +17,9 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 from operator import itemgetter
 
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry
-from engine.core.types import MessageId, ParticipantId, UnixMs
 
 
 class HeldAside:

@@ -12,9 +12,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Final
 
-from engine.core.sds.bloom import base_hashes
-from engine.core.sds.types import HeldByChanged, HolderEntry, SequenceRange
-from engine.core.types import (
+from engine.core.ids import (
     AuthorSequence,
     HolderSource,
     InstanceId,
@@ -22,6 +20,8 @@ from engine.core.types import (
     ParticipantId,
     UnixMs,
 )
+from engine.core.sds.bloom import base_hashes
+from engine.core.sds.types import HeldByChanged, HolderEntry, SequenceRange
 
 _BLOOM: Final = HolderSource.BLOOM
 MAYBE_HOLDERS: Final = 256

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import Final
 
+from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import IncomingEntry
-from engine.core.types import MessageId, ParticipantId, Position, UnixMs
 
 _MOST_LEAVING: Final = 32
 """For one message; who would need more room than that has to wait until there is some."""

@@ -6,9 +6,9 @@ answers is in ``types``.  The times of inputs are not in them: whoever hands one
 
 from typing import TypeAlias
 
+from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.core.sds.types import Holdings, Message
 from engine.core.sds.value import value
-from engine.core.types import AuthorSequence, MessageId, ParticipantId, UnixMs
 
 
 @value(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class StoreAnswered:
 
 
 @value(frozen=True, slots=True, kw_only=True)
-class StoreLacks:
+class StoresMissing:
     """All Stores that there are were asked for these by their hints, and none brought them.
 
     ``lacked``: how many said that they do not have them; ``silent``: addresses of those that gave
@@ -183,6 +183,6 @@ Input: TypeAlias = (
     | StoreChanged
     | HastenStoreQuery
     | StoreAnswered
-    | StoreLacks
+    | StoresMissing
     | DeadlineReached
 )

@@ -22,11 +22,11 @@ from heapq import nlargest
 from itertools import islice
 from operator import ge
 
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId
 from engine.core.sds.authors import Author
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import HistoryEntry, Holdings, LogEntry, SequenceRange, history_entry
-from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId
 
 
 class LogIndex:

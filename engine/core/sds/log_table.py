@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias, TypeVar, overload
 
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
 from engine.core.sds.types import LogEntry
-from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
 
 Row: TypeAlias = tuple[
     int,

@@ -13,6 +13,7 @@ from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import chain
 
+from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import RetrieveLostRequested
 from engine.core.sds.repair import RepairTimes
@@ -26,7 +27,6 @@ from engine.core.sds.types import (
     RemoveMissing,
     StoresSaid,
 )
-from engine.core.types import MessageId, ParticipantId, Position, UnixMs
 
 _SET_BACK_MS = 1_000
 """Less than that is how clocks are kept right, and delays nothing that matters."""

@@ -12,9 +12,9 @@ one claim from a clock that was wrong for a while would outweigh all that its ow
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.step import Step
 from engine.core.sds.types import NewestClaim, PutNewestClaims
-from engine.core.types import ParticipantId, UnixMs
 
 _SAVE_AFTER_MS: Final = 60_000
 _CLOCKS_DIFFER_MS: Final = 2_000

@@ -12,6 +12,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Final
 
+from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.bloom import base_hashes
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.step import Step
@@ -26,7 +27,6 @@ from engine.core.sds.types import (
     RemoveOutgoing,
     SendPurpose,
 )
-from engine.core.types import MessageId, UnixMs
 
 # A member that is looked up in its enumeration costs a call.
 _UNACKNOWLEDGED: Final = OutgoingState.UNACKNOWLEDGED

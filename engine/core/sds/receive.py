@@ -16,13 +16,14 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import HolderSource, MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.chains import Chains
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
 from engine.core.sds.forms import Forms
 from engine.core.sds.incoming import waiting_entry
-from engine.core.sds.inputs import MessageReceived, StoreLacks
-from engine.core.sds.parts import MAX_LAMPORT, Parts
+from engine.core.sds.inputs import MessageReceived, StoresMissing
 from engine.core.sds.review import AckReview
+from engine.core.sds.shared_state import MAX_LAMPORT, SharedState
 from engine.core.sds.step import Step
 from engine.core.sds.types import (
     AppendToLog,
@@ -44,7 +45,6 @@ from engine.core.sds.types import (
     SaveRetrievalHint,
     StoresSaid,
 )
-from engine.core.types import HolderSource, MessageId, ParticipantId, Position, UnixMs
 
 Arrived: TypeAlias = MessageReceived | IncomingEntry
 """Just received, or after it had to wait."""
@@ -55,7 +55,7 @@ _id_of: Final = itemgetter(0)
 class Receiver:
     """Takes messages in and delivers them in causal order."""
 
-    def __init__(self, parts: Parts, message_id_of: MessageIdOf) -> None:
+    def __init__(self, parts: SharedState, message_id_of: MessageIdOf) -> None:
         self._parts = parts
         self._message_id_of = message_id_of
         self._review = AckReview(parts)
@@ -529,7 +529,7 @@ class Receiver:
         for lost in self._parts.missing.take_lost(step):
             self._go_on_without(lost, step)
 
-    def take_absence(self, lacks: StoreLacks, step: Step) -> None:
+    def take_absence(self, lacks: StoresMissing, step: Step) -> None:
         """Stores were asked in vain: remember who answered, and give up what that decides."""
         said = StoresSaid(
             at_ms=step.now_ms,

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable
 from heapq import heappop, heappush
 from typing import Final
 
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.types import Hash64
-from engine.core.types import MessageId, ParticipantId, UnixMs
 
 _GIVEN_KEPT: Final = 10_000
 _SHARES: Final = 8

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import Final, TypeAlias
 
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
-from engine.core.types import MessageId, ParticipantId, UnixMs
 
 Namer: TypeAlias = ParticipantId | None
 """None: not known any more, since a restart."""

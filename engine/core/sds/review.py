@@ -15,12 +15,12 @@ from operator import itemgetter
 from typing import Final
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import HolderSource, MessageId, ParticipantId, UnixMs
 from engine.core.sds.bloom import HASHES, ReceivedBloom
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.parts import Parts
+from engine.core.sds.shared_state import SharedState
 from engine.core.sds.step import Step
 from engine.core.sds.types import Claim, LogEntry, Message
-from engine.core.types import HolderSource, MessageId, ParticipantId, UnixMs
 
 _CAUSAL: Final = HolderSource.CAUSAL
 _BLOOM: Final = HolderSource.BLOOM
@@ -34,7 +34,7 @@ _LOOKED_AT: Final = 8
 class AckReview:
     """Learns from other members' messages who holds what."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: SharedState) -> None:
         self._parts = parts
         self._put_off: dict[ParticipantId, Message] = {}
         """The newest from Stores of each member, as long as none came live."""

@@ -6,8 +6,8 @@ into one event each at the end, however often they changed on the way.  What is 
 end is the step itself, as the ``Transition`` that it is by then.
 """
 
+from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.types import Event, Send, Transition, Write
-from engine.core.types import MessageId, UnixMs
 
 
 class Step(Transition):

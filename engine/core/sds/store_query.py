@@ -9,11 +9,11 @@ is not known here.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.missing import MissingTable
 from engine.core.sds.step import Step
 from engine.core.sds.types import AskStore, MissingEntry, SaveStoreQueried
-from engine.core.types import MessageId, UnixMs
 
 _MAX_ONCE: Final = 256
 

@@ -12,6 +12,16 @@ from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
+from engine.core.ids import (
+    AuthorSequence,
+    ChannelId,
+    HolderSource,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.core.sds.flood_types import (
     ForgetSetAside,
     PutSetAside,
@@ -23,16 +33,6 @@ from engine.core.sds.flood_types import (
 )
 from engine.core.sds.fork_types import Fork, ForkFound, PutFork
 from engine.core.sds.value import value
-from engine.core.types import (
-    AuthorSequence,
-    ChannelId,
-    HolderSource,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
-)
 
 
 class HistoryEntry(NamedTuple):
@@ -164,7 +164,7 @@ class MissingState(StrEnum):
 
 @value(frozen=True, slots=True, kw_only=True)
 class StoresSaid:
-    """What came of it when Stores were asked for a dependency the last time: see ``StoreLacks``."""
+    """What Stores had of a dependency when they were asked last: see ``StoresMissing``."""
 
     at_ms: UnixMs
     lacked: int

@@ -23,9 +23,9 @@ from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.libp2p.proxy import Proxy
 from engine.network.waku.metadata import METADATA_PROTOCOL
-from engine.network.waku.relay_session import RELAY_PROTOCOL
-from engine.network.waku.service_exchange import ExchangeLimits, ask
-from engine.network.waku.store_server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
+from engine.network.waku.relay.session import RELAY_PROTOCOL
+from engine.network.waku.service.exchange import ExchangeLimits, ask
+from engine.network.waku.store.server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 
 _NAMES: Final[dict[str, tuple[ProtocolId, ...]]] = {
     "relay": (RELAY_PROTOCOL,),

@@ -20,7 +20,7 @@ from engine.core.errors import (
     RemoteProtocolError,
     TransportError,
 )
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.edge.dialled import dial_reason
 from engine.network.edge.health import EdgeHealth, edge_level
@@ -41,7 +41,7 @@ from engine.network.transport import (
     TransportRole,
     TransportStatus,
 )
-from engine.network.waku.filter_client import Pushed
+from engine.network.waku.filter.client import Pushed
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import parse_pubsub_topic
 

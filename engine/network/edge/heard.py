@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from engine.core.types import WakuHash
+from engine.core.ids import WakuHash
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.gossip_cache import SeenCache
+from engine.network.waku.gossip.cache import SeenCache
 
 SEEN_TTL_MS = 120_000
 MAX_SEEN = 20_000

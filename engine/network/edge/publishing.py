@@ -13,12 +13,12 @@ from typing import Final
 from engine.codec.waku_lightpush import PushResponse, PushStatus
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, TransportError
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.lightpush_client import LightpushClient
+from engine.network.waku.lightpush.client import LightpushClient
 
 MAX_IN_FLIGHT: Final = 6
 """Requests that wait for one node; service nodes refuse more than a few at once."""

@@ -15,10 +15,10 @@ from engine.network.edge.service_nodes import ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.edge.subscriptions import Subscriptions
 from engine.network.libp2p.ports import Host, PeerId
-from engine.network.waku.filter_client import FilterClient, Pushed
-from engine.network.waku.lightpush_client import LightpushClient
+from engine.network.waku.filter.client import FilterClient, Pushed
+from engine.network.waku.lightpush.client import LightpushClient
 from engine.network.waku.metadata import MetadataObserver, WakuMetadata
-from engine.network.waku.service_exchange import ExchangeLimits
+from engine.network.waku.service.exchange import ExchangeLimits
 
 
 class EdgeObserver(MetadataObserver, Protocol):

@@ -24,7 +24,7 @@ from engine.core.errors import (
     StorageError,
     TransportError,
 )
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.dialing import is_mistaken
@@ -34,7 +34,7 @@ from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
 from engine.network.node.attempts import Attempts
 from engine.network.node.introductions import Introductions
-from engine.network.node.services import NodeServices, Surroundings
+from engine.network.node.services import NodeServices, ServiceContext
 from engine.network.node.settings import NodeSettings
 from engine.network.node.status import connection_level
 from engine.network.reach import Reached, reached
@@ -46,13 +46,13 @@ from engine.network.transport import (
     StatusHandler,
     TransportStatus,
 )
-from engine.network.waku.gossip_types import MessageDelivered
+from engine.network.waku.gossip.vocabulary import MessageDelivered
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.relay import WakuRelay
-from engine.network.waku.relay_session import RELAY_PROTOCOL
+from engine.network.waku.relay.relay import WakuRelay
+from engine.network.waku.relay.session import RELAY_PROTOCOL
 
 if TYPE_CHECKING:
-    from engine.network.waku.store_archive import Archive
+    from engine.network.waku.store.intake import Archive
 
     OpenArchive = Callable[[], Awaitable[Archive]]
 
@@ -178,7 +178,7 @@ class EmbeddedNode:
             host.keep_connected(tuple(self._known_peers))
 
     def _make_services(self, host: Host, relay: WakuRelay) -> NodeServices:
-        around = Surroundings(
+        around = ServiceContext(
             host=host,
             relay=relay,
             sharding=self._settings.sharding,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.ports import Host, ProtocolId
@@ -36,7 +36,7 @@ from engine.network.transport import (
     TransportRole,
     TransportStatus,
 )
-from engine.network.waku.gossip_cache import SeenCache
+from engine.network.waku.gossip.cache import SeenCache
 from engine.network.waku.message_hash import message_hash
 
 if TYPE_CHECKING:

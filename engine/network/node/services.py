@@ -22,21 +22,21 @@ from typing import TYPE_CHECKING
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
 from engine.core.errors import ConfigError
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import OURSELVES, Source
 from engine.network.libp2p.ports import Host, PeerId
-from engine.network.waku.gossip_cache import SeenCache
+from engine.network.waku.gossip.cache import SeenCache
 from engine.network.waku.metadata import MetadataObserver, WakuMetadata
-from engine.network.waku.relay import WakuRelay
+from engine.network.waku.relay.relay import WakuRelay
 from engine.network.waku.sources import Sources
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
 
 if TYPE_CHECKING:
-    from engine.network.waku.filter_server import FilterServer, FilterSettings
-    from engine.network.waku.lightpush_server import LightpushSettings, Published
-    from engine.network.waku.store_archive import Archive, ArchiveIntake, IntakeSettings
-    from engine.network.waku.store_server import StoreSettings
+    from engine.network.waku.filter.server import FilterServer, FilterSettings
+    from engine.network.waku.lightpush.server import LightpushSettings, Published
+    from engine.network.waku.store.intake import Archive, ArchiveIntake, IntakeSettings
+    from engine.network.waku.store.server import StoreSettings
 
 _SEEN_TTL_MS = 120_000
 _MAX_SEEN = 20_000
@@ -56,9 +56,9 @@ class ServiceSettings:
 
 
 def all_services() -> ServiceSettings:
-    from engine.network.waku.filter_server import FilterSettings
-    from engine.network.waku.lightpush_server import LightpushSettings
-    from engine.network.waku.store_server import StoreSettings
+    from engine.network.waku.filter.server import FilterSettings
+    from engine.network.waku.lightpush.server import LightpushSettings
+    from engine.network.waku.store.server import StoreSettings
 
     return ServiceSettings(
         filter=FilterSettings(), lightpush=LightpushSettings(), store=StoreSettings()
@@ -66,7 +66,7 @@ def all_services() -> ServiceSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ServiceContext:
     """What the services need of the node that they are part of."""
 
     host: Host
@@ -87,7 +87,7 @@ class NodeServices:
     """Made new for every start of a node.  Raises ConfigError for a Store without an archive."""
 
     def __init__(
-        self, around: Surroundings, settings: ServiceSettings, archive: "Archive | None"
+        self, around: ServiceContext, settings: ServiceSettings, archive: "Archive | None"
     ) -> None:
         self._around = around
         self._settings = settings
@@ -106,7 +106,7 @@ class NodeServices:
         if self._filter is not None:
             self._filter.start()
         if settings.lightpush is not None:
-            from engine.network.waku.lightpush_server import LightpushServer
+            from engine.network.waku.lightpush.server import LightpushServer
 
             LightpushServer(
                 around.host,
@@ -118,7 +118,7 @@ class NodeServices:
                 counters=around.counters,
             ).start()
         if self._intake is not None and settings.store is not None:
-            from engine.network.waku.store_server import serve_store
+            from engine.network.waku.store.server import serve_store
 
             self._intake.start()
             serve_store(around.host, self._intake.query, settings.store, around.counters)
@@ -183,7 +183,7 @@ class NodeServices:
         self, peer_id: PeerId, topic: PubsubTopic, message: WakuMessage, data: bytes
     ) -> "Published":
         """For lightpush."""
-        from engine.network.waku.lightpush_server import Published
+        from engine.network.waku.lightpush.server import Published
 
         otherwise = hashlib.sha256(data).digest() in self._seen
         if not otherwise:
@@ -203,20 +203,20 @@ class NodeServices:
         return Metadata(cluster_id=self._around.sharding.cluster_id, shards=tuple(shards))
 
 
-def _filter_server(around: Surroundings, settings: ServiceSettings) -> "FilterServer | None":
+def _filter_server(around: ServiceContext, settings: ServiceSettings) -> "FilterServer | None":
     if settings.filter is None:
         return None
-    from engine.network.waku.filter_server import FilterServer
+    from engine.network.waku.filter.server import FilterServer
 
     return FilterServer(around.host, settings.filter, counters=around.counters)
 
 
 def _archive_intake(
-    around: Surroundings, settings: ServiceSettings, archive: "Archive | None"
+    around: ServiceContext, settings: ServiceSettings, archive: "Archive | None"
 ) -> "ArchiveIntake | None":
     if settings.store is None:
         return None
-    from engine.network.waku.store_archive import ArchiveIntake, IntakeSettings
+    from engine.network.waku.store.intake import ArchiveIntake, IntakeSettings
 
     if archive is None:
         raise ConfigError("the store service needs an archive")

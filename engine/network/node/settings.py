@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.core.errors import ConfigError
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.network.libp2p.proxy import Proxy
 from engine.network.node.services import ServiceSettings
-from engine.network.waku.gossip_types import HUB
-from engine.network.waku.relay import RelaySettings
+from engine.network.waku.gossip.vocabulary import HUB
+from engine.network.waku.relay.relay import RelaySettings
 from engine.network.waku.topics import Shard, Sharding
 
 MAX_PORT = 65_535

@@ -13,7 +13,7 @@ from typing import Final
 from engine.codec.waku_history import MAX_HISTORY_RESPONSE_BYTES
 from engine.codec.waku_store import MAX_STORE_RESPONSE_BYTES
 from engine.core.errors import ChatError, LocalProtocolError, RemoteProtocolError, TransportError
-from engine.core.history.types import (
+from engine.core.history.queries import (
     Ask,
     Failed,
     FailureKind,
@@ -24,7 +24,7 @@ from engine.core.history.types import (
     StoreRef,
     StoreVersion,
 )
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
@@ -32,9 +32,9 @@ from engine.network.reach import Reached
 from engine.network.stores.port import FoundStore, TestedStore
 from engine.network.stores.testing import test_store
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.service_exchange import ExchangeLimits
-from engine.network.waku.store_client import HistoryPage, StoreClient, StorePage
-from engine.network.waku.store_server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
+from engine.network.waku.service.exchange import ExchangeLimits
+from engine.network.waku.store.client import HistoryPage, StoreClient, StorePage
+from engine.network.waku.store.server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from engine.network.waku.topics import Sharding
 
 PROTOCOLS: Final = {

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from engine.core.errors import ChatError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.proxy import Proxy
 from engine.network.stores.asking import HostStores

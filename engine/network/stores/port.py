@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.core.history.types import Ask, Outcome, StoreRef, StoreVersion
-from engine.core.types import ContentTopic, PubsubTopic, UnixMs
+from engine.core.history.queries import Ask, Outcome, StoreRef, StoreVersion
+from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

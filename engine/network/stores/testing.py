@@ -17,16 +17,16 @@ from engine.codec.waku_metadata import (
     encode_metadata,
 )
 from engine.core.errors import ChatError, ConfigError
-from engine.core.history.types import MAX_QUERY_TOPICS, StoreVersion
-from engine.core.types import ContentTopic, PubsubTopic, UnixMs
+from engine.core.history.queries import MAX_QUERY_TOPICS, StoreVersion
+from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.ports import ProtocolId
 from engine.network.reach import Reached
 from engine.network.stores.port import TestedStore
 from engine.network.waku.metadata import METADATA_PROTOCOL
-from engine.network.waku.service_exchange import ExchangeLimits, ask
-from engine.network.waku.store_client import StoreClient
+from engine.network.waku.service.exchange import ExchangeLimits, ask
+from engine.network.waku.store.client import StoreClient
 from engine.network.waku.topics import Sharding
 
 NS_PER_MS: Final = 1_000_000

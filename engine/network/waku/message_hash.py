@@ -6,7 +6,7 @@ It covers the pubsub topic and every field that says something, and leaves out `
 
 import hashlib
 
-from engine.core.types import PubsubTopic, WakuHash
+from engine.core.ids import PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
 
 _MASK_64 = 2**64 - 1

@@ -27,7 +27,7 @@ from engine.network.libp2p.keys import KeyType, PublicKey
 from engine.network.libp2p.multiaddr import HostKind, Multiaddr, multiaddr_from_bytes
 from engine.network.libp2p.peer_id import peer_id_of_key
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId
-from engine.network.waku.service_exchange import ExchangeLimits, ask
+from engine.network.waku.service.exchange import ExchangeLimits, ask
 
 PEER_EXCHANGE_PROTOCOL: Final = ProtocolId("/vac/waku/peer-exchange/2.0.0-alpha1")
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from engine.core.errors import ConfigError, RemoteProtocolError
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 
 DEFAULT_CLUSTER_ID = 42
 DEFAULT_SHARD_COUNT = 8

@@ -6,9 +6,9 @@ is only left lying: other implementations relay it, so their nodes are not to bl
 
 from engine.codec.waku import decode_waku_message
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
-from engine.network.waku.gossip_types import Refused
+from engine.network.waku.gossip.vocabulary import Refused
 from engine.network.waku.topics import parse_content_topic
 
 _BLAMELESS = frozenset(

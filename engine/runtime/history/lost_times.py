@@ -8,16 +8,16 @@ listened.  It refuses to know Stores.
 from collections.abc import Sequence
 from typing import Final
 
-from engine.core.types import ConversationId, UnixMs
+from engine.core.ids import ConversationId, UnixMs
 from engine.history_views import LostView
-from engine.runtime.history.filling import DAY_MS
-from engine.runtime.pages import Pages
+from engine.runtime.history.backfill import DAY_MS
+from engine.runtime.timeline_pages import TimelinePages
 
 ROWS_LOOKED_AT: Final = 100
 
 
 async def time_of_lost(
-    conversation_id: ConversationId, lost: Sequence[LostView], pages: Pages
+    conversation_id: ConversationId, lost: Sequence[LostView], pages: TimelinePages
 ) -> tuple[UnixMs, UnixMs | None]:
     """All of ``lost`` together; until None: up to now.  Raises StorageError."""
     since: list[int] = []

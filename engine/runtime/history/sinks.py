@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, Generic, Protocol
 
-from engine.core.history.types import HistoryMessage
-from engine.core.sds.inputs import StoreLacks
-from engine.core.types import MessageId, UnixMs, WakuHash
+from engine.core.history.queries import HistoryMessage
+from engine.core.ids import MessageId, UnixMs, WakuHash
+from engine.core.sds.inputs import StoresMissing
 from engine.core.waku import WakuMessage
 from engine.runtime.conversation_runner import ConversationRunner
-from engine.runtime.inbox import S, Work
-from engine.session.types import SessionTransition
+from engine.runtime.job_queue import S, Work
+from engine.session.transitions import SessionTransition
 
 NOTHING: Final = SessionTransition()
 LOOK_AGAIN_S: Final = 0.1
@@ -40,7 +40,7 @@ class Sink(Protocol):
 
     async def answered(self, through_ms: UnixMs, /) -> None: ...
 
-    async def lack(self, lacks: StoreLacks, /) -> None: ...
+    async def missing(self, lacks: StoresMissing, /) -> None: ...
 
     async def reached_back(self) -> None:
         """More is wanted than before, and all of it was asked for."""
@@ -62,14 +62,14 @@ def _receive(item: HistoryMessage, session: S, now_ms: UnixMs) -> SessionTransit
     return session.receive(item.message, item.message_hash, now_ms=now_ms, stored=True)
 
 
-def _lack(lacks: StoreLacks, session: S, now_ms: UnixMs) -> SessionTransition:
-    return session.stores_lack(lacks, now_ms=now_ms)
+def _missing(lacks: StoresMissing, session: S, now_ms: UnixMs) -> SessionTransition:
+    return session.stores_missing(lacks, now_ms=now_ms)
 
 
 def _keep_back(message_id: MessageId, session: S, now_ms: UnixMs) -> SessionTransition:
     """Nobody wants to see it, unless they asked for it after it was given up."""
-    kept_back = StoreLacks(message_ids=(message_id,), lacked=0, kept_back=True)
-    return session.stores_lack(kept_back, now_ms=now_ms)
+    kept_back = StoresMissing(message_ids=(message_id,), lacked=0, kept_back=True)
+    return session.stores_missing(kept_back, now_ms=now_ms)
 
 
 def _receive_if_wanted(
@@ -108,8 +108,8 @@ class RunnerSink(Generic[S]):
             [lambda session, now_ms: session.stores_answered(through_ms=through_ms, now_ms=now_ms)]
         )
 
-    async def lack(self, lacks: StoreLacks, /) -> None:
-        await self._runner.feed([partial(_lack, lacks)])
+    async def missing(self, lacks: StoresMissing, /) -> None:
+        await self._runner.feed([partial(_missing, lacks)])
 
     async def reached_back(self) -> None:
         await self._runner.feed([lambda session, now_ms: session.retrieve_kept_back(now_ms=now_ms)])
@@ -130,7 +130,7 @@ class RunnerSink(Generic[S]):
         return self._runner.oldest_ms
 
 
-class Inbox(Protocol):
+class JobQueue(Protocol):
     """Of strangers."""
 
     @property
@@ -146,17 +146,17 @@ class InboxSink:
     arrived = 0
     oldest_ms: UnixMs | None = None
 
-    def __init__(self, inbox: Inbox) -> None:
-        self._inbox = inbox
+    def __init__(self, inbox: JobQueue) -> None:
+        self._jobs = inbox
 
     def expect(self, messages: Sequence[HistoryMessage], /) -> None:
         """Nothing is done beforehand."""
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         for item in messages:
-            while self._inbox.is_full:  # noqa: ASYNC110 - it works off 50 a second, no more
+            while self._jobs.is_full:  # noqa: ASYNC110 - it works off 50 a second, no more
                 await asyncio.sleep(LOOK_AGAIN_S)
-            self._inbox.on_message(item.message, item.message_hash)
+            self._jobs.on_message(item.message, item.message_hash)
 
     async def take_older(
         self, messages: Sequence[HistoryMessage], _ids: Mapping[WakuHash, MessageId], /
@@ -166,7 +166,7 @@ class InboxSink:
     async def answered(self, through_ms: UnixMs, /) -> None:
         """Nobody waits for that."""
 
-    async def lack(self, lacks: StoreLacks, /) -> None:
+    async def missing(self, lacks: StoresMissing, /) -> None:
         """Nothing is asked for by name."""
 
     async def reached_back(self) -> None:

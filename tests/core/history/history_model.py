@@ -10,7 +10,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 
-from engine.core.history.types import (
+from engine.core.history.queries import (
     Failed,
     FailureKind,
     HistoryMessage,
@@ -21,7 +21,7 @@ from engine.core.history.types import (
     StoreVersion,
     Window,
 )
-from engine.core.types import ContentTopic, PubsubTopic, UnixMs, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import (
     HistoryError,

@@ -14,8 +14,7 @@ from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import HistoryInput, StoresChanged, Topics
 from engine.core.history.merging import StoresQuery
 from engine.core.history.progress import Progress
-from engine.core.history.schedule import Schedule
-from engine.core.history.types import (
+from engine.core.history.queries import (
     Answered,
     Ask,
     Candidate,
@@ -29,7 +28,8 @@ from engine.core.history.types import (
     QueryInput,
     StoreRef,
 )
-from engine.core.types import ConversationId, UnixMs
+from engine.core.history.scheduler import HistoryScheduler
+from engine.core.ids import ConversationId, UnixMs
 from tests.core.history.history_model import NOW_MS, PUBSUB, TOPIC, ModelStore
 
 CONVERSATION = ConversationId("conversation")
@@ -40,7 +40,7 @@ TOPICS = Topics(pubsub_topic=PUBSUB, content_topics=(TOPIC,))
 class World:
     """Performs asks after each Store's delay.  ``before_answer`` may do anything to the Stores."""
 
-    machine: StoresQuery | Schedule
+    machine: StoresQuery | HistoryScheduler
     stores: Mapping[StoreRef, ModelStore]
     now_ms: UnixMs = NOW_MS
     before_answer: Callable[[int], None] = lambda _number: None
@@ -61,7 +61,7 @@ class World:
         return transition
 
     def tell(self, input_: HistoryInput) -> HistoryTransition:
-        assert isinstance(self.machine, Schedule)
+        assert isinstance(self.machine, HistoryScheduler)
         return self.take(self.machine.handle(input_, now_ms=self.now_ms))
 
     def tell_query(self, input_: QueryInput) -> HistoryTransition:
@@ -150,7 +150,7 @@ def world_of(
     config: HistoryConfig | None = None,
 ) -> World:
     """A world in which the conversation's schedule has these Stores, and nothing is wanted yet."""
-    schedule = Schedule(
+    schedule = HistoryScheduler(
         CONVERSATION,
         TOPICS,
         config=config or HistoryConfig(),

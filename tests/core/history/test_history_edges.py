@@ -5,10 +5,10 @@ from itertools import count
 import pytest
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import Lacking, Want, Wanted
+from engine.core.history.inputs import DependenciesMissing, HashLookup, WindowWanted
 from engine.core.history.merging import StoresQuery
 from engine.core.history.progress import Purpose, ms_of
-from engine.core.history.types import (
+from engine.core.history.queries import (
     ByHash,
     Cancel,
     Covered,
@@ -26,7 +26,7 @@ from engine.core.history.types import (
     StoreVersion,
     Window,
 )
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from tests.core.history.history_model import (
     NOW_MS,
     NOW_NS,
@@ -155,14 +155,14 @@ def test_two_windows_around_messages_that_wait_do_not_lose_each_other() -> None:
     old = ModelStore(MESSAGES, versions=(StoreVersion.V2,))
     world = world_of({ONE: old})
     at_ms = ms_of(MESSAGES[500].message.timestamp_ns or 0)
-    world.tell(Lacking((Want(ALL_HASHES[499], at_ms),)))
+    world.tell(DependenciesMissing((HashLookup(ALL_HASHES[499], at_ms),)))
     while not any(
         isinstance(event, QueryStarted) and isinstance(event.query, Window)
         for event in world.events
     ):
         assert world.step()
     earlier_ms = UnixMs(at_ms - CONFIG.around_before_ms + 1_000)
-    world.tell(Lacking((Want(ALL_HASHES[400], earlier_ms),)))
+    world.tell(DependenciesMissing((HashLookup(ALL_HASHES[400], earlier_ms),)))
     world.run()
     assert {ALL_HASHES[499], ALL_HASHES[400]} <= hashes(world.messages)
 
@@ -174,7 +174,7 @@ def test_a_window_that_comes_further_for_ever_is_given_up_too() -> None:
     config = HistoryConfig(max_pages=1, max_continuations=3)
     store = ModelStore(MESSAGES)
     world = world_of({ONE: store}, config=config)
-    world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(0)))
+    world.tell(WindowWanted(purpose=Purpose.USER, since_ms=UnixMs(0)))
     world.run()
     assert [event.end for event in world.events if isinstance(event, GaveUp)] == [
         End.TOO_MANY_PAGES
@@ -197,7 +197,7 @@ def test_more_messages_of_one_time_than_a_query_has_pages_for_hide_nothing_that_
     ]
     store = ModelStore(dense, versions=versions, page_of=lambda limit: min(limit, page))
     world = world_of({ONE: store}, config=HistoryConfig(max_pages=max_pages))
-    world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
+    world.tell(WindowWanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.run()
     assert len(world.messages) >= len(dense)
     assert hashes(world.messages) == hashes(dense)
@@ -210,7 +210,7 @@ def test_a_store_that_forgets_its_place_among_messages_of_one_time_ends_by_itsel
     dense = [stored(number, NOW_NS - SECOND_NS) for number in range(350)]
     store = Forgets(dense)
     world = world_of({ONE: store})
-    world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
+    world.tell(WindowWanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.run()
     assert len(hashes(world.messages)) >= CONFIG.page_messages
     (gave_up,) = (event for event in world.events if isinstance(event, GaveUp))
@@ -249,7 +249,7 @@ def test_a_clock_set_back_ends_every_back_off() -> None:
 def test_a_clock_set_back_ends_the_wait_before_a_window_is_tried_again() -> None:
     bad = Wrapped(MESSAGES, lambda _n, _r, _o: Failed(FailureKind.BROKEN, "broken"))
     world = world_of({ONE: bad})
-    world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
+    world.tell(WindowWanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.step()
     assert len(world.asked) == 1
     world.now_ms = UnixMs(NOW_MS - DAY_MS)

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import StoresChanged, Wanted
+from engine.core.history.inputs import StoresChanged, WindowWanted
 from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress
-from engine.core.history.schedule import Schedule
-from engine.core.history.types import (
+from engine.core.history.queries import (
     Candidate,
     Covered,
     Failed,
@@ -25,7 +24,8 @@ from engine.core.history.types import (
     StoreRef,
     StoreVersion,
 )
-from engine.core.types import UnixMs, WakuHash
+from engine.core.history.scheduler import HistoryScheduler
+from engine.core.ids import UnixMs, WakuHash
 from tests.core.history.history_model import (
     NOW_MS,
     NOW_NS,
@@ -91,7 +91,7 @@ BeforeAnswer: TypeAlias = Callable[[int, UnixMs], None]
 """Given how many answers there were, and the time."""
 
 
-class Member:
+class QueriedStore:
     """Somebody who is killed now and then, and comes back with what is durable."""
 
     def __init__(
@@ -111,7 +111,7 @@ class Member:
 
     def live(self, steps: int, how: str) -> None:
         self._seed += 1
-        schedule = Schedule(
+        schedule = HistoryScheduler(
             CONVERSATION,
             TOPICS,
             config=CONFIG,
@@ -123,7 +123,7 @@ class Member:
         queries: dict[int, list[WakuHash]] = {}
         candidates = tuple(Candidate(store=ref) for ref in self._stores)
         self.disk.keep(world.tell(StoresChanged(candidates)))
-        self.disk.keep(world.tell(Wanted(purpose=Purpose.CONNECT, since_ms=self.since_ms)))
+        self.disk.keep(world.tell(WindowWanted(purpose=Purpose.CONNECT, since_ms=self.since_ms)))
         self.is_covered = False
         for step in range(steps):
             if not world.step():
@@ -196,7 +196,7 @@ def test_every_message_comes_in_spite_of_everything(
             for store in stores.values():
                 store.insert(new)
 
-    member = Member(stores, seed=seed, before_answer=arrive)
+    member = QueriedStore(stores, seed=seed, before_answer=arrive)
     for steps, how in [*crashes, (10_000, "never")]:
         member.live(steps, how)
     assert member.disk.messages == hashes(messages)

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.types import (
+from engine.core.history.queries import (
     ByHash,
     End,
     Failed,
@@ -18,7 +18,7 @@ from engine.core.history.types import (
     StoreRef,
     StoreVersion,
 )
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku_store import HistoryIndex
 from tests.core.history.history_model import (
     NOW_NS,

@@ -7,7 +7,7 @@ from types import FrameType
 
 from engine.core.history.config import HistoryConfig
 from engine.core.history.merging import StoresQuery
-from engine.core.history.types import (
+from engine.core.history.queries import (
     Advanced,
     Answered,
     End,

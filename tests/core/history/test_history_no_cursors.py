@@ -6,9 +6,9 @@ from itertools import count
 import pytest
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import Wanted
+from engine.core.history.inputs import WindowWanted
 from engine.core.history.progress import Purpose, SaveProgress
-from engine.core.history.types import (
+from engine.core.history.queries import (
     Advanced,
     Covered,
     End,
@@ -17,7 +17,7 @@ from engine.core.history.types import (
     HistoryMessage,
     StoreVersion,
 )
-from engine.core.types import UnixMs
+from engine.core.ids import UnixMs
 from tests.core.history.history_model import (
     NOW_MS,
     NOW_NS,
@@ -126,7 +126,7 @@ def test_what_is_durable_never_passes_what_was_skipped(max_pages: int) -> None:
     others, flood = around(350)
     everything = [*others, *flood]
     world = world_of({ONE: Forgets(everything)}, config=HistoryConfig(max_pages=max_pages))
-    world.tell(Wanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
+    world.tell(WindowWanted(purpose=Purpose.USER, since_ms=UnixMs(NOW_MS - DAY_MS)))
     world.run()
     saved = [
         write.progress

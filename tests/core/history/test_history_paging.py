@@ -8,7 +8,7 @@ import pytest
 from engine.core.errors import LocalProtocolError
 from engine.core.history.config import HistoryConfig
 from engine.core.history.merging import StoresQuery
-from engine.core.history.types import (
+from engine.core.history.queries import (
     ByHash,
     Cancel,
     Candidate,

@@ -6,12 +6,12 @@ from itertools import pairwise
 from engine.core.counters import Counters
 from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import (
-    Lacking,
+    DependenciesMissing,
+    HashLookup,
     PressureChanged,
     StoresChanged,
-    Unwanted,
-    Want,
-    Wanted,
+    WindowCancelled,
+    WindowWanted,
 )
 from engine.core.history.progress import (
     DropProgress,
@@ -22,8 +22,7 @@ from engine.core.history.progress import (
     rest_ns,
     widened,
 )
-from engine.core.history.schedule import Schedule
-from engine.core.history.types import (
+from engine.core.history.queries import (
     ByHash,
     Candidate,
     Covered,
@@ -31,14 +30,15 @@ from engine.core.history.types import (
     Failed,
     FailureKind,
     GaveUp,
+    HashesMissing,
     HoldChanged,
-    Lacks,
     QueryEnded,
     QueryStarted,
     StoreVersion,
     Window,
 )
-from engine.core.types import UnixMs
+from engine.core.history.scheduler import HistoryScheduler
+from engine.core.ids import UnixMs
 from engine.core.waku_store import StoreQueryRequest
 from tests.core.history.history_model import (
     NOW_MS,
@@ -74,12 +74,12 @@ def saved(world: World) -> list[Progress]:
     return [write.progress for write in writes if isinstance(write, SaveProgress)]
 
 
-def connect(since_ms: UnixMs = LONG_AGO) -> Wanted:
-    return Wanted(purpose=Purpose.CONNECT, since_ms=since_ms)
+def connect(since_ms: UnixMs = LONG_AGO) -> WindowWanted:
+    return WindowWanted(purpose=Purpose.CONNECT, since_ms=since_ms)
 
 
-def user(since_ms: UnixMs = LONG_AGO) -> Wanted:
-    return Wanted(purpose=Purpose.USER, since_ms=since_ms)
+def user(since_ms: UnixMs = LONG_AGO) -> WindowWanted:
+    return WindowWanted(purpose=Purpose.USER, since_ms=since_ms)
 
 
 def test_what_was_missed_is_asked_for_and_then_its_trailing_edge() -> None:
@@ -105,7 +105,7 @@ def test_what_was_missed_is_asked_for_and_then_its_trailing_edge() -> None:
 def test_a_window_in_the_past_has_no_trailing_edge() -> None:
     world = world_of({ONE: ModelStore(MESSAGES)})
     until_ms = UnixMs(NOW_MS - DAY_MS)
-    world.tell(Wanted(purpose=Purpose.EARLIER, since_ms=LONG_AGO, until_ms=until_ms))
+    world.tell(WindowWanted(purpose=Purpose.EARLIER, since_ms=LONG_AGO, until_ms=until_ms))
     world.run()
     assert purposes(world) == [Purpose.EARLIER]
 
@@ -113,7 +113,7 @@ def test_a_window_in_the_past_has_no_trailing_edge() -> None:
 def test_nothing_is_asked_without_a_store_and_everything_when_there_is_one() -> None:
     world = world_of({})
     world.tell(connect())
-    world.tell(Lacking((Want(MESSAGES[0].message_hash),)))
+    world.tell(DependenciesMissing((HashLookup(MESSAGES[0].message_hash),)))
     assert (world.asked, world.machine.next_deadline()) == ([], None)
     world.stores = {ONE: ModelStore(MESSAGES)}
     world.tell(StoresChanged((Candidate(store=ONE),)))
@@ -163,7 +163,7 @@ def test_somebody_cancels() -> None:
     world = world_of({ONE: ModelStore(MESSAGES)})
     world.tell(user())
     world.step()
-    transition = world.tell(Unwanted(Purpose.USER))
+    transition = world.tell(WindowCancelled(Purpose.USER))
     assert transition.writes == (DropProgress(CONVERSATION, Purpose.USER),)
     world.run()
     assert hashes(world.messages) == hashes(MESSAGES[:100])
@@ -295,7 +295,7 @@ def test_dependencies_are_looked_up_in_batches_beside_a_window() -> None:
     store = ModelStore(MESSAGES)
     world = world_of({ONE: store})
     world.tell(connect(UnixMs(NOW_MS - DAY_MS // 4)))
-    world.tell(Lacking(tuple(Want(m.message_hash) for m in MESSAGES[:250])))
+    world.tell(DependenciesMissing(tuple(HashLookup(m.message_hash) for m in MESSAGES[:250])))
     world.run()
     assert hashes(MESSAGES[:250]) <= hashes(world.messages)
     sizes = [len(query.hashes) for _, query in started(world) if isinstance(query, ByHash)]
@@ -305,9 +305,11 @@ def test_dependencies_are_looked_up_in_batches_beside_a_window() -> None:
 def test_what_no_store_has_is_said_once_all_were_asked() -> None:
     absent = stored(99_999, NOW_NS).message_hash
     world = world_of({ONE: ModelStore(MESSAGES), TWO: ModelStore(MESSAGES)})
-    world.tell(Lacking((Want(absent), Want(MESSAGES[3].message_hash))))
+    world.tell(DependenciesMissing((HashLookup(absent), HashLookup(MESSAGES[3].message_hash))))
     world.run()
-    assert [event.hashes for event in world.events if isinstance(event, Lacks)] == [(absent,)]
+    assert [event.hashes for event in world.events if isinstance(event, HashesMissing)] == [
+        (absent,)
+    ]
 
 
 def test_a_store_that_never_answers_does_not_keep_the_others_from_counting() -> None:
@@ -315,9 +317,9 @@ def test_a_store_that_never_answers_does_not_keep_the_others_from_counting() -> 
     silent = Wrapped([], lambda _n, _r, _o: Failed(FailureKind.TIMEOUT))
     world = world_of({ONE: ModelStore(MESSAGES), TWO: silent})
     for rounds in range(1, CONFIG.unanswered_rounds + 2):
-        world.tell(Lacking((Want(absent),)))
+        world.tell(DependenciesMissing((HashLookup(absent),)))
         world.run()
-        said = [event for event in world.events if isinstance(event, Lacks)]
+        said = [event for event in world.events if isinstance(event, HashesMissing)]
         assert len(said) == rounds
         assert (said[-1].hashes, said[-1].lacked, said[-1].silent) == ((absent,), 1, (TWO,))
         assert said[-1].decided is (rounds >= CONFIG.unanswered_rounds)
@@ -328,9 +330,9 @@ def test_where_no_store_answers_nothing_is_ever_decided_but_who_was_silent_is_to
     silent = Wrapped([], lambda _n, _r, _o: Failed(FailureKind.TIMEOUT))
     world = world_of({ONE: silent})
     for _ in range(CONFIG.unanswered_rounds + 2):
-        world.tell(Lacking((Want(absent),)))
+        world.tell(DependenciesMissing((HashLookup(absent),)))
         world.run()
-    said = [event for event in world.events if isinstance(event, Lacks)]
+    said = [event for event in world.events if isinstance(event, HashesMissing)]
     assert {(event.lacked, event.silent, event.decided) for event in said} == {(0, (ONE,), False)}
 
 
@@ -341,41 +343,41 @@ def test_what_turned_up_is_waited_for_anew_when_it_lacks_again() -> None:
     silent = Wrapped([], lambda _n, _r, outcome: Failed(mood[0]) if mood else outcome)
     world = world_of({ONE: store, TWO: silent})
     for _ in range(CONFIG.unanswered_rounds - 1):
-        world.tell(Lacking((Want(late.message_hash),)))
+        world.tell(DependenciesMissing((HashLookup(late.message_hash),)))
         world.run()
     store.insert(late)
-    world.tell(Lacking((Want(late.message_hash),)))
+    world.tell(DependenciesMissing((HashLookup(late.message_hash),)))
     world.run()
     assert late.message_hash in hashes(world.messages)
     store.messages.remove(late)
-    world.tell(Lacking((Want(late.message_hash),)))
+    world.tell(DependenciesMissing((HashLookup(late.message_hash),)))
     world.run()
-    assert not any(event.decided for event in world.events if isinstance(event, Lacks))
+    assert not any(event.decided for event in world.events if isinstance(event, HashesMissing))
 
 
 def test_the_same_message_is_not_looked_up_twice_at_once() -> None:
     world = world_of({ONE: ModelStore(MESSAGES)})
-    want = Want(MESSAGES[3].message_hash)
+    want = HashLookup(MESSAGES[3].message_hash)
     for _ in range(3):
-        world.tell(Lacking((want, want)))
+        world.tell(DependenciesMissing((want, want)))
     world.run()
     assert len(world.asked) == 1
-    world.tell(Lacking((want,)))
+    world.tell(DependenciesMissing((want,)))
     world.run()
     assert len(world.asked) == 2, "later it may be asked for again"
 
 
 def test_too_many_dependencies_are_counted_and_not_kept() -> None:
     counters = Counters()
-    schedule = Schedule(
+    schedule = HistoryScheduler(
         CONVERSATION,
         TOPICS,
         config=HistoryConfig(max_wants=10),
         random_unit=random.Random(0).random,
         counters=counters,
     )
-    wants = tuple(Want(m.message_hash) for m in MESSAGES[:15])
-    schedule.handle(Lacking(wants), now_ms=NOW_MS)
+    wants = tuple(HashLookup(m.message_hash) for m in MESSAGES[:15])
+    schedule.handle(DependenciesMissing(wants), now_ms=NOW_MS)
     assert counters["history.too_many_wants"] == 5
 
 
@@ -383,13 +385,13 @@ def test_where_no_store_looks_up_the_time_around_the_waiting_message_is_asked_fo
     old = ModelStore(MESSAGES, versions=(StoreVersion.V2,))
     world = world_of({ONE: old})
     waits_ms = ms_of(MESSAGES[500].message.timestamp_ns or 0)
-    near = [Want(MESSAGES[n].message_hash, waits_ms) for n in (490, 495)]
-    world.tell(Lacking((*near, Want(MESSAGES[3].message_hash))))
+    near = [HashLookup(MESSAGES[n].message_hash, waits_ms) for n in (490, 495)]
+    world.tell(DependenciesMissing((*near, HashLookup(MESSAGES[3].message_hash))))
     world.run()
     windows = [query for _, query in started(world) if isinstance(query, Window)]
     assert len(windows) == 1, "what overlaps is asked for together"
     assert {want.message_hash for want in near} <= hashes(world.messages)
-    assert not any(event.decided for event in world.events if isinstance(event, Lacks))
+    assert not any(event.decided for event in world.events if isinstance(event, HashesMissing))
 
 
 def test_windows_around_waiting_messages_are_bounded() -> None:
@@ -397,7 +399,9 @@ def test_windows_around_waiting_messages_are_bounded() -> None:
     world = world_of({ONE: old})
     times = [UnixMs(NOW_MS - n * DAY_MS) for n in range(60)]
     world.tell(
-        Lacking(tuple(Want(m.message_hash, t) for m, t in zip(MESSAGES, times, strict=False)))
+        DependenciesMissing(
+            tuple(HashLookup(m.message_hash, t) for m, t in zip(MESSAGES, times, strict=False))
+        )
     )
     world.run()
     windows = [query for _, query in started(world) if isinstance(query, Window)]
@@ -413,7 +417,7 @@ def test_many_waiting_messages_hold_the_window_until_their_dependencies_were_loo
     world.tell(connect())
     world.step()
     world.tell(PressureChanged(CONFIG.pressure_messages))
-    world.tell(Lacking(tuple(Want(m.message_hash) for m in MESSAGES[800:950])))
+    world.tell(DependenciesMissing(tuple(HashLookup(m.message_hash) for m in MESSAGES[800:950])))
     before = len(store.requests)
     world.run()
     kinds = [

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from engine.codec.mvds_id import mvds_id_of
 from engine.core.counters import Counters
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.node import MvdsNode
 from engine.core.mvds.types import (
@@ -26,8 +27,7 @@ from engine.core.mvds.types import (
     SendPayload,
     WireGeneration,
 )
-from engine.core.types import ParticipantId, UnixMs
-from engine.sim.mvds_store import MvdsStore
+from engine.sim.mvds.store import MvdsStore
 
 ALICE, BOB, CAROL = (ParticipantId(name) for name in ("alice", "bob", "carol"))
 GROUP = GroupId(b"G" * 32)

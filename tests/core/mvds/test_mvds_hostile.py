@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.codec.mvds import decode_payload
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import ParticipantId
 from engine.core.mvds.config import Mode, MvdsConfig
 from engine.core.mvds.types import (
     ConnectivityChanged,
@@ -21,7 +22,6 @@ from engine.core.mvds.types import (
     PeerSeen,
     RecordType,
 )
-from engine.core.types import ParticipantId
 from tests.core.mvds.mvds_bench import (
     ALICE,
     BOB,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from engine.codec.mvds import encode_payload
 from engine.core.errors import LocalProtocolError
 from engine.core.faults import SeededRandom
+from engine.core.ids import ParticipantId
 from engine.core.mvds.config import LOWER_BACK_OFF, UPPER_BACK_OFF, Mode, MvdsConfig, back_off
 from engine.core.mvds.types import (
     AppendMessage,
@@ -23,7 +24,6 @@ from engine.core.mvds.types import (
     ResendRequested,
     SendPayload,
 )
-from engine.core.types import ParticipantId
 from tests.core.mvds.mvds_bench import (
     ALICE,
     BOB,

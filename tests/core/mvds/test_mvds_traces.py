@@ -13,10 +13,10 @@ from typing import Any, cast
 import pytest
 
 from engine.codec.mvds_id import mvds_id_of
+from engine.core.ids import ParticipantId
 from engine.core.mvds.config import Mode, MvdsConfig
 from engine.core.mvds.types import MvdsId, MvdsMessage
-from engine.core.types import ParticipantId
-from engine.sim.mvds_epochs import GROUP, A, B, Lockstep
+from engine.sim.mvds.epochs import GROUP, A, B, Lockstep
 
 Scenario = dict[str, Any]
 TRACES = cast(

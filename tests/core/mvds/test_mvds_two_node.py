@@ -18,7 +18,7 @@ import pytest
 from engine.codec.mvds_id import mvds_id_of
 from engine.core.mvds.config import Mode, MvdsConfig
 from engine.core.sds.types import RandomUnit
-from engine.sim.mvds_epochs import OneMessage, two_node
+from engine.sim.mvds.epochs import OneMessage, two_node
 
 Row = dict[str, Any]
 VECTORS = Path(__file__).parents[2] / "vectors" / "mvds"

@@ -3,10 +3,10 @@
 import pytest
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import HolderSource, MessageId, ParticipantId
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import HeldByChanged, HolderEntry, OutgoingChanged
-from engine.core.types import HolderSource, MessageId, ParticipantId
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

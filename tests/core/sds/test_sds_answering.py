@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from engine.core.ids import MessageId
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import MessageReceived
-from engine.core.types import MessageId
 from engine.sim.channel_participant import ChannelParticipant, hash64
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from engine.codec.sds import MAX_MESSAGE_BYTES, encode_message
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.faults import FaultSpec
+from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.inputs import Input, ResendRequested, SendContent, SendEphemeral
 from engine.core.sds.types import Claim, HistoryEntry, Holdings, Message, SequenceRange
-from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import CHANNEL, frame, instance_of, message_id_of, sign
 from engine.sim.network import Outgoing, SimNetwork
 from tests.core.sds.sds_bench import (

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import MessageId
 from engine.core.sds.bloom import (
     JS_BITS,
     JS_BYTES,
@@ -22,7 +23,6 @@ from engine.core.sds.bloom import (
 )
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.js_hash import js_hash
-from engine.core.types import MessageId
 from tests.core.sds.sds_bench import after, member, opened
 
 Vector = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from engine.core.types import MessageId, ParticipantId
+from engine.core.ids import MessageId, ParticipantId
 from tests.core.sds.sds_bench import (
     ALICE,
     BOB,

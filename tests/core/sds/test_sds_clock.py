@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.held import HeldAside
 from engine.core.sds.types import GapChanged, HeldAsideChanged, IncomingEntry
-from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

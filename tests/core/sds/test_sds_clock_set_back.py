@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from engine.core.ids import UnixMs
 from engine.core.sds.types import (
     BroadcastRepair,
     Event,
     MessageShownWaiting,
     RepairRequested,
 )
-from engine.core.types import UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.inputs import SendContent
-from engine.core.types import ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.network import Outgoing
 from tests.core.sds.sds_bench import ALICE, BOB, NOW, log_of, member

@@ -1,9 +1,9 @@
 """Evidence that is none: echoes of our own, twins of a number, names that are made up."""
 
+from engine.core.ids import HolderSource, ParticipantId, UnixMs
 from engine.core.sds.holders import MAYBE_HOLDERS
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import HeldByChanged, OutgoingChanged
-from engine.core.types import HolderSource, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.config import DAY_MS, FloodLimits
 from engine.core.sds.flood_types import (
     PutSetAside,
@@ -15,7 +16,6 @@ from engine.core.sds.flood_types import (
 from engine.core.sds.flooding import Quotas
 from engine.core.sds.inputs import ClockSet, MessageReceived, ShowSetAside
 from engine.core.sds.step import Step
-from engine.core.types import ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant, instance_of, open_payload
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from engine.core.ids import UnixMs
 from engine.core.sds import missing
 from engine.core.sds.types import DependencyLost
-from engine.core.types import UnixMs
 from tests.core.sds.sds_bench import (
     BOB,
     NOW,

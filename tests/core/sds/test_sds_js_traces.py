@@ -16,6 +16,7 @@ import pytest
 from engine.codec.sds import decode_message, encode_message
 from engine.core.errors import RemoteProtocolError
 from engine.core.faults import SeededRandom
+from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import CopyAccepted, DeadlineReached, MessageReceived, SendContent
@@ -29,7 +30,6 @@ from engine.core.sds.types import (
     MessageDelivered,
     Transition,
 )
-from engine.core.types import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import hash64
 
 TRACES = cast(

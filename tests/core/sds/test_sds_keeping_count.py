@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import CopyAccepted, ResendRequested
 from engine.core.sds.log import LogIndex
@@ -16,7 +17,6 @@ from engine.core.sds.types import (
     OutgoingState,
     SendPurpose,
 )
-from engine.core.types import MessageId, ParticipantId, Position, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

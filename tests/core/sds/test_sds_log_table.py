@@ -5,12 +5,12 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
 from engine.core.sds.authors import Author
 from engine.core.sds.log import LogIndex
 from engine.core.sds.log_table import LogTable, Row
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.types import LogEntry
-from engine.core.types import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
 
 
 def _id(number: int) -> MessageId:

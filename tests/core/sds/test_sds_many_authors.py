@@ -6,16 +6,16 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.sds.claims import MAX_INSTANCES, Claims
-from engine.core.sds.log import LogIndex
-from engine.core.sds.types import Claim, LogEntry
-from engine.core.types import (
+from engine.core.ids import (
     AuthorSequence,
     MessageId,
     ParticipantId,
     Position,
     UnixMs,
 )
+from engine.core.sds.claims import MAX_INSTANCES, Claims
+from engine.core.sds.log import LogIndex
+from engine.core.sds.types import Claim, LogEntry
 from engine.sim.channel_participant import ChannelParticipant, instance_of, open_payload
 from tests.core.sds.sds_bench import ALICE, BOB, NOW, SMALL, content, member, sync
 

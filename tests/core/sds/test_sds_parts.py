@@ -5,11 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.sds.holders import HoldersTable
-from engine.core.sds.log import LogIndex
-from engine.core.sds.sequences import SequenceSet
-from engine.core.sds.types import LogEntry, SequenceRange
-from engine.core.types import (
+from engine.core.ids import (
     AuthorSequence,
     HolderSource,
     InstanceId,
@@ -18,6 +14,10 @@ from engine.core.types import (
     Position,
     UnixMs,
 )
+from engine.core.sds.holders import HoldersTable
+from engine.core.sds.log import LogIndex
+from engine.core.sds.sequences import SequenceSet
+from engine.core.sds.types import LogEntry, SequenceRange
 
 NUMBERS = st.integers(1, 40)
 RANGES = st.lists(st.tuples(NUMBERS, st.integers(0, 5)), max_size=12)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import ChannelId, MessageId, ParticipantId
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import (
     EphemeralReceived,
@@ -14,7 +15,6 @@ from engine.core.sds.types import (
     MessageDelivered,
     SequenceRange,
 )
-from engine.core.types import ChannelId, MessageId, ParticipantId
 from engine.sim.channel_participant import CHANNEL, instance_of
 from tests.core.sds.sds_bench import (
     ALICE,

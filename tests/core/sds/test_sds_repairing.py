@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import MessageReceived, RetrieveRequested
 from engine.core.sds.repair import RepairTimes
 from engine.core.sds.types import HistoryEntry, RepairRequested
-from engine.core.types import MessageId, ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant, hash64
 from engine.sim.network import Outgoing
 from tests.core.sds.sds_bench import (

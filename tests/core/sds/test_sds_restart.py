@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.inputs import (
     CopyAccepted,
@@ -16,10 +17,9 @@ from engine.core.sds.inputs import (
     RetrieveRequested,
     StoreAnswered,
     StoreChanged,
-    StoreLacks,
+    StoresMissing,
 )
 from engine.core.sds.types import Broadcast, ChannelState, OutgoingEntry
-from engine.core.types import MessageId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant, frame, open_payload
 from tests.core.sds.sds_bench import (
     ALICE,
@@ -153,7 +153,7 @@ def _store(alice: ChannelParticipant, number: int, now_ms: UnixMs) -> None:
         alice.handle(StoreAnswered(through_ms=now_ms), now_ms=now_ms)
     if number % 5 == 0:
         lacks = (MessageId(f"phantom-{number % 4}"), CHAIN[number % len(CHAIN)].message.message_id)
-        alice.handle(StoreLacks(message_ids=lacks), now_ms=now_ms)
+        alice.handle(StoresMissing(message_ids=lacks), now_ms=now_ms)
 
 
 ACTS: list[Act] = [

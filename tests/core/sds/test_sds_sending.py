@@ -7,6 +7,7 @@ from hashlib import sha256
 import pytest
 
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import ChannelId, MessageId, ParticipantId
 from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
@@ -21,7 +22,6 @@ from engine.core.sds.types import (
     PutOutgoing,
     SaveClock,
 )
-from engine.core.types import ChannelId, MessageId, ParticipantId
 from engine.sim.channel_participant import CHANNEL, text_of
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import (
     DeadlineReached,
@@ -11,7 +12,7 @@ from engine.core.sds.inputs import (
     RetrieveRequested,
     StoreAnswered,
     StoreChanged,
-    StoreLacks,
+    StoresMissing,
 )
 from engine.core.sds.types import (
     AskStore,
@@ -22,7 +23,6 @@ from engine.core.sds.types import (
     RepairRequested,
     StoresSaid,
 )
-from engine.core.types import MessageId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import BOB, NOW, SMALL, after, content, log_of, member, said, sync
 
@@ -158,7 +158,7 @@ def test_a_clock_that_is_set_back_does_not_put_it_off(back_ms: int) -> None:
 
 
 def _lacks(alice: ChannelParticipant, *ids: MessageId, now_ms: UnixMs = NOW) -> None:
-    alice.handle(StoreLacks(message_ids=ids), now_ms=now_ms)
+    alice.handle(StoresMissing(message_ids=ids), now_ms=now_ms)
 
 
 def test_what_no_store_has_of_long_ago_is_lost_at_once_so_that_what_followed_is_shown() -> None:
@@ -209,7 +209,7 @@ def test_who_answered_is_remembered_also_when_that_decides_nothing() -> None:
     alice = _with_store()
     old = content(BOB, "old", lamport=NOW - DAY_MS - 1, history=[HINTED])
     alice.handle(old, now_ms=NOW)
-    undecided = StoreLacks(
+    undecided = StoresMissing(
         message_ids=(HINTED.message_id,), lacked=1, silent=("/dns4/silent",), decided=False
     )
     alice.handle(undecided, now_ms=NOW)

@@ -6,8 +6,8 @@ only each member's last word counts, and only once the Stores have told all.
 
 from dataclasses import replace
 
+from engine.core.ids import MessageId
 from engine.core.sds.inputs import MessageReceived, StoreAnswered
-from engine.core.types import MessageId
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     BOB,

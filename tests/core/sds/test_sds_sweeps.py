@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from engine.core.errors import LocalProtocolError
+from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.inputs import CopyAccepted, ResendRequested
 from engine.core.sds.types import (
@@ -14,7 +15,6 @@ from engine.core.sds.types import (
     MessageShownWaiting,
     OutgoingChanged,
 )
-from engine.core.types import MessageId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 
 from engine.core.faults import FaultSpec
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.log import head_of
 from engine.core.sds.types import SequenceRange
-from engine.core.types import ParticipantId, UnixMs
 from engine.sim.channel_participant import ChannelParticipant, instance_of
 from engine.sim.network import SimNetwork
 from tests.core.sds.sds_bench import (

@@ -19,8 +19,8 @@ from engine.codec.sds import (
     encode_message,
 )
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import ChannelId, MessageId, ParticipantId
 from engine.core.sds.types import HistoryEntry, Message
-from engine.core.types import ChannelId, MessageId, ParticipantId
 from proto import sds_pb2
 
 Vector = dict[str, Any]

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.discovery import interfaces
 from engine.network.discovery.discovering import DiscoveringTransport

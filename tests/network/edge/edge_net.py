@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import Protocol, Self
 
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.edge.edge_node import EdgeNode
 from engine.network.edge.settings import EdgePace, EdgeSettings

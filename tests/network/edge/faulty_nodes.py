@@ -23,13 +23,13 @@ from engine.codec.waku_metadata import Metadata, encode_metadata
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Stream
-from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL
-from engine.network.waku.lightpush_server import LIGHTPUSH_PROTOCOL
+from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL
+from engine.network.waku.lightpush.server import LIGHTPUSH_PROTOCOL
 from engine.network.waku.metadata import METADATA_PROTOCOL
-from engine.network.waku.service_exchange import answer, read_request
+from engine.network.waku.service.exchange import answer, read_request
 
 if TYPE_CHECKING:
-    from engine.core.types import ContentTopic
+    from engine.core.ids import ContentTopic
 
 OK = 200
 

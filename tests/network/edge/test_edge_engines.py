@@ -7,7 +7,7 @@ from pathlib import Path
 from chat_app.compose import build_engine
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.events import ConnectionLevel, ConnectionRole, MessageKind
 from engine.persistence.profile_directory import open_profile_directory
 from tests.network.edge.edge_net import EdgeNet, addresses

@@ -27,18 +27,18 @@ from engine.codec.waku_filter import (
 )
 from engine.core.counters import Counters
 from engine.core.errors import TransportError
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.network.edge.heard import MAX_SEEN, MAX_WATCHED, Heard
 from engine.network.edge.service_nodes import ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.edge.subscriptions import Subscriptions
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, Stream
-from engine.network.waku.filter_client import FilterClient, Pushed
-from engine.network.waku.filter_push import FILTER_PUSH_PROTOCOL
-from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL
+from engine.network.waku.filter.client import FilterClient, Pushed
+from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL
+from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.framing import encode_frame
-from engine.network.waku.service_exchange import answer, first_bytes, read_request
+from engine.network.waku.service.exchange import answer, first_bytes, read_request
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import QUICK, SHARD, ServiceNet, until, waku_message
 

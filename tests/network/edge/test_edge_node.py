@@ -10,14 +10,14 @@ import pytest
 from engine.codec.waku_filter import FilterSubscribeType
 from engine.codec.waku_lightpush import PushStatus
 from engine.core.errors import LocalProtocolError, TransportError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.services import ServiceSettings
 from engine.network.transport import TransportLevel, TransportRole
-from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
-from engine.network.waku.lightpush_server import LightpushSettings
-from engine.network.waku.service_gate import GateLimits
+from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
+from engine.network.waku.lightpush.server import LightpushSettings
+from engine.network.waku.service.gate import GateLimits
 from tests.network.edge.edge_net import QUICK, TOPIC, EdgeNet, addresses, message
 from tests.network.edge.faulty_nodes import peerless
 from tests.network.libp2p.tls_proxy import LOCALHOST, certificate, tls_proxy

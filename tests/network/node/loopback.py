@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Self
 
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
-from engine.network.waku.store_archive import Archive
+from engine.network.waku.store.intake import Archive
 
 TOPIC = ContentTopic("/causerie/1/tests/proto")
 

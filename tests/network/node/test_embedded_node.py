@@ -9,17 +9,17 @@ import pytest
 from engine.codec.gossipsub import PublishedMessage, Rpc, encode_rpc
 from engine.core.errors import ConfigError, LocalProtocolError, TransportError
 from engine.core.faults import FaultPlan, FaultSpec
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
 from engine.network.faults import FaultyTransport
 from engine.network.libp2p.host import TcpHost
 from engine.network.node.embedded import EmbeddedNode
-from engine.network.node.service import run_node
 from engine.network.node.settings import NodeSettings
+from engine.network.node.standalone import run_node
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.relay_session import RELAY_PROTOCOL
+from engine.network.waku.relay.session import RELAY_PROTOCOL
 from engine.network.waku.topics import Sharding
 from tests.network.node.loopback import TOPIC, Loopback, message, settings_of
 

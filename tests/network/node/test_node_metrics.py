@@ -11,8 +11,8 @@ import pytest
 
 from engine.core.errors import TransportError
 from engine.network.node.metrics import Measured, MetricsServer, exposition
-from engine.network.node.service import run_node
 from engine.network.node.services import all_services
+from engine.network.node.standalone import run_node
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import settings_of
 

@@ -13,7 +13,7 @@ import pytest
 
 from engine.core.counters import Counters
 from engine.core.errors import ConfigError, TransportError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.host import TcpHost
@@ -21,21 +21,21 @@ from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
-from engine.network.waku.filter_client import FilterClient, Pushed
-from engine.network.waku.filter_server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
-from engine.network.waku.lightpush_client import LightpushClient
-from engine.network.waku.lightpush_server import (
+from engine.network.waku.filter.client import FilterClient, Pushed
+from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
+from engine.network.waku.lightpush.client import LightpushClient
+from engine.network.waku.lightpush.server import (
     LEGACY_LIGHTPUSH_PROTOCOL,
     LIGHTPUSH_PROTOCOL,
     LightpushSettings,
 )
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.metadata import METADATA_PROTOCOL, WakuMetadata
-from engine.network.waku.service_exchange import ExchangeLimits, ask
-from engine.network.waku.service_gate import GateLimits
-from engine.network.waku.service_server import ServiceSettings as ServedSettings
-from engine.network.waku.store_client import StoreClient
-from engine.network.waku.store_server import (
+from engine.network.waku.service.exchange import ExchangeLimits, ask
+from engine.network.waku.service.gate import GateLimits
+from engine.network.waku.service.server import ServiceSettings as ServedSettings
+from engine.network.waku.store.client import StoreClient
+from engine.network.waku.store.server import (
     LEGACY_STORE_PROTOCOL,
     STORE_QUERY_PROTOCOL,
     StoreSettings,

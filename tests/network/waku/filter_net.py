@@ -15,12 +15,12 @@ from engine.codec.waku_filter import (
     decode_filter_response,
     encode_filter_request,
 )
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import StreamHandler
-from engine.network.waku.filter_client import FilterClient, Pushed
-from engine.network.waku.filter_push import FILTER_PUSH_PROTOCOL, PushSettings
-from engine.network.waku.filter_server import (
+from engine.network.waku.filter.client import FilterClient, Pushed
+from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL, PushSettings
+from engine.network.waku.filter.server import (
     FILTER_SUBSCRIBE_PROTOCOL,
     FilterServer,
     FilterSettings,

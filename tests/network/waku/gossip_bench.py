@@ -10,10 +10,11 @@ from engine.codec.gossipsub import (
 )
 from engine.codec.waku import encode_waku_message
 from engine.core.counters import Counters
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.gossip_types import (
+from engine.network.waku.gossip.router import GossipRouter
+from engine.network.waku.gossip.vocabulary import (
     DeadlineReached,
     GossipsubSettings,
     Input,
@@ -24,7 +25,6 @@ from engine.network.waku.gossip_types import (
     SendMessage,
     Transition,
 )
-from engine.network.waku.gossipsub import GossipRouter
 from engine.network.waku.validation import validate_relayed
 
 TOPIC = PubsubTopic("/waku/2/rs/42/4")

@@ -8,11 +8,11 @@ from typing import Self
 
 from engine.codec.waku import encode_waku_message
 from engine.core.counters import Counters
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host
-from engine.network.waku.gossip_types import MessageDelivered
-from engine.network.waku.relay import RelaySettings, WakuRelay
+from engine.network.waku.gossip.vocabulary import MessageDelivered
+from engine.network.waku.relay.relay import RelaySettings, WakuRelay
 from tests.network.waku.memory_host import MemoryHost, Wire
 
 TOPIC = PubsubTopic("/waku/2/rs/42/4")

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Self
 
 from engine.core.counters import Counters
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.waku.framing import FrameDecoder, encode_frame
-from engine.network.waku.service_exchange import ExchangeLimits
+from engine.network.waku.service.exchange import ExchangeLimits
 from tests.network.waku.memory_host import MemoryHost, Wire
 
 SHARD = PubsubTopic("/waku/2/rs/42/0")

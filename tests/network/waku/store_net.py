@@ -11,13 +11,13 @@ from pathlib import Path
 
 from engine.codec.waku import encode_waku_message
 from engine.core.counters import Counters
-from engine.core.types import ContentTopic, PubsubTopic, WakuHash
+from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.ports import ProtocolId
-from engine.network.waku.store_archive import Archive, ArchiveIntake, IntakeSettings
-from engine.network.waku.store_client import StoreClient
-from engine.network.waku.store_server import StoreSettings, serve_store
+from engine.network.waku.store.client import StoreClient
+from engine.network.waku.store.intake import Archive, ArchiveIntake, IntakeSettings
+from engine.network.waku.store.server import StoreSettings, serve_store
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import PATIENT, SHARD, TOPIC, ServiceNet, exchange, waku_message

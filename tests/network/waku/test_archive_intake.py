@@ -23,9 +23,9 @@ from engine.core.waku_archive import (
     ineligibility,
 )
 from engine.core.waku_store import HistoryError, HistoryQuery, StoreQueryRequest
-from engine.network.waku.store_archive import ArchiveIntake, IntakeSettings
-from engine.network.waku.store_client import StoreClient
-from engine.network.waku.store_server import StoreSettings, serve_store
+from engine.network.waku.store.client import StoreClient
+from engine.network.waku.store.intake import ArchiveIntake, IntakeSettings
+from engine.network.waku.store.server import StoreSettings, serve_store
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.waku.service_net import PATIENT, ServiceNet, until, waku_message

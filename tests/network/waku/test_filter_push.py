@@ -16,9 +16,9 @@ from engine.codec.waku_filter import (
     encode_filter_request,
     encode_message_push,
 )
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.network.libp2p.ports import Stream
-from engine.network.waku.filter_push import FILTER_PUSH_PROTOCOL
+from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL
 from engine.network.waku.framing import FrameDecoder, encode_frame
 from tests.network.waku.filter_net import (
     IMPATIENT,

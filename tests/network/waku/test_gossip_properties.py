@@ -17,9 +17,9 @@ from engine.codec.gossipsub import (
     encode_rpc,
 )
 from engine.codec.waku import encode_waku_message
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.gossip_types import (
+from engine.network.waku.gossip.vocabulary import (
     DeadlineReached,
     GossipsubSettings,
     Input,

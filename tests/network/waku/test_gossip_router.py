@@ -11,7 +11,7 @@ from engine.codec.gossipsub import (
 )
 from engine.core.errors import ConfigError
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.gossip_types import (
+from engine.network.waku.gossip.vocabulary import (
     HUB,
     GossipsubSettings,
     Join,

@@ -8,7 +8,8 @@ import pytest
 
 from engine.codec.gossipsub import IHave, Prune, PublishedMessage, Rpc, decode_rpc, encode_rpc
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.gossip_types import (
+from engine.network.waku.gossip.score_params import ScoreParams
+from engine.network.waku.gossip.vocabulary import (
     HUB,
     DeadlineReached,
     GossipsubSettings,
@@ -22,7 +23,6 @@ from engine.network.waku.gossip_types import (
     SendControl,
     Transition,
 )
-from engine.network.waku.score_params import ScoreParams
 from tests.network.waku.gossip_bench import (
     TOPIC,
     Bench,

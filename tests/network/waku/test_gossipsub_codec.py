@@ -19,7 +19,7 @@ from engine.codec.gossipsub import (
     encode_rpc,
 )
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 
 T = PubsubTopic("/waku/2/rs/42/4")

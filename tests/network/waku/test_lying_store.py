@@ -14,7 +14,7 @@ from engine.codec.waku import encode_waku_message
 from engine.codec.waku_history import encode_history_response
 from engine.codec.waku_store import encode_store_response
 from engine.core.errors import RemoteProtocolError
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.core.waku_store import (
     HistoryIndex,
     HistoryQuery,
@@ -26,8 +26,8 @@ from engine.core.waku_store import (
 from engine.network.libp2p.ports import ProtocolId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.store_client import HistoryPage, StoreClient, StorePage
-from engine.network.waku.store_server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
+from engine.network.waku.store.client import HistoryPage, StoreClient, StorePage
+from engine.network.waku.store.server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import OTHER_TOPIC, PATIENT, SHARD, TOPIC, ServiceNet
 from tests.network.waku.store_net import SOME_HASH, message

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.errors import ConfigError
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.network.libp2p.ports import PeerId
-from engine.network.waku.score_params import ScoreParams, TopicScoreParams, colocation_key
-from engine.network.waku.scoring import MAX_DELIVERIES, MAX_RETAINED, PeerScores
+from engine.network.waku.gossip.score_params import ScoreParams, TopicScoreParams, colocation_key
+from engine.network.waku.gossip.scoring import MAX_DELIVERIES, MAX_RETAINED, PeerScores
 
 TOPIC, OTHER = PubsubTopic("/waku/2/rs/42/4"), PubsubTopic("/waku/2/rs/42/5")
 PEER = PeerId("peer")

@@ -12,10 +12,10 @@ from engine.codec.gossipsub import IHave, Prune, PublishedMessage, Rpc, Subscrip
 from engine.core.errors import TransportError
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import encode_frame
-from engine.network.waku.gossip_types import PEER
-from engine.network.waku.relay import RelaySettings
-from engine.network.waku.relay_session import RELAY_PROTOCOL
-from engine.network.waku.score_params import ScoreParams, TopicScoreParams
+from engine.network.waku.gossip.score_params import ScoreParams, TopicScoreParams
+from engine.network.waku.gossip.vocabulary import PEER
+from engine.network.waku.relay.relay import RelaySettings
+from engine.network.waku.relay.session import RELAY_PROTOCOL
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.relay_net import TOPIC, Net, Node, waku_data
 

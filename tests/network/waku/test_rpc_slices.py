@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec.gossipsub import DecodedRpc, IHave, Prune, PublishedMessage, Rpc, Subscription
-from engine.core.types import PubsubTopic
+from engine.core.ids import PubsubTopic
 from engine.network.waku.rpc_slices import PUBLISHED_PER_SLICE, WANTED_PER_SLICE, rpc_slices
 
 TOPIC = PubsubTopic("/waku/2/rs/42/4")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from engine.codec.waku import MAX_META_BYTES, decode_waku_message, encode_waku_message
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
-from engine.core.types import ContentTopic
+from engine.core.ids import ContentTopic
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
 
 messages = st.builds(

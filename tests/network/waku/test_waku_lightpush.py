@@ -19,20 +19,20 @@ from engine.codec.waku_lightpush import (
     encode_push_response,
 )
 from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
 from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
 from engine.network.waku.framing import encode_frame
-from engine.network.waku.lightpush_client import LightpushClient
-from engine.network.waku.lightpush_server import (
+from engine.network.waku.lightpush.client import LightpushClient
+from engine.network.waku.lightpush.server import (
     LEGACY_LIGHTPUSH_PROTOCOL,
     LIGHTPUSH_PROTOCOL,
     LightpushServer,
     LightpushSettings,
     Published,
 )
-from engine.network.waku.service_gate import GateLimits
-from engine.network.waku.service_server import ServiceSettings
+from engine.network.waku.service.gate import GateLimits
+from engine.network.waku.service.server import ServiceSettings
 from engine.network.waku.topics import Sharding
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import PATIENT, TOPIC, ServiceNet, exchange, waku_message

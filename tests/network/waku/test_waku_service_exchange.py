@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from engine.core.errors import ConfigError, RemoteProtocolError, TransportError
 from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
 from engine.network.waku.framing import encode_frame
-from engine.network.waku.service_exchange import ExchangeLimits, ask
-from engine.network.waku.service_gate import AnswerBudget, GateLimits, ServiceGate
-from engine.network.waku.service_server import ServiceSettings, serve_requests
+from engine.network.waku.service.exchange import ExchangeLimits, ask
+from engine.network.waku.service.gate import AnswerBudget, GateLimits, ServiceGate
+from engine.network.waku.service.server import ServiceSettings, serve_requests
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import PATIENT, QUICK, ServiceNet, exchange_raw, unframed, until
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from engine.codec.waku_history import decode_history_response, encode_history_query
 from engine.codec.waku_store import decode_store_response, encode_store_request
-from engine.core.types import ContentTopic, WakuHash
+from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku_store import HistoryError, HistoryIndex, HistoryQuery, StoreQueryRequest
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.service_gate import GateLimits
-from engine.network.waku.service_server import ServiceSettings
-from engine.network.waku.store_server import (
+from engine.network.waku.service.gate import GateLimits
+from engine.network.waku.service.server import ServiceSettings
+from engine.network.waku.store.server import (
     LEGACY_STORE_PROTOCOL,
     STORE_QUERY_PROTOCOL,
     StoreSettings,

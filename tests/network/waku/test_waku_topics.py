@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.errors import ConfigError, RemoteProtocolError
-from engine.core.types import ContentTopic, PubsubTopic
+from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import (

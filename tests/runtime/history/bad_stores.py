@@ -16,10 +16,10 @@ from engine.core.waku_archive import (
     ArchiveStatistics,
 )
 from engine.network.libp2p.ports import Host, PeerId
-from engine.network.waku import store_server
-from engine.network.waku.service_gate import GateLimits
-from engine.network.waku.service_server import ServiceSettings, serve_requests
-from engine.network.waku.store_archive import Archive
+from engine.network.waku.service.gate import GateLimits
+from engine.network.waku.service.server import ServiceSettings, serve_requests
+from engine.network.waku.store import server as store_server
+from engine.network.waku.store.intake import Archive
 
 
 class Honest:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from engine.core.contacts import ContactState
 from engine.core.history.config import HistoryConfig
-from engine.core.types import ConversationId, DeliveryState, UnixMs
+from engine.core.ids import ConversationId, DeliveryState, UnixMs
 from engine.delivery.recorder import Recorder
 from engine.events import (
     ConversationAdded,
@@ -25,12 +25,12 @@ from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
 from engine.network.transport import Transport
-from engine.network.waku.store_archive import Archive
-from engine.network.waku.store_server import StoreSettings
+from engine.network.waku.store.intake import Archive
+from engine.network.waku.store.server import StoreSettings
 from engine.persistence.archive_thread import ThreadedArchive
-from engine.runtime.engine import Engine, EngineParts, OpenedStore, TransportSeed
+from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.own_clock import boot_time_ms
-from engine.session.chance import Chance
+from engine.session.entropy import Entropy
 from tests.runtime.conftest import BreakableStore
 
 KEY = bytes(range(32))
@@ -124,11 +124,11 @@ class Person:
 
     def _make(self) -> Engine:
         engine = Engine(
-            EngineParts(
+            EngineDependencies(
                 open_store=self._open,
                 make_transport=self._transport,
                 port_of=lambda _transport: None,
-                chance=Chance(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
                 now_ms=self.now_ms,
                 counted_ms=lambda: boot_time_ms() + self.passed_ms,
                 peers=self._peers,
@@ -146,7 +146,7 @@ class Person:
         self.store = BreakableStore.open(self._place / f"{self.name}.db", KEY)
         return OpenedStore(store=self.store, key_storage="key file")
 
-    def _transport(self, seed: TransportSeed) -> Transport:
+    def _transport(self, seed: SavedTransport) -> Transport:
         settings = NodeSettings(network_key=seed.network_key)
         if not self._keeps:
             return EmbeddedNode(settings)

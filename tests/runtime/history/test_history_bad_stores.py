@@ -10,7 +10,7 @@ import pytest
 from engine.core.waku_archive import ArchivePage, ArchiveQuery
 from engine.events import NoticeRaised
 from engine.history_views import StoreHealth, StoreOrigin
-from engine.network.waku import store_server
+from engine.network.waku.store import server as store_server
 from tests.runtime.history.bad_stores import Garbled, Honest, Silent, serving
 from tests.runtime.history.history_stage import QUICK, Person, StoreNode, say_in_a_group
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.core.waku_archive import (
     Appended,
     ArchivedMessage,

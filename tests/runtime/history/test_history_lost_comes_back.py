@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from engine.core.types import ConversationId, DeliveryState, MessageId
+from engine.core.ids import ConversationId, DeliveryState, MessageId
 from engine.events import MessageKind
 from engine.history_views import HistoryReason
 from tests.runtime.history.history_stage import (

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.core.ids import ConversationId, InstanceId, MessageId, Position, UnixMs
 from engine.core.ports import LostRange, MessageRecord, PutLost, PutMessage, StoreWrite
-from engine.core.types import ConversationId, InstanceId, MessageId, Position, UnixMs
 from engine.core.waku_archive import ArchivePage, ArchiveQuery
 from engine.events import MemberView
 from engine.history_views import HistoryReason
-from engine.network.waku.store_archive import Archive
+from engine.network.waku.store.intake import Archive
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.runtime.history.bad_stores import Honest
 from tests.runtime.history.history_stage import KEY, Person, StoreNode

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.ids import ConversationId
 from engine.core.sds.types import MissingEntry
-from engine.core.types import ConversationId
 from engine.events import GapUpdated, GapView
 from engine.history_views import LostView, StoreHealth
 from tests.runtime.history.bad_stores import Silent, serving

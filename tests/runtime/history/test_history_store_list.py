@@ -10,8 +10,8 @@ from engine.core.counters import Counters
 from engine.core.errors import ConfigError
 from engine.history_views import HistoryReason, StoreHealth, StoreOrigin
 from engine.network.libp2p.ports import Host
-from engine.network.waku import store_server
-from engine.network.waku.service_server import serve_requests
+from engine.network.waku.service.server import serve_requests
+from engine.network.waku.store import server as store_server
 from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 
 MANY = 250

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from engine.core.types import ConversationId
+from engine.core.ids import ConversationId
 from engine.core.waku_store import MAX_PAGE_MESSAGES
 from engine.events import NoticeRaised
 from engine.history_views import HistoryReason, HistoryState

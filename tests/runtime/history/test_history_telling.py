@@ -1,10 +1,10 @@
 """What is told of fetching: who asked for something sees it, whatever else goes on."""
 
 from engine.core.history.progress import Purpose
-from engine.core.history.types import Window
-from engine.core.types import ContentTopic, ConversationId, PubsubTopic, UnixMs
+from engine.core.history.queries import Window
+from engine.core.ids import ContentTopic, ConversationId, PubsubTopic, UnixMs
 from engine.history_views import HistoryReason, HistoryState, HistoryView
-from engine.runtime.history.telling import NO_STORE, HistoryTeller
+from engine.runtime.history.event_publisher import NO_STORE, HistoryEventPublisher
 
 WINDOW = Window(
     pubsub_topic=PubsubTopic("/waku/2/rs/42/0"),
@@ -17,7 +17,7 @@ WINDOW = Window(
 class Told:
     def __init__(self) -> None:
         self.views: list[HistoryView] = []
-        self.teller = HistoryTeller(
+        self.teller = HistoryEventPublisher(
             ConversationId("group"), self.views.append, lambda: UnixMs(1_760_000_000_000)
         )
 

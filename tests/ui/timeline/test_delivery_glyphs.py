@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage, QPainter
 
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.events import DeliveryView
 from tests.ui.timeline.timeline_stage import OTHERS, delivery, name_of
 from ui.glyphs import (

@@ -7,7 +7,7 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QMainWindow
 
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.events import MessageKind
 from tests.ui.timeline.timeline_stage import (
     NOW,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from engine.core.types import DeliveryState, MessageId, Position
+from engine.core.ids import DeliveryState, MessageId, Position
 from engine.events import MessageKind
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,

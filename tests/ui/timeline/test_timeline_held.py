@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
-from engine.core.types import DeliveryState, Position, UnixMs
+from engine.core.ids import DeliveryState, Position, UnixMs
 from engine.events import ClockView, HeldView, MessageKind, MessageView, SpanKind, TextSpan
 from tests.ui.timeline.timeline_stage import (
     CONVERSATION,

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine.core.types import MessageId, Position
+from engine.core.ids import MessageId, Position
 from engine.events import MessageView
 from engine.history_views import HistoryReason, HistoryState, HistoryView
 from tests.ui.timeline.timeline_stage import (

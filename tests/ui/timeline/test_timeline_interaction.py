@@ -8,7 +8,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from engine.events import MessageView, SpanKind, TextSpan
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,

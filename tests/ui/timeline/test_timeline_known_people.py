@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engine.core.contacts import ContactState
-from engine.core.types import ConversationId, ParticipantId
+from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ContactView, ConversationView, MessageKind
 from tests.ui.timeline.timeline_stage import (
     IDS,

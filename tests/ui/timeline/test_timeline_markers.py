@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 
-from engine.core.types import ConversationId, MessageId, Position, UnixMs
+from engine.core.ids import ConversationId, MessageId, Position, UnixMs
 from engine.events import GapView, MessageKind, MessageView
 from engine.history_views import HistoryReason, HistoryState, HistoryView, LostView
 from tests.ui.timeline.timeline_stage import (

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     chatter,

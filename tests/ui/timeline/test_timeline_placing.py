@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.types import MessageId
+from engine.core.ids import MessageId
 from tests.ui.timeline.timeline_stage import message
 from ui.timeline.placing import Placing
 from ui.timeline.rows import MessageRow, Row, message_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.types import MessageId, Position, UnixMs
+from engine.core.ids import MessageId, Position, UnixMs
 from engine.events import MessageKind, MessageView
 from tests.ui.timeline.timeline_stage import MINUTE_MS, NOW, PEOPLE, at, gap, message
 from ui.timeline.rows import (

@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from engine.core.types import DeliveryState
+from engine.core.ids import DeliveryState
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     application,

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.api import Page
 from engine.core.errors import StorageError
-from engine.core.types import (
+from engine.core.ids import (
     ConversationId,
     DeliveryState,
     MessageId,

@@ -1,0 +1,401 @@
+"""History of one conversation: which query is due, one window and one look-up at a time.
+
+Windows come from people (so many days, or earlier than what is here), from having been away, and
+from the trailing edge: what Stores took in while they were paged is asked for once more.  Somebody
+who waits comes first, and interrupts the others, which go on later with the rest.  Messages that
+others depend on are looked up by hash in batches; where many wait for them, the window goes on only
+afterwards.  Where a Store knows no look-ups, the time around whoever waits is asked for instead.
+
+The progress of a window is handed out to be made durable, so that it survives a crash; all of it is
+idempotent, for whatever comes twice is known where it is received.  It refuses to know what a
+message says, who sent it, and whether it is genuine.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import assert_never
+
+from engine.core.counters import Counters
+from engine.core.history.config import HistoryConfig
+from engine.core.history.inputs import (
+    DependenciesMissing,
+    HashLookup,
+    HistoryInput,
+    PressureChanged,
+    StoresChanged,
+    Topics,
+    WindowCancelled,
+    WindowWanted,
+)
+from engine.core.history.merging import StoresQuery
+from engine.core.history.pages import Place
+from engine.core.history.progress import (
+    DropProgress,
+    HistoryWrite,
+    Progress,
+    Purpose,
+    SaveProgress,
+    ms_of,
+    ns_of,
+    rest_ns,
+)
+from engine.core.history.queries import (
+    Advanced,
+    Answered,
+    Ask,
+    ByHash,
+    Cancel,
+    Candidate,
+    Covered,
+    DeadlineReached,
+    End,
+    GaveUp,
+    HashesMissing,
+    HistoryEvent,
+    HistoryTransition,
+    HoldChanged,
+    Query,
+    QueryEnded,
+    QueryInput,
+    QueryStarted,
+    StoreNote,
+    StoreRef,
+    Window,
+)
+from engine.core.history.requests import (
+    HashLookups,
+    WindowRequest,
+    WindowRequests,
+    comes_first,
+    retry_at,
+)
+from engine.core.ids import ConversationId, UnixMs, WakuHash
+from engine.core.sds.types import RandomUnit
+
+
+class _Step:
+    __slots__ = ("abandoned", "asks", "clock_ms", "events", "now_ms", "writes")
+
+    def __init__(self, now_ms: UnixMs, clock_ms: UnixMs) -> None:
+        self.now_ms = now_ms
+        self.clock_ms = clock_ms
+        self.asks: list[Ask] = []
+        self.abandoned: list[int] = []
+        self.events: list[HistoryEvent] = []
+        self.writes: list[HistoryWrite] = []
+
+    def transition(self) -> HistoryTransition:
+        writes = {_purpose_of(write): write for write in self.writes}
+        return HistoryTransition(
+            asks=tuple(self.asks),
+            abandoned=tuple(self.abandoned),
+            events=tuple(self.events),
+            writes=tuple(writes.values()),
+        )
+
+
+def _purpose_of(write: HistoryWrite) -> Purpose:
+    """Of several for one purpose, the last is all that matters."""
+    return write.progress.purpose if isinstance(write, SaveProgress) else write.purpose
+
+
+class HistoryScheduler:
+    def __init__(  # noqa: PLR0913 - all that a sans-I/O machine may not fetch itself is handed in
+        self,
+        conversation_id: ConversationId,
+        topics: Topics,
+        *,
+        config: HistoryConfig,
+        random_unit: RandomUnit,
+        progress: Sequence[Progress] = (),
+        counters: Counters | None = None,
+    ) -> None:
+        """``progress``: what is durable of this conversation.  Begins with ``StoresChanged``."""
+        self._conversation_id = conversation_id
+        self._topics = topics
+        self._config = config
+        self._random_unit = random_unit
+        self._counters = counters if counters is not None else Counters()
+        self._wishes = WindowRequests(progress, config=config)
+        self._wants = HashLookups(config=config)
+        self._candidates: tuple[Candidate, ...] = ()
+        self._ask_ids = count(1)
+        self._query_ids = count(1)
+        self._window: StoresQuery | None = None
+        self._wish: WindowRequest | None = None
+        """What ``_window`` asks for."""
+        self._lookup: StoresQuery | None = None
+        self._pressure = 0
+        self._holding = False
+        self._held = False
+        """Whether ``_window`` was told to hold."""
+
+    # --- the entry points ---
+
+    def handle(
+        self, input_: HistoryInput, *, now_ms: UnixMs, clock_ms: UnixMs | None = None
+    ) -> HistoryTransition:
+        """``now_ms`` is for waiting; ``clock_ms``, where it is another, for what Stores keep."""
+        step = _Step(now_ms, now_ms if clock_ms is None else clock_ms)
+        match input_:
+            case StoresChanged(candidates=candidates):
+                self._stores_changed(candidates, step)
+            case WindowWanted():
+                self._wanted(input_, step)
+            case DependenciesMissing(wants=wants):
+                refused = self._wants.add(wants)
+                if refused:
+                    self._counters.add("history.too_many_wants", refused)
+            case PressureChanged(waiting=waiting):
+                self._pressure = waiting
+            case WindowCancelled(purpose=purpose):
+                self._unwanted(purpose, step)
+            case HoldChanged(holding=holding):
+                self._holding = holding
+            case Answered() | DeadlineReached():
+                self._pass_on(input_, step)
+            case _:
+                assert_never(input_)
+        self._start_what_is_due(step)
+        return step.transition()
+
+    def next_deadline(self) -> UnixMs | None:
+        """When ``DeadlineReached`` is due next; None = not before another input."""
+        queries = (self._window, self._lookup)
+        due = [query.next_deadline() for query in queries if query is not None]
+        if self._candidates and self._window is None:
+            due.append(self._wishes.next_ms())
+        return min((at_ms for at_ms in due if at_ms is not None), default=None)
+
+    @property
+    def running(self) -> Purpose | None:
+        """What the window that is being fetched is for."""
+        return None if self._wish is None else self._wish.purpose
+
+    # --- inputs ---
+
+    def _stores_changed(self, candidates: tuple[Candidate, ...], step: _Step) -> None:
+        self._candidates = candidates
+        self._wishes.revive()
+        if not candidates:
+            self._cancel_window(step)
+            if self._lookup is not None:
+                self._feed(self._lookup, Cancel(), step)
+
+    def _wanted(self, input_: WindowWanted, step: _Step) -> None:
+        until_ms = step.clock_ms if input_.until_ms is None else input_.until_ms
+        ahead_ms = self._config.ahead_ms if input_.until_ms is None else 0
+        since_ns = max(ns_of(input_.since_ms), 0)
+        if input_.purpose is Purpose.CONNECT:  # What a Store took in too late to be in the last.
+            since_ns = max(since_ns - self._config.overlap_ns, 0)
+        end_ns = max(ns_of(UnixMs(until_ms + ahead_ms)), since_ns)
+        running = None if self._wish is None else self._wish.progress
+        is_same = running is not None and running.purpose is input_.purpose
+        if running is not None and is_same and since_ns < running.start_ns:
+            self._cancel_window(step)  # What it reached counts no more.
+        wish = self._wishes.add(self._progress(input_.purpose, since_ns, end_ns, until_ms))
+        if wish.is_durable:
+            step.writes.append(SaveProgress(wish.progress))
+        if self._wish is not None and comes_first(wish.purpose, self._wish.purpose):
+            self._cancel_window(step)
+
+    def _progress(self, purpose: Purpose, start_ns: int, end_ns: int, at_ms: UnixMs) -> Progress:
+        return Progress(
+            conversation_id=self._conversation_id,
+            purpose=purpose,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            through_ns=ns_of(at_ms),
+            reached_ns=start_ns,
+        )
+
+    def _unwanted(self, purpose: Purpose, step: _Step) -> None:
+        if self._wish is not None and self._wish.purpose is purpose:
+            self._cancel_window(step)
+        wish = self._wishes.find(purpose)
+        if wish is not None:
+            self._drop(wish, step)
+
+    def _drop(self, wish: WindowRequest, step: _Step) -> None:
+        self._wishes.remove(wish)
+        if wish.is_durable:
+            step.writes.append(DropProgress(self._conversation_id, wish.purpose))
+
+    def _cancel_window(self, step: _Step) -> None:
+        if self._window is not None:
+            self._feed(self._window, Cancel(), step)
+
+    def _pass_on(self, input_: Answered | DeadlineReached, step: _Step) -> None:
+        for query in (self._window, self._lookup):
+            if query is not None:
+                self._feed(query, input_, step)
+
+    # --- queries ---
+
+    def _feed(self, query: StoresQuery, input_: QueryInput, step: _Step) -> None:
+        self._take(query, query.handle(input_, now_ms=step.now_ms), step)
+
+    def _take(self, query: StoresQuery, transition: HistoryTransition, step: _Step) -> None:
+        step.asks += transition.asks
+        step.abandoned += transition.abandoned
+        step.events += transition.events
+        for event in transition.events:
+            if isinstance(event, Advanced) and self._wish is not None:
+                self._advance(self._wish, event.reached_ns, step)
+        if query.ended is None:
+            return
+        if query is self._window:
+            self._window_ended(query.ended, step)
+        else:
+            self._lookup_ended(query.ended, step)
+
+    def _advance(self, wish: WindowRequest, reached_ns: int, step: _Step) -> None:
+        if wish.advance(reached_ns) and wish.is_durable and not wish.is_done:
+            step.writes.append(SaveProgress(wish.progress))
+
+    def _start_what_is_due(self, step: _Step) -> None:
+        self._hold(step)
+        while self._candidates and (self._start_lookup(step) or self._start_window(step)):
+            self._hold(step)
+
+    def _start_lookup(self, step: _Step) -> bool:
+        if self._lookup is not None or not len(self._wants):
+            return False
+        query = ByHash(hashes=self._wants.take())
+        self._lookup = self._new_query(query)
+        self._begin(self._lookup, query, Purpose.DEPENDENCY, step)
+        return True
+
+    def _start_window(self, step: _Step) -> bool:
+        wish = None if self._window is not None else self._wishes.due(step.now_ms)
+        if wish is None:
+            return False
+        start_ns, end_ns = rest_ns(wish.progress, overlap_ns=self._config.overlap_ns)
+        wish.asked_from_ns, wish.not_before_ms = wish.progress.reached_ns, None
+        query = Window(
+            pubsub_topic=self._topics.pubsub_topic,
+            content_topics=self._topics.content_topics,
+            start_ns=start_ns,
+            end_ns=end_ns,
+        )
+        places, wish.places = wish.places, {}
+        self._wish, self._window, self._held = wish, self._new_query(query, places), False
+        self._begin(self._window, query, wish.purpose, step)
+        return True
+
+    def _new_query(
+        self, query: Query, places: Mapping[StoreRef, Place] | None = None
+    ) -> StoresQuery:
+        return StoresQuery(
+            next(self._query_ids),
+            query,
+            self._candidates,
+            config=self._config,
+            random_unit=self._random_unit,
+            ask_ids=self._ask_ids,
+            places=places,
+        )
+
+    def _begin(self, machine: StoresQuery, query: Query, purpose: Purpose, step: _Step) -> None:
+        step.events.append(QueryStarted(query_id=machine.query_id, purpose=purpose, query=query))
+        self._take(machine, machine.begin(step.now_ms), step)
+
+    def _hold(self, step: _Step) -> None:
+        """Look-ups end by themselves, so that the window is never held for good by them."""
+        looks_up = self._lookup is not None or len(self._wants) > 0
+        pressed = self._pressure >= self._config.pressure_messages and looks_up
+        holding = self._holding or pressed
+        if self._window is not None and holding is not self._held:
+            self._held = holding
+            self._feed(self._window, HoldChanged(holding), step)
+
+    # --- their ends ---
+
+    def _window_ended(self, ended: QueryEnded, step: _Step) -> None:
+        wish, window, self._window, self._wish = self._wish, self._window, None, None
+        if wish is None:
+            return
+        wish.places = {} if window is None else window.places()
+        if ended.end is End.COMPLETE and wish.is_done:
+            self._done(wish, step)
+        elif ended.end is not End.CANCELLED:
+            self._try_again(wish, ended, step)
+
+    def _done(self, wish: WindowRequest, step: _Step) -> None:
+        progress = wish.progress
+        self._drop(wish, step)
+        step.events.append(
+            Covered(
+                purpose=wish.purpose,
+                start_ms=ms_of(progress.start_ns),
+                through_ms=ms_of(progress.through_ns),
+            )
+        )
+        is_open = progress.end_ns > progress.through_ns
+        if is_open and wish.is_durable:
+            self._add_trailing(progress, step)
+
+    def _add_trailing(self, progress: Progress, step: _Step) -> None:
+        """From when it was asked for, to when it is due."""
+        due_ms = UnixMs(step.now_ms + self._config.trailing_ms)
+        at_ms = UnixMs(step.clock_ms + self._config.trailing_ms)
+        start_ns = max(progress.through_ns - self._config.overlap_ns, 0)
+        end_ns = ns_of(UnixMs(at_ms + self._config.ahead_ms))
+        trailing = self._progress(Purpose.TRAILING, start_ns, max(start_ns, end_ns), at_ms)
+        self._wishes.add(trailing, not_before_ms=due_ms)
+
+    def _try_again(self, wish: WindowRequest, ended: QueryEnded, step: _Step) -> None:
+        """At once if it came further, or grew meanwhile; else later, and not for ever."""
+        further = wish.progress.reached_ns - wish.asked_from_ns
+        goes_on = bool(wish.places) and ended.fetched > 0
+        if ended.end is End.COMPLETE or goes_on or further > self._config.overlap_ns:
+            wish.continuations, wish.retries = wish.continuations + 1, 0
+        else:
+            wish.retries += 1
+        config = self._config
+        if wish.retries > config.max_retries or wish.continuations > config.max_continuations:
+            wish.given_up = True
+            step.events.append(GaveUp(purpose=wish.purpose, end=ended.end, reason=ended.reason))
+        elif wish.retries:
+            wish.not_before_ms = retry_at(
+                wish, config=config, random_unit=self._random_unit, now_ms=step.now_ms
+            )
+
+    def _lookup_ended(self, ended: QueryEnded, step: _Step) -> None:
+        self._lookup = None
+        asked = self._wants.answered()
+        missing = (*ended.lacking, *ended.unknown)
+        self._wants.found(asked.keys() - set(missing))
+        if missing and ended.end is not End.CANCELLED:
+            self._tell_lacking(missing, ended.notes, step)
+        if any(note.end is End.CANNOT for note in ended.notes):
+            self._look_around((asked[item] for item in ended.unknown if item in asked), step)
+
+    def _tell_lacking(
+        self, missing: tuple[WakuHash, ...], notes: tuple[StoreNote, ...], step: _Step
+    ) -> None:
+        """A Store that gives no answer does not keep the others' from counting for ever."""
+        lacked = sum(note.end is End.COMPLETE for note in notes)
+        silent = tuple(note.store for note in notes if note.end is not End.COMPLETE)
+        decided = missing if lacked else ()
+        if silent:
+            self._wants.unanswered(missing)
+            decided = tuple(item for item in decided if self._wants.waited_enough(item))
+        undecided = tuple(item for item in missing if item not in set(decided))
+        for hashes, is_decided in ((decided, True), (undecided, False)):
+            if hashes:
+                lacks = HashesMissing(
+                    hashes=hashes, lacked=lacked, silent=silent, decided=is_decided
+                )
+                step.events.append(lacks)
+
+    def _look_around(self, wants: Iterable[HashLookup], step: _Step) -> None:
+        """What no Store finds by its hash may be near to whoever waits for it."""
+        for want in wants:
+            if want.around_ms is not None:
+                start_ns = max(ns_of(UnixMs(want.around_ms - self._config.around_before_ms)), 0)
+                end_ns = ns_of(UnixMs(want.around_ms + self._config.around_after_ms))
+                around = self._progress(
+                    Purpose.DEPENDENCY, start_ns, max(start_ns, end_ns), step.clock_ms
+                )
+                self._wishes.add_around(around, running=self._wish)

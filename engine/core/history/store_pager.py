@@ -1,0 +1,271 @@
+"""One query at one Store: asks page by page, and says why it ends.
+
+What is common to windows and look-ups: the version of 13/WAKU2-STORE to speak, refusals and lost
+connections and how long to wait after them, pages that are too large, and every bound that keeps a
+hostile Store from costing more than it may.  A Store that errs is left with the reason; what it
+brought before stays, for every message was checked by itself.  Nothing here knows other Stores.
+"""
+
+from typing import Final, assert_never
+
+from engine.core.history.config import HistoryConfig
+from engine.core.history.pages import Pages
+from engine.core.history.queries import (
+    Ask,
+    Candidate,
+    End,
+    Failed,
+    FailureKind,
+    HistoryMessage,
+    Outcome,
+    Page,
+    Refusal,
+    StoreRef,
+    StoreStatistics,
+    StoreVersion,
+)
+from engine.core.ids import UnixMs
+from engine.core.sds.types import RandomUnit
+from engine.core.waku_store import HistoryError, StoreStatus
+
+_BUSY: Final = {
+    int(StoreStatus.TOO_MANY_REQUESTS): "too_many_requests",
+    int(StoreStatus.INTERNAL_ERROR): "unavailable",
+    int(StoreStatus.SERVICE_UNAVAILABLE): "unavailable",
+}
+_CUT_SHORT: Final = frozenset({"frame_oversized", "exchange_ended_early"})
+"""How an answer that was too large for somebody looks from here."""
+
+
+class StorePager:
+    def __init__(
+        self,
+        candidate: Candidate,
+        pages: Pages,
+        *,
+        config: HistoryConfig,
+        random_unit: RandomUnit,
+        now_ms: UnixMs,
+    ) -> None:
+        self._store = candidate.store
+        self._pages = pages
+        self._config = config
+        self._random_unit = random_unit
+        speaks_v3 = not candidate.versions or StoreVersion.V3 in candidate.versions
+        self.version = StoreVersion.V3 if speaks_v3 else StoreVersion.V2
+        self._unsupported: set[StoreVersion] = set()
+        self.end: End | None = None
+        self.reason = ""
+        self._ends_ms = UnixMs(now_ms + config.query_timeout_ms)
+        self._asked: Ask | None = None
+        self._asked_ms = now_ms
+        self._not_before_ms: UnixMs | None = None
+        self._limit = self._largest = config.page_messages
+        self._good_pages = 0
+        self._stale_pages = 0
+        self._failures = 0
+        self._refusals = 0
+        # What statistics are made of.
+        self._asks = self._page_count = self._messages = self._new = 0
+        self._duplicates = self._outside = self._refused = self._bytes = self._busy_ms = 0
+
+    @property
+    def store(self) -> StoreRef:
+        return self._store
+
+    @property
+    def outstanding(self) -> int | None:
+        """The ask that waits for its answer."""
+        return None if self._asked is None else self._asked.ask_id
+
+    def statistics(self) -> StoreStatistics:
+        return StoreStatistics(
+            asks=self._asks,
+            pages=self._page_count,
+            messages=self._messages,
+            new=self._new,
+            duplicates=self._duplicates,
+            outside=self._outside,
+            refused=self._refused,
+            payload_bytes=self._bytes,
+            busy_ms=self._busy_ms,
+        )
+
+    def next_deadline(self) -> UnixMs | None:
+        """When it may be asked again, or has to have answered."""
+        if self.end is not None:
+            return None
+        if self._asked is not None:
+            return min(self._ends_ms, UnixMs(self._asked_ms + self._asked.timeout_ms))
+        return self._not_before_ms
+
+    def may_ask(self, now_ms: UnixMs) -> bool:
+        if self.end is not None or self._asked is not None:
+            return False
+        # A wait longer than any that is given is of a clock that was set back since.
+        wait_ms = 0 if self._not_before_ms is None else self._not_before_ms - now_ms
+        return not 0 < wait_ms <= self._config.longest_back_off_ms
+
+    def ask(self, ask_id: int, now_ms: UnixMs) -> Ask | None:
+        """The next request; None if this Store came to its end by that."""
+        if self._pages.nothing_left():
+            self._finish(End.COMPLETE)
+            return None
+        if now_ms >= self._ends_ms:
+            self._finish(End.TIMEOUT)
+            return None
+        request = self._pages.request(self.version, str(ask_id), self._limit)
+        if request is None:
+            self._finish(End.CANNOT, "protocol_unsupported" if self._unsupported else "")
+            return None
+        self._asks += 1
+        self._asked_ms, self._not_before_ms = now_ms, None
+        self._asked = Ask(
+            ask_id=ask_id,
+            store=self._store,
+            request=request,
+            first_byte_timeout_ms=self._config.first_byte_timeout_ms,
+            timeout_ms=self._config.page_timeout_ms,
+        )
+        return self._asked
+
+    def answered(self, outcome: Outcome, now_ms: UnixMs) -> tuple[HistoryMessage, ...]:
+        """What no Store brought before; whether that was the end is in ``end``."""
+        self._asked = None
+        self._busy_ms += max(now_ms - self._asked_ms, 0)
+        match outcome:
+            case Page():
+                return self._page(outcome)
+            case Refusal(code=code):
+                self._refusal(code, now_ms)
+            case Failed():
+                self._failed(outcome, now_ms)
+            case _:
+                assert_never(outcome)
+        return ()
+
+    def overdue(self, now_ms: UnixMs) -> bool:
+        """Whether the answer should be here by now."""
+        if self._asked is None:
+            return False
+        self._asked_ms = min(self._asked_ms, now_ms)  # Later than now: the clock was set back.
+        return now_ms >= min(self._asked_ms + self._asked.timeout_ms, self._ends_ms)
+
+    def cancel(self) -> None:
+        self._finish(End.CANCELLED)
+
+    # --- outcomes ---
+
+    def _page(self, page: Page) -> tuple[HistoryMessage, ...]:
+        taken = self._pages.take(page)
+        self._page_count += 1
+        self._failures = self._refusals = 0
+        self._messages += taken.messages
+        self._new += len(taken.new)
+        self._duplicates += taken.duplicates
+        self._outside += taken.outside
+        self._refused += len(page.refused)
+        self._bytes += sum(len(item.message.payload) for item in page.messages)
+        self._stale_pages = 0 if taken.fresh else self._stale_pages + 1
+        self._grow()
+        if taken.fault is not None:
+            self._finish(End.FAULTED, taken.fault)
+        elif taken.done:
+            self._finish(End.COMPLETE)
+        elif self._stale_pages >= self._config.max_stale_pages:
+            self._finish(End.NOTHING_NEW)
+        elif self._page_count >= self._config.max_pages:
+            self._finish(End.TOO_MANY_PAGES)
+        return taken.new
+
+    def _grow(self) -> None:
+        if self._limit == self._largest:
+            return
+        self._good_pages += 1
+        if self._good_pages >= self._config.good_pages_to_grow:
+            self._good_pages = 0
+            self._limit = min(2 * self._limit, self._largest)
+
+    def _refusal(self, code: int, now_ms: UnixMs) -> None:
+        busy = _BUSY.get(code)
+        if busy is not None:
+            self._refusals += 1
+            if self._refusals >= self._config.max_refusals:
+                self._finish(End.FAULTED, busy)
+            else:
+                self._wait(self._refusals, now_ms)
+        elif self.version is StoreVersion.V2 and code == HistoryError.INVALID_CURSOR:
+            self._cursor_lost("bad_request")
+        elif self.version is StoreVersion.V3 and code == StoreStatus.BAD_RESPONSE:
+            self._cursor_lost("bad_response")
+        elif self.version is StoreVersion.V3 and code == StoreStatus.BAD_REQUEST:
+            self._cursor_lost("bad_request")
+        else:
+            self._finish(End.FAULTED, "status_unknown")
+
+    def _cursor_lost(self, else_reason: str) -> None:
+        """Without a cursor there is none to be lost: the request itself is refused."""
+        if not self._pages.has_cursor():
+            self._finish(End.FAULTED, else_reason)
+        elif not self._pages.lose_cursor():
+            self._finish(End.FAULTED, "store_cursor_unknown")
+
+    def _failed(self, failed: Failed, now_ms: UnixMs) -> None:
+        match failed.kind:
+            case FailureKind.UNSUPPORTED:
+                self._switch()
+            case FailureKind.TOO_LARGE:
+                self._too_large(failed.reason or "frame_oversized")
+            case FailureKind.BROKEN if failed.reason in _CUT_SHORT:
+                self._too_large(failed.reason)
+            case FailureKind.BROKEN:
+                self._finish(End.FAULTED, failed.reason or "broken")
+            case FailureKind.TIMEOUT:
+                self._timed_out(now_ms)
+            case FailureKind.UNREACHABLE:
+                self._lost(End.FAULTED, now_ms)
+            case _:
+                assert_never(failed.kind)
+
+    def _switch(self) -> None:
+        self._unsupported.add(self.version)
+        is_v3 = self.version is StoreVersion.V3
+        self.version = StoreVersion.V2 if is_v3 else StoreVersion.V3
+        if self.version in self._unsupported:
+            self._finish(End.FAULTED, "protocol_unsupported")
+
+    def _too_large(self, reason: str) -> None:
+        """Servers cut pages by bytes, each its own way: ask for less before blaming anybody."""
+        if self._limit == 1:
+            self._finish(End.FAULTED, reason)
+        self._halve()
+        self._largest = self._limit
+
+    def _timed_out(self, now_ms: UnixMs) -> None:
+        """One that never answered is left; else the way may be slow, and half as much in time."""
+        if not self._page_count or now_ms >= self._ends_ms:
+            self._finish(End.TIMEOUT)
+        else:
+            self._lost(End.TIMEOUT, now_ms)
+
+    def _lost(self, end: End, now_ms: UnixMs) -> None:
+        self._failures += 1
+        if self._failures >= self._config.max_failures:
+            self._finish(end, "unreachable" if end is End.FAULTED else "")
+            return
+        self._halve()
+        self._wait(self._failures, now_ms)
+
+    def _halve(self) -> None:
+        self._good_pages = 0
+        self._limit = max(self._limit // 2, 1)
+
+    def _wait(self, times: int, now_ms: UnixMs) -> None:
+        longest_ms = self._config.longest_back_off_ms
+        wait_ms = min(self._config.back_off_ms << min(times - 1, 20), longest_ms)
+        wait_ms -= int(wait_ms / 2 * self._random_unit())
+        self._not_before_ms = UnixMs(now_ms + wait_ms)
+
+    def _finish(self, end: End, reason: str = "") -> None:
+        self.end, self.reason = end, reason
+        self._asked = self._not_before_ms = None

@@ -1,0 +1,83 @@
+"""The node alone, without an application on it: what ``causerie node`` runs.
+
+Prints and logs nothing; whoever calls decides how to say what.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Final
+
+from engine.core.counters import Counters
+from engine.core.errors import StorageError
+from engine.network.discovery.discovery import Discovery, Surface
+from engine.network.node.embedded import EmbeddedNode
+from engine.network.node.metrics import Measured, MetricsServer
+from engine.network.node.settings import NodeSettings
+from engine.network.waku.store.intake import Archive
+
+ALARMING: Final = (
+    "store.dropped_queue_full",
+    "libp2p.connection_gave_way",
+    "store.evicted",
+    "libp2p.task_failed",
+    "libp2p.stream_handler_failed",
+)
+"""Shown from the start, at 0: of a counter that begins at 1 Prometheus sees no increase."""
+
+
+async def run_node(  # noqa: PLR0913 - each is a different thing, and all are needed
+    settings: NodeSettings,
+    *,
+    ready: Callable[[Sequence[str]], None],
+    stop: asyncio.Event,
+    peers: Sequence[str] = (),
+    archive: Archive | None = None,
+    metrics_port: int | None = None,
+    metrics_ready: Callable[[int], None] = lambda _port: None,
+    discover: bool = False,
+) -> None:
+    """Run until ``stop`` is set; ``ready`` gets the addresses.  Raises TransportError.
+
+    ``archive`` is the caller's, who closes it.  ``metrics_port`` None: no metrics.
+    ``discover``: say on the local network that the node is there, and meet others.
+    """
+    node = EmbeddedNode(settings, archive=archive)
+    node.add_peers(peers)
+    found = Counters()
+    async with AsyncExitStack() as running:
+        if metrics_port is not None:
+            metrics = MetricsServer(metrics_port, lambda: _measure(node, archive, found))
+            await metrics.start()
+            running.push_async_callback(metrics.stop)
+            metrics_ready(metrics.port)
+        running.push_async_callback(node.stop)
+        await node.start()
+        if discover and settings.listen_host is not None:
+            surface = Surface(addresses=node.addresses, try_peers=node.try_peers)
+            discovery = Discovery(surface, listen_host=settings.listen_host, counters=found)
+            running.push_async_callback(discovery.stop)
+            discovery.start()
+        ready(node.addresses())
+        await stop.wait()
+
+
+async def _measure(node: EmbeddedNode, archive: Archive | None, found: Counters) -> Measured:
+    gauges = dict(node.gauges())
+    status = node.status()
+    counters = {
+        **dict.fromkeys(ALARMING, 0),
+        **node.counters(),
+        **found.snapshot(),
+        "network.bytes_in": status.bytes_in,
+        "network.bytes_out": status.bytes_out,
+    }
+    if archive is not None:
+        try:
+            statistics = await archive.statistics()
+        except StorageError:
+            gauges["archive_failing"] = 1
+        else:
+            gauges["archive_messages"] = statistics.messages
+            gauges["archive_used_bytes"] = statistics.used_bytes
+    return Measured(counters=counters, gauges=gauges)

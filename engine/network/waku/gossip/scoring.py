@@ -1,0 +1,307 @@
+"""Peer scoring of gossipsub 1.1 ("The Score Function"), sans-I/O: who behaved how, in one number.
+
+    score = cap(Σ topic_weight · (w1·P1 + w2·P2 + w3·P3 + w3b·P3b + w4·P4)) + w5·P5 + w6·P6 + w7·P7
+
+P1 time in mesh · P2 messages that came from p first · P3 too few deliveries in the mesh, P3b the
+same at the time of leaving it · P4 invalid messages, squared · P5 what the application thinks of p
+· P6 more peers at one address than there should be, squared · P7 broken rules, squared.
+
+Counters fade at every decay interval, however many have passed since the last look, and are
+nothing below ``decay_to_zero``.  A score below zero outlives the connection for
+``retain_score_ms`` and does not fade meanwhile; as in go-libp2p and nim-libp2p a good one is not
+kept.  Bounded: one entry per connected peer, and the worst ``MAX_RETAINED`` of those that left.
+
+What a score leads to is the router's business; this module refuses to know mesh and messages.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.core.ids import PubsubTopic
+from engine.network.libp2p.ports import PeerId
+from engine.network.waku.gossip.score_params import ScoreParams, TopicScoreParams
+
+MAX_RETAINED = 1_000
+MAX_DELIVERIES = 10_000
+
+
+@dataclass(slots=True)
+class _TopicStats:
+    grafted_ms: int | None = None
+    """Since when it is in the mesh; None: it is not."""
+    mesh_ms: int = 0
+    """Time in the mesh, as of the last refresh."""
+    is_active: bool = False
+    """In the mesh for longer than the activation window of P3."""
+    first_message_deliveries: float = 0.0
+    mesh_message_deliveries: float = 0.0
+    mesh_failure_penalty: float = 0.0
+    invalid_message_deliveries: float = 0.0
+
+
+@dataclass(slots=True)
+class _PeerStats:
+    topics: dict[PubsubTopic, _TopicStats] = field(default_factory=dict)
+    behaviour_penalty: float = 0.0
+    address: str | None = None
+    until_ms: int | None = None
+    """Gone, and remembered until then; None: connected."""
+
+
+class PeerScores:
+    """``address`` is what ``colocation_key`` made of a peer's address."""
+
+    def __init__(
+        self, params: ScoreParams, *, app_specific: Callable[[PeerId], float] = lambda _peer: 0.0
+    ) -> None:
+        self._params = params
+        self._app_specific = app_specific
+        self._peers: dict[PeerId, _PeerStats] = {}
+        self._at_address: dict[str, set[PeerId]] = {}
+        self._scores: dict[PeerId, float] = {}
+        """What was computed and still holds."""
+        self._deliveries: dict[bytes, tuple[int, set[PeerId]]] = {}
+        """For P3: when a message came first, and from whom it has come.  Oldest first."""
+        self._decayed_ms: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    @property
+    def is_settled(self) -> bool:
+        """Nothing fades, nobody's time in a mesh counts on, and nobody who left is remembered."""
+        return all(
+            stats.until_ms is None
+            and not stats.behaviour_penalty
+            and all(_is_settled(each, self._params.topic) for each in stats.topics.values())
+            for stats in self._peers.values()
+        )
+
+    def score(self, peer_id: PeerId) -> float:
+        """0 for a stranger."""
+        known = self._scores.get(peer_id)
+        if known is None:
+            stats = self._peers.get(peer_id)
+            known = 0.0 if stats is None else self._compute(peer_id, stats)
+            if stats is not None:
+                self._scores[peer_id] = known
+        return known
+
+    def _compute(self, peer_id: PeerId, stats: _PeerStats) -> float:
+        params, total = self._params, 0.0
+        for topic_stats in stats.topics.values():
+            total += params.topic.topic_weight * _topic_score(topic_stats, params.topic)
+        if params.topic_score_cap > 0:
+            total = min(total, params.topic_score_cap)
+        if params.app_specific_weight:
+            total += params.app_specific_weight * self._app_specific(peer_id)
+        if stats.address is not None:
+            at_address = len(self._at_address[stats.address])
+            surplus = max(0, at_address - params.ip_colocation_factor_threshold)
+            total += params.ip_colocation_factor_weight * surplus**2
+        excess = max(0.0, stats.behaviour_penalty - params.behaviour_penalty_threshold)
+        return total + params.behaviour_penalty_weight * excess**2
+
+    # --- peers come and go ----------------------------------------------------------------------
+
+    def connected(self, peer_id: PeerId, *, address: str | None) -> None:
+        """Again is harmless; with its bad name, if it has one."""
+        stats = self._peers.setdefault(peer_id, _PeerStats())
+        stats.until_ms = None
+        if stats.address != address:
+            self._leave_address(peer_id, stats)
+            stats.address = address
+            if address is not None:
+                self._at_address.setdefault(address, set()).add(peer_id)
+                self._forget_scores_at(address)
+        self._scores.pop(peer_id, None)
+
+    def disconnected(self, peer_id: PeerId, *, now_ms: int) -> None:
+        stats = self._peers.get(peer_id)
+        if stats is None or stats.until_ms is not None:
+            return
+        for topic in stats.topics:
+            self.pruned(peer_id, topic)
+        if self.score(peer_id) >= 0:
+            self._drop(peer_id)
+            return
+        for topic_stats in stats.topics.values():
+            topic_stats.first_message_deliveries = 0.0
+        stats.until_ms = now_ms + self._params.retain_score_ms
+        self._scores.pop(peer_id, None)
+        self._drop_least_of_retained()
+
+    def _drop_least_of_retained(self) -> None:
+        retained = [p for p, stats in self._peers.items() if stats.until_ms is not None]
+        if len(retained) > MAX_RETAINED:
+            self._drop(max(retained, key=self.score))
+
+    def _drop(self, peer_id: PeerId) -> None:
+        self._leave_address(peer_id, self._peers.pop(peer_id))
+        self._scores.pop(peer_id, None)
+
+    def _leave_address(self, peer_id: PeerId, stats: _PeerStats) -> None:
+        if stats.address is None:
+            return
+        others = self._at_address[stats.address]
+        others.discard(peer_id)
+        if not others:
+            del self._at_address[stats.address]
+        self._forget_scores_at(stats.address)
+
+    def _forget_scores_at(self, address: str) -> None:
+        for peer_id in self._at_address.get(address, ()):
+            self._scores.pop(peer_id, None)
+
+    # --- what they do ---------------------------------------------------------------------------
+
+    def grafted(self, peer_id: PeerId, topic: PubsubTopic, *, now_ms: int) -> None:
+        stats = self._of(peer_id, topic)
+        if stats is not None and stats.grafted_ms is None:
+            stats.grafted_ms, stats.mesh_ms, stats.is_active = now_ms, 0, False
+            self._scores.pop(peer_id, None)
+
+    def pruned(self, peer_id: PeerId, topic: PubsubTopic) -> None:
+        """Out of the mesh, whoever wanted it: what it owed then sticks (P3b)."""
+        peer = self._peers.get(peer_id)
+        stats = None if peer is None else peer.topics.get(topic)
+        if stats is None or stats.grafted_ms is None:
+            return
+        stats.mesh_failure_penalty += _deficit(stats, self._params.topic) ** 2
+        stats.grafted_ms, stats.mesh_ms, stats.is_active = None, 0, False
+        self._scores.pop(peer_id, None)
+
+    def delivered_first(
+        self, peer_id: PeerId, topic: PubsubTopic, message_id: bytes, *, now_ms: int
+    ) -> None:
+        """A valid message that nobody else had brought."""
+        stats, params = self._of(peer_id, topic), self._params.topic
+        if stats is None:
+            return
+        if stats.first_message_deliveries < params.first_message_deliveries_cap:
+            stats.first_message_deliveries = min(
+                stats.first_message_deliveries + 1, params.first_message_deliveries_cap
+            )
+            self._scores.pop(peer_id, None)
+        if params.expects_deliveries:
+            self._deliveries[message_id] = (now_ms, {peer_id})
+            if len(self._deliveries) > MAX_DELIVERIES:
+                del self._deliveries[next(iter(self._deliveries))]
+            self._count_delivery(peer_id, stats)
+
+    def delivered_again(
+        self, peer_id: PeerId, topic: PubsubTopic, message_id: bytes, *, now_ms: int
+    ) -> None:
+        """A copy; within the window it is as good as the first for P3, once per peer."""
+        if (first := self._deliveries.get(message_id)) is None:
+            return
+        came_ms, came_from = first
+        stats = self._of(peer_id, topic)
+        in_window = now_ms - came_ms <= self._params.topic.mesh_message_deliveries_window_ms
+        if stats is not None and in_window and peer_id not in came_from:
+            came_from.add(peer_id)
+            self._count_delivery(peer_id, stats)
+
+    def _count_delivery(self, peer_id: PeerId, stats: _TopicStats) -> None:
+        if stats.grafted_ms is not None:
+            stats.mesh_message_deliveries = min(
+                stats.mesh_message_deliveries + 1, self._params.topic.mesh_message_deliveries_cap
+            )
+            self._scores.pop(peer_id, None)
+
+    def delivered_invalid(self, peer_id: PeerId, topic: PubsubTopic) -> None:
+        if (stats := self._of(peer_id, topic)) is not None:
+            stats.invalid_message_deliveries += 1
+            self._scores.pop(peer_id, None)
+
+    def misbehaved(self, peer_id: PeerId, amount: float = 1.0) -> None:
+        """P7."""
+        if (stats := self._peers.get(peer_id)) is not None:
+            stats.behaviour_penalty += amount
+            self._scores.pop(peer_id, None)
+
+    def _of(self, peer_id: PeerId, topic: PubsubTopic) -> _TopicStats | None:
+        """Of a known peer; ``topic`` is one of ours, so there are few."""
+        peer = self._peers.get(peer_id)
+        return None if peer is None else peer.topics.setdefault(topic, _TopicStats())
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def refresh(self, *, now_ms: int) -> None:
+        """Let counters fade and time pass.  Cheap when no decay interval has gone by."""
+        if self._decayed_ms is None:
+            self._decayed_ms = now_ms
+        intervals = (now_ms - self._decayed_ms) // self._params.decay_interval_ms
+        if intervals < 1:
+            return
+        self._decayed_ms += intervals * self._params.decay_interval_ms
+        self._scores.clear()
+        for peer_id, stats in list(self._peers.items()):
+            if stats.until_ms is None:
+                self._decay(stats, intervals, now_ms)
+            elif stats.until_ms <= now_ms:
+                self._drop(peer_id)
+        window_ms = self._params.topic.mesh_message_deliveries_window_ms
+        while self._deliveries:
+            message_id = next(iter(self._deliveries))
+            if self._deliveries[message_id][0] + window_ms >= now_ms:
+                break
+            del self._deliveries[message_id]
+
+    def _decay(self, stats: _PeerStats, intervals: int, now_ms: int) -> None:
+        params = self._params.topic
+
+        def faded(value: float, decay: float) -> float:
+            rest = value * decay**intervals
+            return rest if rest >= self._params.decay_to_zero else 0.0
+
+        for each in stats.topics.values():
+            each.first_message_deliveries = faded(
+                each.first_message_deliveries, params.first_message_deliveries_decay
+            )
+            each.mesh_message_deliveries = faded(
+                each.mesh_message_deliveries, params.mesh_message_deliveries_decay
+            )
+            each.mesh_failure_penalty = faded(
+                each.mesh_failure_penalty, params.mesh_failure_penalty_decay
+            )
+            each.invalid_message_deliveries = faded(
+                each.invalid_message_deliveries, params.invalid_message_deliveries_decay
+            )
+            if each.grafted_ms is not None:
+                each.mesh_ms = now_ms - each.grafted_ms
+                each.is_active = each.mesh_ms > params.mesh_message_deliveries_activation_ms
+        stats.behaviour_penalty = faded(
+            stats.behaviour_penalty, self._params.behaviour_penalty_decay
+        )
+
+
+def _topic_score(stats: _TopicStats, params: TopicScoreParams) -> float:
+    p1 = min(stats.mesh_ms // params.time_in_mesh_quantum_ms, params.time_in_mesh_cap)
+    return (
+        params.time_in_mesh_weight * p1
+        + params.first_message_deliveries_weight * stats.first_message_deliveries
+        + params.mesh_message_deliveries_weight * _deficit(stats, params) ** 2
+        + params.mesh_failure_penalty_weight * stats.mesh_failure_penalty
+        + params.invalid_message_deliveries_weight * stats.invalid_message_deliveries**2
+    )
+
+
+def _is_settled(stats: _TopicStats, params: TopicScoreParams) -> bool:
+    grows = stats.grafted_ms is not None and (
+        stats.mesh_ms < params.time_in_mesh_cap * params.time_in_mesh_quantum_ms
+        or not stats.is_active
+    )
+    return not (
+        grows
+        or stats.first_message_deliveries
+        or stats.mesh_message_deliveries
+        or stats.mesh_failure_penalty
+        or stats.invalid_message_deliveries
+    )
+
+
+def _deficit(stats: _TopicStats, params: TopicScoreParams) -> float:
+    if not stats.is_active:
+        return 0.0
+    return max(0.0, params.mesh_message_deliveries_threshold - stats.mesh_message_deliveries)

@@ -1,0 +1,204 @@
+"""The vocabulary of the gossipsub router: settings, inputs, and what a step asks its driver to do.
+
+Parameters bear the names of the gossipsub 1.0 and 1.1 specifications and hold their defaults where
+Waku has no other.  Nothing here acts.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from engine.codec.gossipsub import Rpc
+from engine.core.errors import ConfigError
+from engine.core.ids import PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.network.libp2p.ports import PeerId
+from engine.network.waku.gossip.score_params import ScoreParams
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GossipsubSettings:
+    """``history_length`` and ``history_gossip`` count heartbeats; caches are bounded twice."""
+
+    d: int = 6
+    d_low: int = 4
+    d_high: int = 8
+    d_lazy: int = 6
+    d_score: int = 4
+    """Of those that stay when a mesh is too large, so many are the best; the others are random."""
+    d_out: int = 3
+    """So many of a mesh we dialled ourselves, if there are as many: whoever dials us in numbers
+    cannot have all of it."""
+    d_keep: int = 6
+    """What a mesh of more than ``d_high`` is cut to; D in the specification."""
+    gossip_factor: float = 0.25
+    heartbeat_interval_ms: int = 1_000
+    flood_publish: bool = True
+    fanout_ttl_ms: int = 60_000
+    history_length: int = 5
+    history_gossip: int = 3
+    max_cached_bytes: int = 16 * 1024 * 1024
+    seen_ttl_ms: int = 120_000
+    max_seen: int = 100_000
+    prune_backoff_ms: int = 60_000
+    unsubscribe_backoff_ms: int = 10_000
+    max_backoff_ms: int = 3_600_000
+    max_ihave_length: int = 2_000
+    """Message ids in one IHAVE of ours, and asked of one peer in one heartbeat."""
+    max_ihave_messages: int = 10
+    """IHAVE-bearing RPCs that are heeded from one peer in one heartbeat."""
+    max_iwant_served: int = 5_000
+    """Message ids that one peer may ask for in one heartbeat."""
+    gossip_retransmission: int = 3
+    """How often one peer may ask for the same message."""
+    iwant_followup_ms: int = 3_000
+    graft_flood_threshold_ms: int = 10_000
+    """A GRAFT so soon after the PRUNE counts twice; go-libp2p's."""
+    opportunistic_graft_ticks: int = 60
+    """Heartbeats from one look at the median to the next."""
+    opportunistic_graft_peers: int = 2
+    score: ScoreParams = field(default_factory=ScoreParams)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.d_low <= self.d <= self.d_high:
+            raise ConfigError("gossipsub: 0 < d_low <= d <= d_high must hold")
+        if not 0 <= self.d_out < self.d_low or self.d_out > self.d // 2:
+            raise ConfigError("gossipsub: d_out must be below d_low and at most d / 2")
+        if not (self.d_score <= self.d_keep and self.d_low <= self.d_keep <= self.d_high):
+            raise ConfigError("gossipsub: d_score, d_low <= d_keep <= d_high must hold")
+        if not 0 < self.history_gossip <= self.history_length:
+            raise ConfigError("gossipsub: 0 < history_gossip <= history_length must hold")
+
+
+PEER = GossipsubSettings()
+"""What the specifications recommend for one node among many."""
+
+HUB = GossipsubSettings(d_high=128, d_keep=96, score=ScoreParams(ip_colocation_factor_threshold=64))
+"""For a node that many leaves hang on: whoever grafts it stays in its mesh.  A leaf beyond d_high
+would get only gossip, which loses part of every burst.  Leaves may share one address: a team's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A validator's no.  ``penalize``: an honest relay would not have passed it on."""
+
+    reason: str
+    penalize: bool
+
+
+Validator: TypeAlias = Callable[[PubsubTopic, bytes], WakuMessage | Refused]
+"""Judges the data of a message before it is delivered or forwarded; pure, and never raises."""
+
+
+# --- inputs -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerReady:
+    """A stream to the peer is being opened; again after it broke and is opened anew."""
+
+    peer_id: PeerId
+    outbound: bool = False
+    """We dialled."""
+    host: str = ""
+    """Where it is, as an IP address; anything else is as good as unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerGone:
+    peer_id: PeerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RpcReceived:
+    """``refused`` are the reasons of what the codec left out."""
+
+    peer_id: PeerId
+    rpc: Rpc
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MalformedReceived:
+    """Bytes that were no RPC."""
+
+    peer_id: PeerId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join:
+    topic: PubsubTopic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    topic: PubsubTopic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """A message of our own, already valid."""
+
+    topic: PubsubTopic
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlineReached:
+    """The time given by ``next_deadline`` has come."""
+
+
+Input: TypeAlias = (
+    PeerReady
+    | PeerGone
+    | RpcReceived
+    | MalformedReceived
+    | Join
+    | Leave
+    | Publish
+    | DeadlineReached
+)
+
+
+# --- outputs ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendMessage:
+    """One message to many peers: encoded once."""
+
+    peer_ids: tuple[PeerId, ...]
+    topic: PubsubTopic
+    data: bytes
+    requested: bool = False
+    """An answer to IWANT: only for a peer that takes what it asks for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendControl:
+    """Subscriptions and control to one peer, ahead of all messages that wait."""
+
+    peer_id: PeerId
+    rpc: Rpc
+
+
+Send: TypeAlias = SendMessage | SendControl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDelivered:
+    """A valid message of a joined topic, for the first time; ``data`` as it came."""
+
+    topic: PubsubTopic
+    message: WakuMessage
+    data: bytes
+    received_from: PeerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    sends: tuple[Send, ...] = ()
+    delivered: tuple[MessageDelivered, ...] = ()
+    membership_changed: bool = False
+    """Peers, their subscriptions or a mesh are not what they were."""

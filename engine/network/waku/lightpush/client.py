@@ -1,0 +1,71 @@
+"""19/WAKU2-LIGHTPUSH, the client's side: one message to one service node, in either version.
+
+Version 3.0.0 is tried where the peer speaks it.  A refusal is an answer and no error: the caller
+decides by its status whether another node, or another moment, would do better.
+"""
+
+from collections.abc import Callable, Collection
+
+from engine.codec.waku import encode_waku_message
+from engine.codec.waku_lightpush import (
+    MAX_PUSH_RESPONSE_BYTES,
+    PushRequest,
+    PushResponse,
+    PushStatus,
+    decode_legacy_response,
+    decode_push_response,
+    encode_legacy_request,
+    encode_push_request,
+)
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.ids import PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.waku.lightpush.server import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
+from engine.network.waku.service.exchange import ExchangeLimits, ask
+
+
+class LightpushClient:
+    def __init__(
+        self,
+        host: Host,
+        *,
+        new_request_id: Callable[[], str],
+        limits: ExchangeLimits | None = None,
+    ) -> None:
+        self._host = host
+        self._new_request_id = new_request_id
+        self._limits = limits or ExchangeLimits(max_response_bytes=MAX_PUSH_RESPONSE_BYTES)
+
+    async def push(
+        self, peer_id: PeerId, pubsub_topic: PubsubTopic, message: WakuMessage
+    ) -> PushResponse:
+        """Raises TransportError, RemoteProtocolError, LocalProtocolError for what cannot travel."""
+        request = PushRequest(
+            request_id=self._new_request_id(),
+            data=encode_waku_message(message),
+            pubsub_topic=pubsub_topic,
+        )
+        spoken = self._spoken(peer_id)
+        if LIGHTPUSH_PROTOCOL in spoken:
+            response = decode_push_response(
+                await self._ask(peer_id, LIGHTPUSH_PROTOCOL, encode_push_request(request))
+            )
+        elif LEGACY_LIGHTPUSH_PROTOCOL in spoken:
+            response = decode_legacy_response(
+                await self._ask(peer_id, LEGACY_LIGHTPUSH_PROTOCOL, encode_legacy_request(request))
+            )
+        else:
+            raise TransportError(f"{peer_id} offers no lightpush")
+        if response.status_code == PushStatus.SUCCESS and response.request_id != request.request_id:
+            raise RemoteProtocolError("push_response_other_request")
+        return response
+
+    def _spoken(self, peer_id: PeerId) -> Collection[ProtocolId]:
+        for peer in self._host.peers():
+            if peer.peer_id == peer_id:
+                return peer.protocols
+        raise TransportError(f"{peer_id} is not connected")
+
+    async def _ask(self, peer_id: PeerId, protocol: ProtocolId, request: bytes) -> bytes:
+        return await ask(self._host, peer_id, protocol, request, self._limits)

@@ -1,0 +1,184 @@
+"""19/WAKU2-LIGHTPUSH, the service node's side: publish for a peer that does not relay.
+
+Both versions are the same judgement in two encodings.  The message is relayed as the bytes that
+came.  Refused are messages that no relay would take, topics that this node does not relay, shards
+that autosharding would not choose, and times that no Store would keep: the sender would believe its
+message safe.  A message that nobody took is no success, even if it was well formed.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.codec.waku import decode_waku_message
+from engine.codec.waku_lightpush import (
+    MAX_PUSH_REQUEST_BYTES,
+    PushRequest,
+    PushResponse,
+    PushStatus,
+    decode_legacy_request,
+    decode_push_request,
+    encode_legacy_response,
+    encode_push_response,
+)
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError
+from engine.core.ids import PubsubTopic
+from engine.core.waku import WakuMessage
+from engine.core.waku_archive import Ineligible, ineligibility
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.waku.service.gate import GateLimits
+from engine.network.waku.service.server import ServiceSettings, serve_requests
+from engine.network.waku.topics import Sharding
+
+LIGHTPUSH_PROTOCOL: Final = ProtocolId("/vac/waku/lightpush/3.0.0")
+LEGACY_LIGHTPUSH_PROTOCOL: Final = ProtocolId("/vac/waku/lightpush/2.0.0-beta1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """``relay_peers`` took a copy from us; ``otherwise`` says whether somebody else has one too.
+
+    That is an archive or a filter subscriber.
+    """
+
+    relay_peers: int
+    otherwise: bool
+
+
+Publish = Callable[[PeerId, PubsubTopic, WakuMessage, bytes], Awaitable[Published]]
+"""For that peer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightpushSettings:
+    service: ServiceSettings = field(
+        default_factory=lambda: ServiceSettings(
+            # A message a little too large is read, so that its sender can be told.
+            max_request_bytes=2 * MAX_PUSH_REQUEST_BYTES,
+            gate=GateLimits(per_second=50, burst=500),
+        )
+    )
+
+
+class LightpushServer:
+    def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
+        self,
+        host: Host,
+        settings: LightpushSettings,
+        *,
+        sharding: Sharding,
+        relays: Callable[[PubsubTopic], bool],
+        publish: Publish,
+        now_ns: Callable[[], int],
+        counters: Counters,
+    ) -> None:
+        """``relays`` says which topics this node is part of."""
+        self._host = host
+        self._settings = settings
+        self._sharding = sharding
+        self._relays = relays
+        self._publish = publish
+        self._now_ns = now_ns
+        self._counters = counters
+
+    def start(self) -> None:
+        """Before the host starts."""
+        for version in (
+            _Version(LIGHTPUSH_PROTOCOL, self, decode_push_request, encode_push_response),
+            _Version(
+                LEGACY_LIGHTPUSH_PROTOCOL, self, decode_legacy_request, encode_legacy_response
+            ),
+        ):
+            serve_requests(self._host, version, self._counters)
+
+    @property
+    def settings(self) -> ServiceSettings:
+        return self._settings.service
+
+    async def handle(self, peer_id: PeerId, request: PushRequest) -> PushResponse:
+        try:
+            message = decode_waku_message(request.data)
+            topic = self._topic_for(request.pubsub_topic, message)
+        except RemoteProtocolError as error:
+            self._counters.add(f"lightpush.{error.reason}")
+            return _refused(request, _STATUS.get(error.reason, PushStatus.INVALID_MESSAGE), error)
+        if not message.payload:
+            return _refused(request, PushStatus.INVALID_MESSAGE, "the payload is empty")
+        if ineligibility(message, now_ns=self._now_ns()) is Ineligible.CLOCK:
+            self._counters.add("lightpush.clock")
+            return _refused(
+                request, PushStatus.INVALID_MESSAGE, "the timestamp is more than 20 s off"
+            )
+        published = await self._publish(peer_id, topic, message, request.data)
+        if not published.relay_peers and not published.otherwise:
+            self._counters.add("lightpush.nobody")
+            return _refused(request, PushStatus.NO_PEERS, "nobody is there to relay it to")
+        self._counters.add("lightpush.published")
+        return PushResponse(
+            request_id=request.request_id,
+            status_code=PushStatus.SUCCESS,
+            relay_peer_count=published.relay_peers,
+        )
+
+    def unreadable(self, error: RemoteProtocolError) -> PushResponse:
+        self._counters.add(f"lightpush.{error.reason}")
+        too_large = error.reason == "push_request_oversized"
+        status = PushStatus.PAYLOAD_TOO_LARGE if too_large else PushStatus.BAD_REQUEST
+        return PushResponse(request_id="", status_code=status, status_desc=str(error))
+
+    def _topic_for(self, named: PubsubTopic | None, message: WakuMessage) -> PubsubTopic:
+        """Raises RemoteProtocolError, for example ``lightpush_wrong_shard``."""
+        derived = self._sharding.pubsub_topic(message.content_topic)
+        if named is not None and named != derived and self._sharding.static_shard is None:
+            raise RemoteProtocolError("lightpush_wrong_shard", f"its shard is {derived}")
+        topic = named or derived
+        if not self._relays(topic):
+            raise RemoteProtocolError("lightpush_not_relayed", f"not relayed here: {topic}")
+        return topic
+
+
+_STATUS: Final = {
+    "message_oversized": PushStatus.PAYLOAD_TOO_LARGE,
+    "lightpush_wrong_shard": PushStatus.UNSUPPORTED_TOPIC,
+    "lightpush_not_relayed": PushStatus.UNSUPPORTED_TOPIC,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """One protocol id with its encoding."""
+
+    protocol: ProtocolId
+    server: LightpushServer
+    decode: Callable[[bytes], PushRequest]
+    encode: Callable[[PushResponse], bytes]
+    name: str = "lightpush"
+
+    @property
+    def settings(self) -> ServiceSettings:
+        return self.server.settings
+
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
+        try:
+            decoded = self.decode(request)
+        except RemoteProtocolError as error:
+            return self.encode(self.server.unreadable(error))
+        return self.encode(await self.server.handle(peer_id, decoded))
+
+    def refuse(self, request: bytes, /) -> bytes:
+        try:
+            request_id = self.decode(request).request_id
+        except RemoteProtocolError:
+            request_id = ""
+        return self.encode(
+            PushResponse(
+                request_id=request_id,
+                status_code=PushStatus.TOO_MANY_REQUESTS,
+                status_desc="too many requests",
+            )
+        )
+
+
+def _refused(request: PushRequest, status: PushStatus, reason: object) -> PushResponse:
+    return PushResponse(request_id=request.request_id, status_code=status, status_desc=str(reason))

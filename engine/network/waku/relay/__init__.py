@@ -1,0 +1,1 @@
+"""11/WAKU2-RELAY: the gossipsub router on real streams."""

@@ -1,0 +1,391 @@
+"""11/WAKU2-RELAY over a libp2p host: the driver of the gossipsub router.
+
+Gives the router its clock, timer and streams.  Towards each peer one stream of ours carries RPCs
+behind their length (``relay_session``); what a peer says arrives on a stream that it opened.
+
+Pressure runs backwards: who adds messages to a queue beyond its soft limit waits, a reader as well
+as a publisher, so a burst slows its source down instead of being lost.  Both wait only while the
+peer takes bytes.  A reader gives up soon: around a cycle of nodes each would wait for the next to
+read, and none would.  A publisher is more patient, for what it waits for may be such a reader.  A
+peer given up is not waited for until it has caught up; beyond its hard limit messages to it are
+dropped and counted.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from engine.codec.gossipsub import MAX_RPC_BYTES, PublishedMessage, Rpc, decode_rpc, encode_rpc
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.ids import PubsubTopic
+from engine.network.libp2p.ports import Host, PeerId, RemotePeer, Stream
+from engine.network.waku.framing import FrameDecoder, encode_frame
+from engine.network.waku.gossip.router import GossipRouter
+from engine.network.waku.gossip.vocabulary import (
+    PEER,
+    DeadlineReached,
+    GossipsubSettings,
+    Input,
+    Join,
+    Leave,
+    MalformedReceived,
+    MessageDelivered,
+    PeerGone,
+    PeerReady,
+    Publish,
+    RpcReceived,
+    SendControl,
+    SendMessage,
+    Transition,
+)
+from engine.network.waku.relay.session import RELAY_PROTOCOL, RelaySession, SessionSettings
+from engine.network.waku.rpc_slices import rpc_slices
+from engine.network.waku.validation import validate_relayed
+
+_READ_BYTES = 64 * 1024
+_FRAMES_PER_SLICE = 32
+MAX_INBOUND_STREAMS = 4
+"""Of one peer; the oldest goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelaySettings:
+    gossipsub: GossipsubSettings = PEER
+    session: SessionSettings = field(default_factory=SessionSettings)
+    patience_s: float = 0.5
+    """How long a publisher waits for a full peer that takes nothing."""
+    longest_wait_s: float = 2.0
+    """How long it waits for all of them, however they crawl."""
+    reopen_s: float = 10.0
+    """After a session has given up on a peer that stays connected."""
+    goodbye_s: float = 0.5
+    """For peers to take what waits for them when the node stops."""
+    stuck_s: float = 0.02
+    """How long a reader waits for a full peer that takes nothing."""
+
+
+class RelayObserver(Protocol):
+    """Called on the loop; must neither block nor raise."""
+
+    def message_delivered(self, delivered: MessageDelivered, /) -> None:
+        """A valid message of a joined topic, once."""
+
+    def membership_changed(self) -> None:
+        """Ask for the peers again."""
+
+
+class WakuRelay:
+    """One node's relay.  Made new for every start."""
+
+    def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
+        self,
+        host: Host,
+        *,
+        settings: RelaySettings,
+        random: Random,
+        counters: Counters,
+        observer: RelayObserver,
+        room_beyond: Callable[[PeerId], Awaitable[None]] | None = None,
+    ) -> None:
+        """``room_beyond`` waits, not for long, for those whom the observer passes messages on to.
+
+        A reader calls it after each slice, with the peer that it reads from, so that pressure from
+        there runs backwards too.
+        """
+        self._room_beyond = room_beyond
+        self._host = host
+        self._settings = settings
+        self._counters = counters
+        self._observer = observer
+        self._router = GossipRouter(
+            settings=settings.gossipsub,
+            validate=validate_relayed,
+            random=random,
+            counters=counters,
+        )
+        self._remotes: dict[PeerId, RemotePeer] = {}
+        self._sessions: dict[PeerId, RelaySession] = {}
+        self._tasks: dict[RelaySession, asyncio.Task[None]] = {}
+        self._inbound: dict[PeerId, list[Stream]] = {}
+        self._reopenings: dict[PeerId, asyncio.TimerHandle] = {}
+        """Connected peers whose session has given up for now."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._running = False
+
+    def start(self) -> None:
+        """Before the host starts, so that no peer is missed."""
+        self._running = True
+        self._host.set_stream_handler(RELAY_PROTOCOL, self._serve)
+        self._host.on_peer_connected(self._peer_connected)
+        self._host.on_peer_disconnected(self._peer_disconnected)
+        self._host.judge_peers_by(self.score)
+
+    async def stop(self) -> None:
+        """Before the host stops.  Says no goodbye: a PRUNE would keep us out after a restart."""
+        self._running = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for reopening in self._reopenings.values():
+            reopening.cancel()
+        self._reopenings.clear()
+        await self._finish_writing()
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for stream in [stream for streams in self._inbound.values() for stream in streams]:
+            await stream.reset()
+        self._sessions.clear()
+        self._remotes.clear()
+
+    async def _finish_writing(self) -> None:
+        """What was published last is on its way before the program ends."""
+        finishing = [asyncio.create_task(each.finish()) for each in self._sessions.values()]
+        if finishing:
+            _, late = await asyncio.wait(finishing, timeout=self._settings.goodbye_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*finishing, return_exceptions=True)
+
+    def join(self, topic: PubsubTopic) -> None:
+        self._step(Join(topic=topic))
+
+    def leave(self, topic: PubsubTopic) -> None:
+        self._step(Leave(topic=topic))
+
+    async def publish(self, topic: PubsubTopic, data: bytes) -> int:
+        """How many peers the message was handed to: whose open stream will carry it."""
+        if not self._running:
+            return 0
+        transition, handed = self._step(Publish(topic=topic, data=data))
+        await self._wait_to_publish(_recipients(transition))
+        return handed
+
+    def topic_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
+        """Subscribers that what is published now will be handed to."""
+        return frozenset(
+            peer_id
+            for peer_id in self._router.topic_peers(topic)
+            if (session := self._sessions.get(peer_id)) is not None and session.is_open
+        )
+
+    def mesh_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
+        return self._router.mesh_peers(topic)
+
+    def score(self, peer_id: PeerId) -> float:
+        """What its behaviour has come to; 0 for a stranger."""
+        return self._router.score(peer_id)
+
+    # --- peers ----------------------------------------------------------------------------------
+
+    def _peer_connected(self, peer: RemotePeer) -> None:
+        self._remotes[peer.peer_id] = peer
+        if RELAY_PROTOCOL in peer.protocols:
+            self._open_session(peer.peer_id)
+
+    def _peer_disconnected(self, peer_id: PeerId) -> None:
+        self._remotes.pop(peer_id, None)
+        if (reopening := self._reopenings.pop(peer_id, None)) is not None:
+            reopening.cancel()
+        if (session := self._sessions.get(peer_id)) is not None:
+            self._end(session)  # At once: the peer may be back before the task has ended.
+
+    def _open_session(self, peer_id: PeerId) -> None:
+        if not self._running or peer_id in self._sessions:
+            return
+        if (reopening := self._reopenings.pop(peer_id, None)) is not None:
+            reopening.cancel()
+        session = RelaySession(
+            self._host,
+            peer_id,
+            settings=self._settings.session,
+            counters=self._counters,
+            owner=self,
+        )
+        self._sessions[peer_id] = session
+        self.greet(peer_id)
+        task = asyncio.create_task(session.run(), name=f"relay to {peer_id}")
+        self._tasks[session] = task
+        task.add_done_callback(lambda _task: self._session_ended(session))
+
+    def greet(self, peer_id: PeerId, /) -> None:
+        """For ``RelaySession``: tell the peer our topics."""
+        remote = self._remotes.get(peer_id)
+        outbound, host = (False, "") if remote is None else (remote.outbound, remote.host)
+        self._step(PeerReady(peer_id=peer_id, outbound=outbound, host=host))
+
+    def reachability_changed(self) -> None:
+        """For ``RelaySession``."""
+        if self._running:
+            self._observer.membership_changed()
+
+    def _session_ended(self, session: RelaySession) -> None:
+        del self._tasks[session]
+        if self._running and self._sessions.get(session.peer_id) is session:
+            self._end(session)
+            self._reopenings[session.peer_id] = asyncio.get_running_loop().call_later(
+                self._settings.reopen_s, self._open_session, session.peer_id
+            )
+
+    def _end(self, session: RelaySession) -> None:
+        del self._sessions[session.peer_id]
+        if (task := self._tasks.get(session)) is not None:
+            task.cancel()
+        if dropped := session.queue.clear():
+            self._counters.add("relay.dropped_peer_gone", dropped)
+        self._step(PeerGone(peer_id=session.peer_id))
+
+    # --- what peers say -------------------------------------------------------------------------
+
+    async def _serve(self, stream: Stream) -> None:
+        """Read one inbound stream to its end.
+
+        A peer has one, or two while it is replacing one.  Several that last mean that two nodes
+        bear the same identity: each is heard, for to drop one's stream for the other's would keep
+        both busy with opening new ones.
+        """
+        peer_id = stream.peer_id
+        if not self._running:
+            await stream.reset()
+            return
+        streams = self._inbound.setdefault(peer_id, [])
+        streams.append(stream)
+        if len(streams) > 1:
+            self._counters.add("relay.peer_has_several_streams")
+        if len(streams) > MAX_INBOUND_STREAMS:
+            await streams.pop(0).reset()
+        self._open_session(peer_id)
+        try:
+            await self._read(stream)
+        except TransportError:
+            pass  # The session notices on its own stream whether the peer is gone.
+        except RemoteProtocolError as error:
+            self._step(MalformedReceived(peer_id=peer_id, reason=error.reason))
+        finally:
+            if stream in streams:
+                streams.remove(stream)
+            if not streams and self._inbound.get(peer_id) is streams:
+                del self._inbound[peer_id]
+            await stream.reset()
+
+    async def _read(self, stream: Stream) -> None:
+        frames = FrameDecoder(MAX_RPC_BYTES)
+        while chunk := await stream.read_some(_READ_BYTES):
+            if not self._running:
+                return
+            for count, frame in enumerate(frames.feed(chunk), start=1):
+                await self._receive(stream.peer_id, frame)
+                if count % _FRAMES_PER_SLICE == 0:
+                    await asyncio.sleep(0)
+            await asyncio.sleep(0)  # A fast peer must not starve the loop.
+
+    async def _receive(self, peer_id: PeerId, frame: bytes) -> None:
+        if peer_id not in self._sessions:  # It takes nothing from us: no gossip, no answers.
+            self._counters.add("relay.unknown_peer")
+            return
+        if self._router.is_graylisted(peer_id):
+            self._counters.add("relay.graylisted")
+            return
+        try:
+            decoded = decode_rpc(frame)
+        except RemoteProtocolError as error:
+            self._step(MalformedReceived(peer_id=peer_id, reason=error.reason))
+            return
+        for number, part in enumerate(rpc_slices(decoded)):
+            if number:
+                await asyncio.sleep(0)
+            transition, _ = self._step(
+                RpcReceived(peer_id=peer_id, rpc=part.rpc, refused=part.refused)
+            )
+            await self._wait_to_forward(_recipients(transition))
+            if transition.delivered and self._room_beyond is not None:
+                await self._room_beyond(peer_id)
+
+    # --- the router -----------------------------------------------------------------------------
+
+    def _step(self, input_: Input) -> tuple[Transition, int]:
+        """Feed the router and do what it says; returns how many copies were handed over."""
+        transition = self._router.handle(input_, now_ms=self._now_ms())
+        self._set_timer()
+        handed = 0
+        for send in transition.sends:
+            match send:
+                case SendMessage():
+                    handed += self._send_message(send)
+                case SendControl(peer_id=peer_id, rpc=rpc):
+                    self._send_control(peer_id, rpc)
+        for delivered in transition.delivered:
+            self._observer.message_delivered(delivered)
+        if transition.membership_changed:
+            self._observer.membership_changed()
+        return transition, handed
+
+    def _send_message(self, send: SendMessage) -> int:
+        sessions = [s for peer_id in send.peer_ids if (s := self._sessions.get(peer_id))]
+        if send.requested and not all(session.queue.has_room for session in sessions):
+            self._counters.add("relay.iwant_unanswered")
+            return 0
+        published = PublishedMessage(topic=send.topic, data=send.data)
+        frame = encode_frame(encode_rpc(Rpc(publish=(published,))))
+        handed = 0
+        for session in sessions:
+            if session.queue.add_message(frame):
+                handed += session.is_open
+            else:
+                self._counters.add("relay.dropped_queue_full")
+        return handed
+
+    def _send_control(self, peer_id: PeerId, rpc: Rpc) -> None:
+        session = self._sessions.get(peer_id)
+        if session is not None and not session.queue.add_control(encode_frame(encode_rpc(rpc))):
+            self._counters.add("relay.dropped_control_full")
+
+    async def _wait_to_publish(self, recipients: Iterable[PeerId]) -> None:
+        settings = self._settings
+        with suppress(TimeoutError):
+            async with asyncio.timeout(settings.longest_wait_s):
+                for session in self._full(recipients):
+                    if not session.slow and not await session.queue.wait_while_taken(
+                        settings.patience_s
+                    ):
+                        session.slow = True
+                        self._counters.add("relay.peer_slow")
+
+    async def _wait_to_forward(self, recipients: Iterable[PeerId]) -> None:
+        for session in self._full(recipients):
+            if not session.stuck and not await session.queue.wait_while_taken(
+                self._settings.stuck_s
+            ):
+                session.stuck = True
+                self._counters.add("relay.peer_stuck")
+
+    def _full(self, peer_ids: Iterable[PeerId]) -> list[RelaySession]:
+        found = (self._sessions.get(peer_id) for peer_id in peer_ids)
+        return [session for session in found if session and not session.queue.has_room]
+
+    def _now_ms(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1_000)
+
+    def _set_timer(self) -> None:
+        """One timer for the router's deadline; the millisecond more makes up for rounding."""
+        if self._timer is None and (deadline_ms := self._router.next_deadline()) is not None:
+            when_s = (deadline_ms + 1) / 1_000
+            self._timer = asyncio.get_running_loop().call_at(when_s, self._deadline_reached)
+
+    def _deadline_reached(self) -> None:
+        self._timer = None
+        self._step(DeadlineReached())
+
+
+def _recipients(transition: Transition) -> set[PeerId]:
+    return {
+        peer_id
+        for send in transition.sends
+        if isinstance(send, SendMessage)
+        for peer_id in send.peer_ids
+    }

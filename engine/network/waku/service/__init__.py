@@ -1,0 +1,1 @@
+"""What the request-response services have in common: exchange, rate limits, serving."""

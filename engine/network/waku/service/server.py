@@ -1,0 +1,124 @@
+"""A served request/response protocol: gate, read, answer.  Every service is one of these.
+
+js-waku opens streams ahead of time and asks on them minutes later; some of its versions take an
+idle stream that was reset for an error of the service.  So a stream may stay silent for as long as
+its connection lasts, but only a few of one peer, and the newest; the gate and the clock begin with
+the first byte.
+
+What a service says is its own function from a request's bytes to an answer's; it must not raise
+for what peers send.  Counts ``{name}.served``, ``.rate_limited``, ``.answers_over_budget`` and
+``.busy``.  Refuses to know protocols.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
+from engine.network.waku.service.exchange import answer, first_bytes, read_request
+from engine.network.waku.service.gate import AnswerBudget, GateLimits, ServiceGate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    max_request_bytes: int
+    gate: GateLimits = field(default_factory=GateLimits)
+    max_silent_streams: int = 8
+    """Of one peer; the oldest goes."""
+    request_timeout_s: float = 10.0
+    """From the first byte to the last."""
+    answer_timeout_s: float = 30.0
+
+
+class Service(Protocol):
+    """What a server implements; ``name`` begins the names of its counters."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def protocol(self) -> ProtocolId: ...
+
+    @property
+    def settings(self) -> ServiceSettings: ...
+
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
+        """The answer to a request, also to one that cannot be read."""
+
+    def refuse(self, request: bytes, /) -> bytes:
+        """The answer to a peer that asks too often; b"" if the request was not even read."""
+
+
+def serve_requests(
+    host: Host, service: Service, counters: Counters, budget: AnswerBudget | None = None
+) -> None:
+    """Before the host starts.  The streams' tasks are the host's.
+
+    ``budget``: how many bytes of answers a peer is given; services may share one.
+    """
+    settings = service.settings
+    gate = ServiceGate(settings.gate, lambda: asyncio.get_running_loop().time())
+
+    silent: dict[PeerId, list[Stream]] = {}
+
+    async def first_bytes_of(stream: Stream) -> bytes:
+        waiting = silent.setdefault(stream.peer_id, [])
+        waiting.append(stream)
+        if len(waiting) > settings.max_silent_streams:
+            counters.add(f"{service.name}.too_many_silent_streams")
+            await waiting.pop(0).reset()
+        try:
+            return await first_bytes(stream)
+        finally:
+            if stream in waiting:
+                waiting.remove(stream)
+            if not waiting and silent.get(stream.peer_id) is waiting:
+                del silent[stream.peer_id]
+
+    async def response_to(stream: Stream, first: bytes) -> bytes:
+        request = await read_request(
+            stream,
+            first,
+            max_bytes=settings.max_request_bytes,
+            timeout_s=settings.request_timeout_s,
+        )
+        if not gate.take(stream.peer_id):
+            counters.add(f"{service.name}.rate_limited")
+            return service.refuse(request)
+        return await _respond(service, stream.peer_id, request, counters, budget)
+
+    async def handle(stream: Stream) -> None:
+        first = await first_bytes_of(stream)
+        with gate.enter(stream.peer_id) as admitted:
+            try:
+                if admitted:
+                    response = await response_to(stream, first)
+                else:
+                    counters.add(f"{service.name}.busy")
+                    response = service.refuse(b"")
+            except RemoteProtocolError as error:
+                counters.add(f"{service.name}.{error.reason}")
+                await stream.reset()
+                return
+            await answer(stream, response, timeout_s=settings.answer_timeout_s)
+
+    host.set_stream_handler(service.protocol, handle)
+
+
+async def _respond(
+    service: Service,
+    peer_id: PeerId,
+    request: bytes,
+    counters: Counters,
+    budget: AnswerBudget | None,
+) -> bytes:
+    if budget is not None and not budget.has_some(peer_id):
+        counters.add(f"{service.name}.answers_over_budget")
+        return service.refuse(request)
+    counters.add(f"{service.name}.served")
+    response = await service.respond(peer_id, request)
+    if budget is not None:
+        budget.spend(peer_id, len(response))
+    return response

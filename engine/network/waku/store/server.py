@@ -1,0 +1,290 @@
+"""13/WAKU2-STORE, the service node's side: pages of the archive, in both versions.
+
+Version 3.0.0 answers every request with a status; 2.0.0-beta4 knows only a few errors.  A page ends
+at the number of messages asked for, at most 100, or before its bytes: well below 4 MiB, where the
+libraries of some clients stop reading.  A cursor is given only where something follows it.
+
+Besides requests the bytes of answers are rationed for each peer, over both versions together: who
+has used them up is refused like one who asks too often, and comes again.
+
+Look-ups by hash and content filters exclude each other, and half a filter is none, as the
+specification wants.  Refuses to know how messages come into the archive.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from engine.codec.waku_history import (
+    MAX_HISTORY_REQUEST_BYTES,
+    decode_history_query,
+    encode_history_response,
+)
+from engine.codec.waku_store import (
+    MAX_STORE_REQUEST_BYTES,
+    decode_store_request,
+    encode_store_response,
+    request_id_of,
+)
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError, StorageError
+from engine.core.ids import ContentTopic
+from engine.core.waku_archive import (
+    ArchivePage,
+    ArchiveQuery,
+    ArchiveSlowError,
+    CursorUnknownError,
+)
+from engine.core.waku_store import (
+    DEFAULT_PAGE_MESSAGES,
+    MAX_PAGE_MESSAGES,
+    HistoryError,
+    HistoryQuery,
+    HistoryResponse,
+    StoreEntry,
+    StoreQueryRequest,
+    StoreQueryResponse,
+    StoreStatus,
+)
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.waku.service.gate import AnswerBudget, GateLimits
+from engine.network.waku.service.server import ServiceSettings, serve_requests
+
+STORE_QUERY_PROTOCOL: Final = ProtocolId("/vac/waku/store-query/3.0.0")
+LEGACY_STORE_PROTOCOL: Final = ProtocolId("/vac/waku/store/2.0.0-beta4")
+MAX_CONTENT_TOPICS: Final = 100
+MAX_MESSAGE_HASHES: Final = 1_000
+
+QueryArchive = Callable[[ArchiveQuery], Awaitable[ArchivePage]]
+
+
+def _service(max_request_bytes: int) -> ServiceSettings:
+    gate = GateLimits(per_second=20, burst=200, at_once_per_peer=4, at_once=16)
+    return ServiceSettings(max_request_bytes=max_request_bytes, gate=gate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreSettings:
+    """``gate``: few answers at once, for each may hold a whole page."""
+
+    max_page_bytes: int = 3 * 1024 * 1024
+    answer_bytes: int = 64 * 1024 * 1024
+    """For one peer in each period, both versions together."""
+    answer_period_s: float = 60.0
+    service: ServiceSettings = field(default_factory=lambda: _service(MAX_STORE_REQUEST_BYTES))
+    legacy_service: ServiceSettings = field(
+        default_factory=lambda: _service(MAX_HISTORY_REQUEST_BYTES)
+    )
+
+
+class StoreServer:
+    """/vac/waku/store-query/3.0.0."""
+
+    name = "store"
+    protocol = STORE_QUERY_PROTOCOL
+
+    def __init__(
+        self,
+        query: QueryArchive,
+        settings: StoreSettings,
+        counters: Counters,
+    ) -> None:
+        self._query = query
+        self._settings = settings
+        self._counters = counters
+
+    @property
+    def settings(self) -> ServiceSettings:
+        return self._settings.service
+
+    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
+        try:
+            decoded = decode_store_request(request)
+            _check(decoded)
+        except RemoteProtocolError as error:
+            self._counters.add(f"store.{error.reason}")
+            return _failed(request_id_of(request), StoreStatus.BAD_REQUEST, str(error))
+        try:
+            page = await self._query(_archive_query(decoded, self._settings))
+        except CursorUnknownError:
+            self._counters.add("store.cursor_unknown")
+            return _failed(decoded.request_id, StoreStatus.BAD_RESPONSE, "the cursor is unknown")
+        except ArchiveSlowError:
+            self._counters.add("store.query_too_slow")
+            text = "the archive has too much to do"
+            return _failed(decoded.request_id, StoreStatus.SERVICE_UNAVAILABLE, text)
+        except StorageError:
+            self._counters.add("store.query_failed")
+            text = "the archive cannot be read"
+            return _failed(decoded.request_id, StoreStatus.SERVICE_UNAVAILABLE, text)
+        return encode_store_response(_response(decoded, page))
+
+    def refuse(self, request: bytes, /) -> bytes:
+        request_id = request_id_of(request)
+        return _failed(request_id, StoreStatus.TOO_MANY_REQUESTS, "too many requests")
+
+
+class LegacyStoreServer:
+    """/vac/waku/store/2.0.0-beta4."""
+
+    name = "store_legacy"
+    protocol = LEGACY_STORE_PROTOCOL
+
+    def __init__(
+        self,
+        query: QueryArchive,
+        settings: StoreSettings,
+        counters: Counters,
+    ) -> None:
+        self._query = query
+        self._settings = settings
+        self._counters = counters
+
+    @property
+    def settings(self) -> ServiceSettings:
+        return self._settings.legacy_service
+
+    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
+        """What cannot be read is refused like an impossible cursor: there is no other error."""
+        try:
+            decoded = decode_history_query(request)
+            _check_topics(decoded.content_topics)
+        except RemoteProtocolError as error:
+            self._counters.add(f"store_legacy.{error.reason}")
+            return _history_failed("", HistoryError.INVALID_CURSOR)
+        try:
+            page = await self._query(_legacy_archive_query(decoded, self._settings))
+        except CursorUnknownError:
+            self._counters.add("store_legacy.cursor_unknown")
+            return _history_failed(decoded.request_id, HistoryError.INVALID_CURSOR)
+        except ArchiveSlowError:
+            self._counters.add("store_legacy.query_too_slow")
+            return _history_failed(decoded.request_id, HistoryError.SERVICE_UNAVAILABLE)
+        except StorageError:
+            self._counters.add("store_legacy.query_failed")
+            return _history_failed(decoded.request_id, HistoryError.SERVICE_UNAVAILABLE)
+        return encode_history_response(_history_response(decoded, page))
+
+    def refuse(self, request: bytes, /) -> bytes:
+        try:
+            request_id = decode_history_query(request).request_id
+        except RemoteProtocolError:
+            request_id = ""
+        return _history_failed(request_id, HistoryError.TOO_MANY_REQUESTS)
+
+
+def serve_store(
+    host: Host, query: QueryArchive, settings: StoreSettings, counters: Counters
+) -> None:
+    """Both versions; before the host starts."""
+    budget = AnswerBudget(
+        settings.answer_bytes,
+        settings.answer_period_s,
+        lambda: asyncio.get_running_loop().time(),
+    )
+    serve_requests(host, StoreServer(query, settings, counters), counters, budget)
+    serve_requests(host, LegacyStoreServer(query, settings, counters), counters, budget)
+
+
+# --- version 3 ----------------------------------------------------------------------------------
+
+
+def _check(request: StoreQueryRequest) -> None:
+    """Raises RemoteProtocolError for fields that do not go together.
+
+    js-waku names the pubsub topic in look-ups as well.  The hash covers it, so it is read over.
+    """
+    times = request.time_start_ns is not None or request.time_end_ns is not None
+    if request.message_hashes:
+        if request.content_topics or times:
+            raise RemoteProtocolError("hashes_and_filter")
+    elif (request.pubsub_topic is None) != (not request.content_topics):
+        raise RemoteProtocolError("half_a_content_filter")
+    _check_topics(request.content_topics)
+    if len(request.message_hashes) > MAX_MESSAGE_HASHES:
+        raise RemoteProtocolError("too_many_hashes", f"at most {MAX_MESSAGE_HASHES}")
+
+
+def _check_topics(content_topics: Sequence[ContentTopic]) -> None:
+    """Raises RemoteProtocolError."""
+    if len(content_topics) > MAX_CONTENT_TOPICS:
+        raise RemoteProtocolError("too_many_content_topics", f"at most {MAX_CONTENT_TOPICS}")
+
+
+def _archive_query(request: StoreQueryRequest, settings: StoreSettings) -> ArchiveQuery:
+    return ArchiveQuery(
+        cursor=request.pagination_cursor,
+        pubsub_topic=request.pubsub_topic,
+        content_topics=request.content_topics,
+        time_start_ns=request.time_start_ns,
+        time_end_ns=request.time_end_ns,
+        message_hashes=request.message_hashes,
+        forward=request.pagination_forward,
+        limit=_page_size(request.pagination_limit or 0),
+        max_bytes=settings.max_page_bytes,
+        include_data=request.include_data,
+    )
+
+
+def _response(request: StoreQueryRequest, page: ArchivePage) -> StoreQueryResponse:
+    edge = page.rows[-1 if request.pagination_forward else 0] if page.more else None
+    return StoreQueryResponse(
+        request_id=request.request_id,
+        status_desc="OK",
+        messages=tuple(
+            StoreEntry(
+                message_hash=row.message_hash,
+                data=row.data,
+                pubsub_topic=row.index.pubsub_topic,
+            )
+            if request.include_data
+            else StoreEntry(message_hash=row.message_hash)
+            for row in page.rows
+        ),
+        pagination_cursor=None if edge is None else edge.message_hash,
+    )
+
+
+def _failed(request_id: str, status: StoreStatus, text: str) -> bytes:
+    """An answer to nobody in particular bears the id that others give it."""
+    named = request_id or ("N/A" if status is StoreStatus.TOO_MANY_REQUESTS else "")
+    return encode_store_response(
+        StoreQueryResponse(request_id=named, status_code=status, status_desc=text)
+    )
+
+
+# --- version 2 ----------------------------------------------------------------------------------
+
+
+def _legacy_archive_query(query: HistoryQuery, settings: StoreSettings) -> ArchiveQuery:
+    return ArchiveQuery(
+        cursor=query.cursor,
+        by_digest=True,
+        pubsub_topic=query.pubsub_topic,
+        content_topics=query.content_topics,
+        time_start_ns=query.start_time_ns,
+        time_end_ns=query.end_time_ns,
+        forward=query.forward,
+        limit=_page_size(query.page_size),
+        max_bytes=settings.max_page_bytes,
+    )
+
+
+def _history_response(query: HistoryQuery, page: ArchivePage) -> HistoryResponse:
+    edge = page.rows[-1 if query.forward else 0] if page.more else None
+    return HistoryResponse(
+        request_id=query.request_id,
+        messages=tuple(row.data for row in page.rows),
+        page_size=len(page.rows),
+        cursor=None if edge is None else edge.index,
+        forward=query.forward,
+    )
+
+
+def _history_failed(request_id: str, error: HistoryError) -> bytes:
+    return encode_history_response(HistoryResponse(request_id=request_id, error=error))
+
+
+def _page_size(asked: int) -> int:
+    return min(asked or DEFAULT_PAGE_MESSAGES, MAX_PAGE_MESSAGES)

@@ -1,0 +1,114 @@
+"""Tells a recorder of deliveries how whole conversations stand.
+
+When recording begins, now and then, when somebody asks, and at the end: what was there before and
+what their final order is cannot be made out of events alone, which runners tell
+(``engine.runtime.recorded_queries``).
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from engine.core.errors import ChatError
+from engine.core.ports import LoggedMessage
+from engine.delivery.recorder import Recorder
+from engine.network.transport import TransportRole, TransportStatus
+from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
+from engine.runtime.recorded_queries import which_is
+from engine.runtime.runner_context import RunnerContext
+
+if TYPE_CHECKING:
+    from engine.core.ids import Position
+
+SNAPSHOT_EVERY_MS = 300_000
+LOOK_EVERY_MS = 1_000
+"""Whether somebody wants a snapshot now."""
+PAGE = 5_000
+
+logger = logging.getLogger(__name__)
+
+
+class ConversationSnapshots:
+    """How all conversations of a profile stand."""
+
+    def __init__(self, recorder: Recorder, conversations: Conversations) -> None:
+        self._recorder = recorder
+        self._conversations = conversations
+        self._online: bool | None = None
+        self._last: Sequence[GroupRunner | PairRunner] = ()
+
+    def status_changed(self, status: TransportStatus, *, online: bool) -> None:
+        changed, self._online = online != self._online, online
+        self._recorder.network(
+            online=online if changed else None, edge=status.role is TransportRole.EDGE
+        )
+
+    async def run(self, context: RunnerContext) -> None:
+        """Tell what was there before, and from then on how things stand, until cancelled."""
+        try:
+            for runner in self._runners():
+                logged = await self._logged(runner, context)
+                self._recorder.before(which_is(runner.record), logged)
+        except ChatError as error:
+            logger.warning("what was before is not recorded", extra={"error": type(error).__name__})
+        else:
+            self._recorder.before_ends()
+        loop_s = asyncio.get_running_loop().time
+        due_s = loop_s() + SNAPSHOT_EVERY_MS / 1000
+        while True:
+            await asyncio.sleep(LOOK_EVERY_MS / 1000)
+            wanted = await asyncio.to_thread(self._recorder.wanted)
+            if wanted or loop_s() >= due_s:
+                due_s = loop_s() + SNAPSHOT_EVERY_MS / 1000
+                dropped = self._recorder.dropped
+                await self.snapshot(context)
+                if wanted:
+                    answer = partial(self._recorder.answer, wanted, dropped=dropped)
+                    await asyncio.to_thread(answer)
+
+    def stopping(self) -> None:
+        """The conversations are about to be taken down."""
+        self._last = self._runners()
+
+    async def stop(self, context: RunnerContext | None) -> None:
+        """Tell how each stands at the end, and write down what is left."""
+        if context is not None:
+            await self._snapshot(self._last, context)
+        if not await asyncio.to_thread(self._recorder.close):
+            logger.warning("the end is not recorded")
+
+    async def snapshot(self, context: RunnerContext) -> None:
+        """Tell how each conversation stands; one that is removed meanwhile is left out."""
+        await self._snapshot(self._runners(), context)
+
+    async def _snapshot(
+        self, runners: Sequence[GroupRunner | PairRunner], context: RunnerContext
+    ) -> None:
+        for runner in runners:
+            try:
+                logged = await self._logged(runner, context)
+            except ChatError as error:
+                logger.warning("no snapshot", extra={"error": type(error).__name__})
+                continue
+            members = tuple(runner.members.values())
+            self._recorder.snapshot(which_is(runner.record), logged, members)
+
+    def _runners(self) -> Sequence[GroupRunner | PairRunner]:
+        return (*self._conversations.groups(), *self._conversations.pairs())
+
+    @staticmethod
+    async def _logged(
+        runner: GroupRunner | PairRunner, context: RunnerContext
+    ) -> list[LoggedMessage]:
+        logged: list[LoggedMessage] = []
+        after: Position | None = None
+        while True:
+            page = await context.storage.run(
+                context.store.logged, runner.conversation_id, after, limit=PAGE
+            )
+            logged += page
+            if len(page) < PAGE:
+                return logged
+            after = page[-1].position

@@ -1,0 +1,34 @@
+"""Who is told what happens: listeners, in order, none of whom can harm another."""
+
+import logging
+from collections.abc import Callable
+
+from engine.api import Listener
+from engine.core.counters import Counters
+from engine.events import EngineEvent
+
+logger = logging.getLogger(__name__)
+
+
+class EventBus:
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def publish(self, event: EngineEvent) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception:
+                # A bug of whoever listens: the others, and what goes on here, must not suffer.
+                self._counters.add("engine.listener_failed")
+                logger.exception("a listener failed", extra={"event": type(event).__name__})

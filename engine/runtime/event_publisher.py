@@ -1,0 +1,222 @@
+"""A session's notes → the events that listeners get, with whole read models in them.
+
+Notes carry ids; what is shown is what was read from the disk after the writes.  It remembers what a
+row of the conversation list needs: the record, the people, the counts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from engine.core.ids import ConversationId, MessageId, ParticipantId
+from engine.core.ports import ContactRecord, ConversationSummary, StoredMessage
+from engine.events import (
+    ContactView,
+    ConversationChanged,
+    ConversationView,
+    FloodsChanged,
+    FloodView,
+    ForksFound,
+    ForkView,
+    GapUpdated,
+    HeldUpdated,
+    HeldView,
+    MemberView,
+    MessageAdded,
+    MessageChanged,
+    MessageRemoved,
+    MessageView,
+    TimelineChanged,
+    TypingChanged,
+)
+from engine.runtime.held_views import fork_view, held_notice, held_view, without
+from engine.runtime.runner_context import RunnerContext
+from engine.runtime.views import (
+    Members,
+    contact_view,
+    conversation_view,
+    member_views,
+    message_view,
+    name_of,
+)
+from engine.session.contract import ConversationRecord, Session
+from engine.session.transitions import (
+    EchoHeard,
+    ForkNoted,
+    GapNoted,
+    HeldAsideNoted,
+    MembersNoted,
+    Note,
+    RowAdded,
+    RowChanged,
+    RowRemoved,
+    SetAsideNoted,
+    TypingNoted,
+)
+
+
+class EventPublisher:
+    """``summary`` is None, and nobody is known, until a session was loaded."""
+
+    def __init__(self, record: ConversationRecord, context: RunnerContext) -> None:
+        self.record = record
+        self.summary: ConversationSummary | None = None
+        self.members: Members = {}
+        self.muted: frozenset[ParticipantId] = frozenset()
+        """Members whose messages are not shown."""
+        self._people: tuple[MemberView, ...] = ()
+        self._context = context
+
+    @property
+    def is_pair(self) -> bool:
+        return isinstance(self.record, ContactRecord)
+
+    @property
+    def _conversation_id(self) -> ConversationId:
+        return self.record.conversation_id
+
+    def learn(self, session: Session) -> None:
+        """Take over what the session knows of people and names."""
+        known, mine = session.record, self.record
+        self.record = replace(known, muted=mine.muted, draft=mine.draft, read_up_to=mine.read_up_to)
+        self.members = session.members()
+        everybody = tuple(self.members.values())
+        self._people = member_views(everybody, self._context.own_id, self.muted)
+
+    @property
+    def is_alone(self) -> bool:
+        """Nobody else is known to be in the conversation."""
+        return not self.is_pair and self.members.keys() == {self._context.own_id}
+
+    # --- read models --------------------------------------------------------------------------
+
+    def view(self, session: Session | None) -> ConversationView | None:
+        if session is None or self.summary is None:
+            return None
+        gap, last = session.gap(), self.summary.last_message
+        return conversation_view(
+            self.record,
+            self.summary,
+            people=self._people,
+            contact=self._contact_view(session),
+            last_message=self._message_view(last) if last else None,
+            missing=gap.missing if gap else 0,
+        )
+
+    def held(self, session: Session) -> HeldView | None:
+        aside = without(session.held_aside(), self.muted)
+        return held_view(self._conversation_id, aside, self.members, self._context.own_id)
+
+    def floods(self, session: Session) -> tuple[FloodView, ...]:
+        return tuple(
+            FloodView(
+                conversation_id=self._conversation_id,
+                participant_id=one.sender_id,
+                name=name_of(one.sender_id, self.members),
+                waiting=one.waiting,
+                size=one.size,
+                dropped=one.bare,
+            )
+            for one in session.set_aside()
+        )
+
+    def forks(self, session: Session) -> tuple[ForkView, ...]:
+        own_id, conversation_id = self._context.own_id, self._conversation_id
+        return tuple(
+            fork_view(conversation_id, fork, self.members, own_id) for fork in session.forks()
+        )
+
+    def _contact_view(self, session: Session) -> ContactView | None:
+        own = self.members.get(self._context.own_id)
+        if not isinstance(self.record, ContactRecord) or own is None:
+            return None
+        return contact_view(
+            self.record, own_public_key=own.public_key, is_online=session.other_is_here
+        )
+
+    def _message_view(self, stored: StoredMessage) -> MessageView:
+        return message_view(stored, self.members, self._context.own_id, is_pair=self.is_pair)
+
+    # --- events -------------------------------------------------------------------------------
+
+    def tell(
+        self, session: Session, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]
+    ) -> None:
+        if not notes:
+            return
+        if any(isinstance(note, MembersNoted) for note in notes):
+            self.learn(session)
+        self.tell_rows(notes, rows)
+        self.tell_others(session, notes)
+
+    def tell_others(self, session: Session, notes: Sequence[Note]) -> None:
+        """All but the rows."""
+        if any(isinstance(note, GapNoted) for note in notes):
+            gap = GapUpdated(conversation_id=self._conversation_id, gap=session.gap())
+            self._context.publish(gap)
+        if any(isinstance(note, HeldAsideNoted) for note in notes):
+            self._tell_held(session)
+        if any(isinstance(note, SetAsideNoted) for note in notes):
+            floods = self.floods(session)
+            event = FloodsChanged(conversation_id=self._conversation_id, floods=floods)
+            self._context.publish(event)
+        if any(isinstance(note, ForkNoted) for note in notes):
+            forks = ForksFound(conversation_id=self._conversation_id, forks=self.forks(session))
+            self._context.publish(forks)
+        if any(isinstance(note, TypingNoted) for note in notes):
+            self._tell_typing(session)
+        for note in notes:
+            if isinstance(note, EchoHeard):
+                who = note.echo.participant_id
+                self._context.hear_echo(note, name_of(who, self.members))
+        if any(not isinstance(note, TypingNoted | EchoHeard) for note in notes):
+            self.tell_conversation(session)
+
+    def set_muted(
+        self, participant_id: ParticipantId, session: Session | None, *, muted: bool
+    ) -> None:
+        """Somebody's rows went, or came back."""
+        one = frozenset((participant_id,))
+        self.muted = self.muted | one if muted else self.muted - one
+        if session is None:
+            return
+        self.learn(session)
+        self._context.publish(TimelineChanged(conversation_id=self._conversation_id))
+        self._tell_held(session)
+        self._tell_typing(session)
+        self.tell_conversation(session)
+
+    def tell_conversation(self, session: Session | None) -> None:
+        view = self.view(session)
+        if view is not None:
+            self._context.publish(ConversationChanged(conversation=view))
+
+    def _tell_held(self, session: Session) -> None:
+        publish = self._context.publish
+        publish(HeldUpdated(conversation_id=self._conversation_id, held=self.held(session)))
+        aside = without(session.held_aside(), self.muted)
+        publish(held_notice(aside, self.members, self.record))
+
+    def tell_rows(self, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]) -> None:
+        publish = self._context.publish
+        added: set[MessageId] = set()
+        changed: dict[MessageId, None] = {}
+        for note in notes:
+            if isinstance(note, RowAdded) and note.message_id in rows:
+                added.add(note.message_id)
+                view = self._message_view(rows[note.message_id])
+                publish(MessageAdded(message=view, notify=note.notify and not self.record.muted))
+            elif isinstance(note, RowChanged):
+                changed[note.message_id] = None
+            elif isinstance(note, RowRemoved):
+                removed = MessageRemoved(
+                    conversation_id=self._conversation_id, message_id=note.message_id
+                )
+                publish(removed)
+        for message_id in changed:
+            if message_id in rows and message_id not in added:
+                publish(MessageChanged(message=self._message_view(rows[message_id])))
+
+    def _tell_typing(self, session: Session) -> None:
+        typing = (who for who in session.typing_now() if who not in self.muted)
+        names = tuple(self.members[who].name for who in typing if who in self.members)
+        self._context.publish(TypingChanged(conversation_id=self._conversation_id, names=names))

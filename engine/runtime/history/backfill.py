@@ -1,0 +1,408 @@
+"""Fills one conversation from Stores: drives its ``HistoryScheduler``, and hands on what comes.
+
+One task per conversation.  Asks run beside it; what they bring is fed to the session, which makes
+it durable before the next is looked at, so that Stores are asked for no more than can be worked
+off.  How far a window has come is written after that, at most once a second.  When much waits for
+what lacks, that is looked up before a window goes on.  After a failure of the disk everything
+begins anew from what is durable.  It refuses to know what a message says.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from engine.core.errors import StorageError
+from engine.core.history.inputs import (
+    DependenciesMissing,
+    HistoryInput,
+    PressureChanged,
+    StoresChanged,
+    Topics,
+    WindowCancelled,
+    WindowWanted,
+    starts,
+)
+from engine.core.history.progress import Purpose, ms_of, ns_of
+from engine.core.history.queries import (
+    Advanced,
+    Answered,
+    Ask,
+    Candidate,
+    Covered,
+    DeadlineReached,
+    End,
+    Fetched,
+    GaveUp,
+    HashesMissing,
+    HistoryEvent,
+    HistoryMessage,
+    HistoryTransition,
+    Page,
+    QueryEnded,
+    QueryStarted,
+    StoreEnded,
+    StoreNote,
+    StoreRef,
+    Window,
+)
+from engine.core.history.saved import (
+    KeptWrite,
+    SaveCovered,
+    SaveReach,
+)
+from engine.core.history.scheduler import HistoryScheduler
+from engine.core.ids import ConversationId, UnixMs
+from engine.core.sds.inputs import StoresMissing
+from engine.core.sds.types import AskStore
+from engine.history_views import HistoryReason, HistoryState, HistoryView
+from engine.runtime.history.backfill_context import BackfillContext
+from engine.runtime.history.event_publisher import HistoryEventPublisher
+from engine.runtime.history.hash_index import HashIndex
+from engine.runtime.history.progress_store import SAVE_EVERY_MS, ProgressStore
+from engine.runtime.history.progress_tables import ProgressTable
+from engine.runtime.history.query_slots import OwnTurn
+from engine.runtime.history.sinks import Sink
+from engine.runtime.history.store_problems import end_words
+from engine.runtime.recorded_queries import RecordedQueries
+
+DAY_MS: Final = 24 * 3_600_000
+CONNECT_LONGEST_MS: Final = 30 * DAY_MS
+"""So far back without the user's asking."""
+CONNECT_AFTER_MS: Final = 5 * 60_000
+EARLIER_MS: Final = 30 * DAY_MS
+TRY_AGAIN_S: Final = 2.0
+LONGEST_WAIT_S: Final = 60.0
+ASKED_FOR: Final = frozenset({Purpose.USER, Purpose.EARLIER})
+
+logger = logging.getLogger(__name__)
+
+
+class Backfill:
+    def __init__(  # noqa: PLR0913 - keyword-only: what one conversation's filler is made of
+        self,
+        conversation_id: ConversationId,
+        topics: Topics,
+        *,
+        sink: Sink,
+        table: ProgressTable,
+        parts: BackfillContext,
+        recorded: RecordedQueries,
+    ) -> None:
+        self.conversation_id = conversation_id
+        self.topics = topics
+        self._sink = sink
+        self._progress = ProgressStore(table, parts.clock.steady_ms)
+        self._parts = parts
+        self._recorded = recorded
+        self._publisher = HistoryEventPublisher(conversation_id, parts.tell, parts.clock.steady_ms)
+        self._scheduler: HistoryScheduler | None = None
+        self._candidates: tuple[Candidate, ...] = ()
+        self._inputs: deque[HistoryInput] = deque()
+        self._wake = asyncio.Event()
+        self._turn = OwnTurn(parts.turns)
+        self._asks: dict[int, asyncio.Task[None]] = {}
+        self._queries: dict[int, QueryStarted] = {}
+        self._hash_index = HashIndex()
+        self._pressure = 0
+        self._connect_wanted = False
+        self._notes: tuple[StoreNote, ...] = ()
+        self._durable: list[tuple[HistoryInput | None, asyncio.Future[None]]] = []
+        """Who waits until an input has been worked off."""
+
+    # --- told from outside ----------------------------------------------------------------------
+
+    @property
+    def view(self) -> HistoryView | None:
+        return self._publisher.view
+
+    def stores_changed(self, candidates: tuple[Candidate, ...]) -> None:
+        self._candidates = candidates
+        self._publisher.stores(any_=bool(candidates))
+        if self._scheduler is not None:
+            self._put(StoresChanged(candidates))
+
+    def connect(self) -> None:
+        """Ask for what was said since the last success, if that is some time ago."""
+        if self._scheduler is None:
+            self._connect_wanted = True
+            return
+        now_ms, through_ms = self._parts.clock.clock_ms(), self._progress.kept.through_ms
+        earliest_ms = UnixMs(max(now_ms - CONNECT_LONGEST_MS, 0))
+        since_ms = earliest_ms
+        if through_ms is not None and through_ms <= now_ms:
+            since_ms = max(through_ms, earliest_ms)
+        self.want(Purpose.CONNECT, since_ms)
+
+    def came(self, store: StoreRef) -> None:
+        """A Store of the network that was not there before: it may know more than the others."""
+        now_ms = self._parts.clock.clock_ms()
+        covered_ms = self._progress.kept.covered.get(store)
+        if covered_ms is not None and 0 <= now_ms - covered_ms <= CONNECT_AFTER_MS:
+            return
+        earliest_ms = UnixMs(max(now_ms - CONNECT_LONGEST_MS, 0))
+        known_ms = covered_ms if covered_ms is not None and covered_ms <= now_ms else earliest_ms
+        self.want(Purpose.CONNECT, max(known_ms, earliest_ms))
+
+    def ask(self, ask: AskStore) -> None:
+        """What the conversation's session asks for."""
+        wants = self._hash_index.wants(ask)
+        if wants:
+            self._put(DependenciesMissing(wants))
+        if ask.since_ms is not None:
+            self.want(Purpose.CONNECT, ask.since_ms)
+
+    def want(self, purpose: Purpose, since_ms: UnixMs, until_ms: UnixMs | None = None) -> None:
+        self._publisher.waits(purpose, since_ms)
+        self._put(WindowWanted(purpose=purpose, since_ms=since_ms, until_ms=until_ms))
+        if purpose in ASKED_FOR:
+            self._turn.is_urgent.set()
+
+    def want_earlier(self) -> None:
+        """A stretch further back than ever was wanted, or than what is here."""
+        view = self._publisher.view
+        if view is not None and not view.is_over and view.reason is HistoryReason.EARLIER:
+            return
+        known = (self._progress.kept.since_ms, self._sink.oldest_ms, self._parts.clock.clock_ms())
+        until_ms = min(at_ms for at_ms in known if at_ms is not None)
+        self.want(Purpose.EARLIER, UnixMs(max(until_ms - EARLIER_MS, 0)), until_ms)
+
+    def cancel(self) -> None:
+        """What the user asked for."""
+        self._inputs = deque(
+            one
+            for one in self._inputs
+            if not (isinstance(one, WindowWanted) and one.purpose in ASKED_FOR)
+        )
+        for purpose in (Purpose.USER, Purpose.EARLIER):
+            self._put(WindowCancelled(purpose))
+            self._publisher.ended(purpose, HistoryState.CANCELLED)
+
+    async def durable(self) -> None:
+        """Returns once all that was wanted so far outlives a crash."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._durable.append((self._inputs[-1] if self._inputs else None, done))
+        self._wake.set()
+        await done
+
+    def _put(self, input_: HistoryInput) -> None:
+        self._inputs.append(input_)
+        self._wake.set()
+
+    # --- running --------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._fill()
+                except StorageError:
+                    self._parts.counters.add("history.not_saved")
+                except Exception:
+                    self._parts.counters.add("history.crashed")
+                    logger.exception("filling ended unexpectedly")
+                await self._begin_anew()
+                await asyncio.sleep(TRY_AGAIN_S)
+        finally:
+            await self._begin_anew()
+
+    async def _begin_anew(self) -> None:
+        """What was fetched and did not get durable is fetched again."""
+        asks, self._asks = self._asks, {}
+        for ask in asks.values():
+            ask.cancel()
+        await asyncio.gather(*asks.values(), return_exceptions=True)
+        self._inputs = deque(
+            one
+            for one in self._inputs
+            if isinstance(one, WindowWanted | WindowCancelled | DependenciesMissing)
+        )
+        self._scheduler = None
+        self._queries.clear()
+        self._recorded.forget()
+        self._progress.forget()
+        self._connect_wanted = True
+        self._turn.rest()
+
+    async def _fill(self) -> None:
+        await self._progress.load()
+        self._scheduler = scheduler = HistoryScheduler(
+            self.conversation_id,
+            self.topics,
+            config=self._parts.config,
+            random_unit=self._parts.random_unit,
+            progress=self._progress.kept.progress,
+            counters=self._parts.counters,
+        )
+        for progress in self._progress.kept.progress:
+            self._publisher.waits(progress.purpose, ms_of(progress.start_ns))
+        self._inputs.appendleft(StoresChanged(self._candidates))
+        if self._connect_wanted:
+            self._connect_wanted = False
+            self.connect()
+        while True:
+            input_ = await self._next(scheduler)
+            if starts(input_):
+                await self._turn.take()
+            if isinstance(input_, WindowWanted):
+                await self._progress.reach(input_.since_ms)
+            await self._perform(self._handled(scheduler, input_))
+            self._tell_durable(input_)
+            if not self._queries and not self._asks:
+                self._turn.rest()
+
+    def _handled(self, scheduler: HistoryScheduler, input_: HistoryInput) -> HistoryTransition:
+        clock = self._parts.clock
+        return scheduler.handle(input_, now_ms=clock.steady_ms(), clock_ms=clock.clock_ms())
+
+    async def _next(self, scheduler: HistoryScheduler) -> HistoryInput:
+        while not self._inputs:
+            self._wake.clear()
+            deadline_ms, wait_s = scheduler.next_deadline(), LONGEST_WAIT_S
+            if deadline_ms is not None:
+                wait_ms = max(deadline_ms - self._parts.clock.steady_ms(), 0)
+                wait_s = min(wait_ms / 1_000, wait_s)
+            if self._progress.has_unsaved:
+                wait_s = min(wait_s, SAVE_EVERY_MS / 1_000)
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._wake.wait()
+            except TimeoutError:
+                await self._progress.save_due()
+                if deadline_ms is not None and deadline_ms <= self._parts.clock.steady_ms():
+                    return DeadlineReached()
+        return self._inputs.popleft()
+
+    def _tell_durable(self, input_: HistoryInput) -> None:
+        left: list[tuple[HistoryInput | None, asyncio.Future[None]]] = []
+        for awaited, done in self._durable:
+            if awaited is not None and awaited is not input_:
+                left.append((awaited, done))
+            elif not done.done():
+                done.set_result(None)
+        self._durable = left
+
+    # --- what the schedule wants ------------------------------------------------------------------
+
+    async def _perform(self, transition: HistoryTransition) -> None:
+        for ask_id in transition.abandoned:
+            abandoned = self._asks.pop(ask_id, None)
+            if abandoned is not None:
+                abandoned.cancel()
+        for ask in transition.asks:  # While what came before is worked off, more is on its way.
+            self._asks[ask.ask_id] = asyncio.create_task(self._ask(ask), name="store ask")
+        for event in transition.events:
+            await self._take(event)
+        await self._progress.keep(transition.writes)
+
+    async def _ask(self, ask: Ask) -> None:
+        outcome = await self._parts.network.perform(ask)
+        self._asks.pop(ask.ask_id, None)
+        if isinstance(outcome, Page):
+            self._sink.expect(outcome.messages)
+        self._put(Answered(ask.ask_id, outcome))
+
+    async def _take(self, event: HistoryEvent) -> None:  # noqa: C901 - a table of events
+        match event:
+            case QueryStarted():
+                self._queries[event.query_id] = event
+                self._recorded.started(event)
+                if isinstance(event.query, Window):
+                    self._publisher.started(
+                        event.purpose,
+                        event.query,
+                        stores=min(len(self._candidates), self._parts.config.window_stores),
+                        arrived=self._sink.arrived,
+                    )
+            case Fetched():
+                with self._recorded.feeding(event.query_id):
+                    await self._fetched(event)
+            case Advanced():
+                self._publisher.advanced(event.reached_ns)
+            case StoreEnded():
+                self._parts.trouble(event)
+            case QueryEnded():
+                started = self._queries.pop(event.query_id, None)
+                if started is not None and isinstance(started.query, Window):
+                    self._notes = event.notes
+                self._parts.note(event.notes)
+                self._recorded.ended(event)
+            case Covered():
+                await self._covered(event)
+            case GaveUp():
+                problem = end_words(event.end, event.reason)
+                self._publisher.ended(event.purpose, HistoryState.FAILED, problem)
+            case HashesMissing():
+                await self._lacks(event)
+            case _:
+                assert_never(event)
+
+    async def _lacks(self, lacks: HashesMissing) -> None:
+        ids = (
+            self._hash_index.take(lacks.hashes)
+            if lacks.decided
+            else self._hash_index.known(lacks.hashes)
+        )
+        if ids:
+            silent = tuple(self._parts.address_of(store) for store in lacks.silent)
+            await self._sink.missing(
+                StoresMissing(
+                    message_ids=tuple(ids),
+                    lacked=lacks.lacked,
+                    silent=silent,
+                    decided=lacks.decided,
+                )
+            )
+
+    async def _fetched(self, event: Fetched) -> None:
+        started = self._queries.get(event.query_id)
+        is_window = started is not None and isinstance(started.query, Window)
+        if is_window:
+            await self._sink.take_in(event.messages)
+        else:
+            await self._take_looked_up(event.messages)
+        if is_window:
+            first_ns = next((one.message.timestamp_ns for one in event.messages), None)
+            arrived = self._sink.arrived
+            self._publisher.fetched(len(event.messages), first_ns, arrived=arrived)
+        waiting = self._sink.waiting
+        if waiting != self._pressure:
+            self._pressure = waiting
+            self._inputs.appendleft(PressureChanged(waiting))
+        if waiting >= self._parts.config.pressure_messages:
+            await self._sink.hasten()
+
+    async def _take_looked_up(self, messages: Sequence[HistoryMessage]) -> None:
+        horizon_ns = self._horizon_ns()
+        older = [one for one in messages if 0 < (one.message.timestamp_ns or 0) < horizon_ns]
+        newer = [one for one in messages if not 0 < (one.message.timestamp_ns or 0) < horizon_ns]
+        await self._sink.take_in(newer)
+        if older:
+            await self._sink.take_older(older, self._hash_index.ids)
+        self._hash_index.take([one.message_hash for one in messages])
+
+    def _horizon_ns(self) -> int:
+        """What is older than this, and than all that is here, nobody wants to see."""
+        known = [
+            at for at in (self._progress.kept.since_ms, self._sink.oldest_ms) if at is not None
+        ]
+        return ns_of(min(known)) if known else 0
+
+    async def _covered(self, covered: Covered) -> None:
+        writes: list[KeptWrite] = []
+        if covered.purpose in (Purpose.CONNECT, Purpose.TRAILING):
+            await self._sink.answered(covered.through_ms)
+            writes.append(SaveReach(through_ms=covered.through_ms))
+        if covered.purpose is not Purpose.DEPENDENCY:
+            writes += [
+                SaveCovered(store=note.store, through_ms=covered.through_ms)
+                for note in self._notes
+                if note.end is End.COMPLETE
+            ]
+        if writes:
+            await self._progress.save(writes)
+        if covered.purpose in ASKED_FOR:
+            await self._sink.reached_back()
+        self._publisher.ended(covered.purpose, HistoryState.DONE)

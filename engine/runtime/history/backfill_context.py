@@ -1,0 +1,29 @@
+"""What the fillers of all conversations share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.core.counters import Counters
+from engine.core.history.config import HistoryConfig
+from engine.core.history.queries import StoreEnded, StoreNote, StoreRef
+from engine.core.sds.types import RandomUnit
+from engine.history_views import HistoryView
+from engine.network.stores.port import StoreNetwork
+from engine.runtime.history.query_slots import Turns
+from engine.runtime.own_clock import OwnClock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillContext:
+    network: StoreNetwork
+    turns: Turns
+    config: HistoryConfig
+    random_unit: RandomUnit
+    clock: OwnClock
+    counters: Counters
+    tell: Callable[[HistoryView], None]
+    note: Callable[[Sequence[StoreNote]], None]
+    """What is to be remembered of Stores after a query."""
+    trouble: Callable[[StoreEnded], None]
+    address_of: Callable[[StoreRef], str]
+    """As the settings show it."""

@@ -1,0 +1,138 @@
+"""What is told of one conversation's fetching: how many, how fast, how far; not too often."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from engine.core.history.progress import Purpose, ms_of
+from engine.core.history.queries import Window
+from engine.core.ids import ConversationId, UnixMs
+from engine.history_views import HistoryReason, HistoryState, HistoryView
+
+TELL_EVERY_MS: Final = 250
+RATE_OVER_MS: Final = 4_000
+NO_STORE: Final = "there is no Store to ask; it is fetched as soon as there is one"
+
+REASONS: Final = {
+    Purpose.USER: HistoryReason.USER,
+    Purpose.EARLIER: HistoryReason.EARLIER,
+    Purpose.CONNECT: HistoryReason.CONNECT,
+    Purpose.DEPENDENCY: HistoryReason.DEPENDENCY,
+}
+"""What Stores took in at the last moment is asked for silently."""
+WISHED: Final = frozenset({HistoryReason.USER, HistoryReason.EARLIER})
+
+
+class HistoryEventPublisher:
+    def __init__(
+        self,
+        conversation_id: ConversationId,
+        tell: Callable[[HistoryView], None],
+        now_ms: Callable[[], UnixMs],
+    ) -> None:
+        self._conversation_id = conversation_id
+        self._tell = tell
+        self._now_ms = now_ms
+        self.view: HistoryView | None = None
+        self._purpose: Purpose | None = None
+        self._window: Window | None = None
+        self._first_ns: int | None = None
+        self._before = 0
+        """Fetched by earlier queries for the same."""
+        self._query_fetched = 0
+        self._arrived_at_begin = 0
+        self._rate: deque[tuple[UnixMs, int]] = deque()
+        self._told_ms = 0
+        self._has_store = True
+
+    def stores(self, *, any_: bool) -> None:
+        """Whether there is a Store to ask: who waits for one is told so."""
+        self._has_store = any_
+        view = self.view
+        if view is not None and not view.is_over:
+            problem = "" if any_ else NO_STORE
+            if problem != view.problem:
+                waits = view if any_ else replace(view, state=HistoryState.WAITING)
+                self._show(replace(waits, problem=problem), now=True)
+
+    def waits(self, purpose: Purpose, since_ms: UnixMs) -> None:
+        """What somebody asked for is told at once, before what goes on by itself."""
+        reason, view = REASONS.get(purpose), self.view
+        if reason is None:
+            return
+        if view is None or view.is_over or (reason in WISHED and view.reason not in WISHED):
+            self._begin(purpose, reason, since_ms)
+
+    def started(self, purpose: Purpose, window: Window, *, stores: int, arrived: int) -> None:
+        reason = REASONS.get(purpose)
+        self._purpose, self._window = purpose, window
+        if reason is None:
+            return
+        goes_on = self.view is not None and self.view.reason is reason and not self.view.is_over
+        if not goes_on:
+            self._begin(purpose, reason, ms_of(window.start_ns))
+        if self.view is not None and self.view.state is HistoryState.WAITING:
+            self._arrived_at_begin = arrived
+        self._before += self._query_fetched
+        self._query_fetched = 0
+        if self.view is not None:
+            running = replace(self.view, state=HistoryState.RUNNING, stores=stores, problem="")
+            self._show(running, now=True)
+
+    def _begin(self, purpose: Purpose, reason: HistoryReason, since_ms: UnixMs) -> None:
+        self._purpose = purpose
+        self._first_ns, self._before, self._query_fetched = None, 0, 0
+        self._rate.clear()
+        view = HistoryView(
+            conversation_id=self._conversation_id,
+            reason=reason,
+            state=HistoryState.WAITING,
+            since_ms=since_ms or None,
+            problem="" if self._has_store else NO_STORE,
+        )
+        self._show(view, now=True)
+
+    @property
+    def _is_told(self) -> bool:
+        return self._purpose in REASONS
+
+    def fetched(self, number: int, first_ns: int | None, *, arrived: int) -> None:
+        view = self.view
+        if not self._is_told or view is None or view.state is HistoryState.WAITING:
+            return  # What still comes is of a query that this wish interrupted.
+        if self._first_ns is None:
+            self._first_ns = first_ns
+        self._query_fetched += number
+        total, now_ms = self._before + self._query_fetched, self._now_ms()
+        self._rate.append((now_ms, total))
+        while len(self._rate) > 2 and self._rate[0][0] < now_ms - RATE_OVER_MS:  # noqa: PLR2004
+            self._rate.popleft()
+        began_ms, before = self._rate[0]
+        elapsed_ms = now_ms - began_ms
+        rate = 1_000 * (total - before) / elapsed_ms if elapsed_ms > 0 else 0.0
+        arrived -= self._arrived_at_begin
+        self._show(replace(view, fetched=total, per_second=rate, arrived=arrived))
+
+    def advanced(self, reached_ns: int) -> None:
+        window, view = self._window, self.view
+        if not self._is_told or window is None or view is None:
+            return
+        start_ns = max(window.start_ns, self._first_ns or 0)
+        if start_ns and window.end_ns > start_ns:
+            share = (reached_ns - start_ns) / (window.end_ns - start_ns)
+            self._show(replace(view, fraction=min(max(share, 0.0), 1.0)))
+
+    def ended(self, purpose: Purpose, state: HistoryState, problem: str = "") -> None:
+        view = self.view
+        if view is None or view.is_over or view.reason is not REASONS.get(purpose):
+            return
+        fraction = 1.0 if state is HistoryState.DONE else view.fraction
+        self._show(replace(view, state=state, fraction=fraction, problem=problem), now=True)
+
+    def _show(self, view: HistoryView, *, now: bool = False) -> None:
+        self.view = view
+        at_ms = self._now_ms()
+        if now or not 0 <= at_ms - self._told_ms < TELL_EVERY_MS:
+            self._told_ms = at_ms
+            self._tell(view)

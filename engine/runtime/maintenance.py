@@ -1,0 +1,146 @@
+"""What a running profile does by itself: keep counters, remember addresses, tell the traffic."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+
+from engine.core.counters import Counters
+from engine.core.errors import ChatError
+from engine.core.ids import UnixMs
+from engine.core.ports import AddCounters, ProfileStore, PutNodeAddress
+from engine.events import (
+    ConnectionChanged,
+    ConnectionLevel,
+    ConnectionRole,
+    ConnectionView,
+    EngineEvent,
+)
+from engine.network.transport import Transport, TransportStatus
+from engine.persistence.storage_thread import StorageThread
+
+COUNTERS_EVERY_MS = 60_000
+TRAFFIC_EVERY_MS = 2_000
+TRAFFIC_RARELY_MS = 16_000
+"""While next to nothing comes and goes."""
+NO_TRAFFIC_BYTES = 512
+BREATHE_MS = 20
+"""Between two slices of what was removed: whoever saves something comes first."""
+
+logger = logging.getLogger(__name__)
+
+
+def connection_view(status: TransportStatus) -> ConnectionView:
+    return ConnectionView(
+        level=ConnectionLevel(status.level.value),
+        peers=status.peers,
+        reason=status.reason,
+        bytes_in=status.bytes_in,
+        bytes_out=status.bytes_out,
+        role=ConnectionRole(status.role.value),
+    )
+
+
+class Maintenance:
+    """Tasks that live as long as the profile is up."""
+
+    def __init__(
+        self,
+        *,
+        storage: StorageThread,
+        counters: Counters,
+        publish: Callable[[EngineEvent], None],
+        now_ms: Callable[[], UnixMs],
+    ) -> None:
+        self._storage = storage
+        self._counters = counters
+        self._publish = publish
+        self._now_ms = now_ms
+        self._persisted: Mapping[str, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._clearing: asyncio.Task[None] | None = None
+
+    def begin(self, store: ProfileStore, transport: Transport) -> None:
+        self.own(self._keep_counters(store, transport))
+        self.own(self._tell_traffic(transport))
+        self.clear_removed(store)
+
+    def own(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- removed conversations ----------------------------------------------------------------
+
+    def clear_removed(self, store: ProfileStore) -> None:
+        """Delete what they left, a slice at a time, now or after what is being deleted."""
+        before = self._clearing if self._clearing and not self._clearing.done() else None
+        self._clearing = self.own(self._clear_removed(store, before))
+
+    async def _clear_removed(self, store: ProfileStore, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        try:
+            is_more = True
+            while is_more:
+                is_more = await self._storage.run(store.clear_removed)
+                await asyncio.sleep(BREATHE_MS / 1000 if is_more else 0)
+        except ChatError as error:
+            self._counters.add("engine.removal_not_finished")  # It goes on at the next start.
+            logger.warning("removal not finished", extra={"error": type(error).__name__})
+
+    # --- addresses ----------------------------------------------------------------------------
+
+    def remember(self, store: ProfileStore, multiaddr: str) -> None:
+        write = PutNodeAddress(multiaddr=multiaddr, seen_ms=self._now_ms())
+        self.own(self._remember(store, write))
+
+    async def _remember(self, store: ProfileStore, write: PutNodeAddress) -> None:
+        try:
+            await self._storage.run(store.apply, [write])
+        except ChatError as error:
+            self._counters.add("engine.address_not_saved")
+            logger.warning("an address was not saved", extra={"error": type(error).__name__})
+
+    # --- counters -----------------------------------------------------------------------------
+
+    def all_counters(self, transport: Transport | None) -> Mapping[str, int]:
+        merged = dict(self._counters.snapshot())
+        if transport is not None:
+            merged.update(transport.counters())
+        return merged
+
+    async def save_counters(self, store: ProfileStore, transport: Transport | None) -> None:
+        now = dict(self.all_counters(transport))
+        amounts = {k: v - self._persisted.get(k, 0) for k, v in now.items()}
+        amounts = {k: v for k, v in amounts.items() if v > 0}
+        if amounts:
+            await self._storage.run(store.apply, [AddCounters(amounts=amounts)])
+        self._persisted = now
+
+    async def _keep_counters(self, store: ProfileStore, transport: Transport) -> None:
+        while True:
+            await asyncio.sleep(COUNTERS_EVERY_MS / 1000)
+            try:
+                await self.save_counters(store, transport)
+            except ChatError as error:
+                logger.warning("counters were not saved", extra={"error": type(error).__name__})
+
+    # --- traffic ------------------------------------------------------------------------------
+
+    async def _tell_traffic(self, transport: Transport) -> None:
+        """Status changes are told at once; bytes alone only now and then."""
+        told, pause_ms = 0, TRAFFIC_EVERY_MS
+        while True:
+            await asyncio.sleep(pause_ms / 1000)
+            view = connection_view(transport.status())
+            fresh, told = view.bytes_in + view.bytes_out - told, view.bytes_in + view.bytes_out
+            if fresh:
+                self._publish(ConnectionChanged(connection=view))
+            is_busy = abs(fresh) > NO_TRAFFIC_BYTES
+            pause_ms = TRAFFIC_EVERY_MS if is_busy else min(2 * pause_ms, TRAFFIC_RARELY_MS)

@@ -1,0 +1,97 @@
+"""What there is of a profile once it has an identity: groups, people, pages, an inbox."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from engine.core.ports import ProfileRecord
+from engine.core.sds.config import FloodLimits
+from engine.crypto.identity import Identity
+from engine.runtime.conversations import Conversations
+from engine.runtime.groups import Groups
+from engine.runtime.history.service import HistoryService
+from engine.runtime.people import People
+from engine.runtime.request_inbox import RequestInbox
+from engine.runtime.runner_context import RunnerContext
+from engine.runtime.timeline_pages import TimelinePages
+from engine.session.entropy import Entropy
+from engine.session.group.factory import GroupFactory
+from engine.session.pair.factory import PAIR_CONFIG, PairFactory
+from engine.session.pair.saved import OwnProfile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileStart:
+    """Whose it is; ``picture`` is b"" if there is none."""
+
+    identity: Identity
+    profile: ProfileRecord
+    picture: bytes
+    entropy: Entropy
+    online: Callable[[], bool]
+    service_nodes: Callable[[], Sequence[str]] = tuple
+    flood: FloodLimits = field(default_factory=FloodLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileServices:
+    groups: Groups
+    people: People
+    pages: TimelinePages
+    inbox: RequestInbox
+    context: RunnerContext
+
+    async def load(self, history: HistoryService | None = None) -> None:
+        """Bring up every conversation, and listen to those who ask for one."""
+        context = self.context
+        for group in await context.storage.run(context.store.groups):
+            self.groups.bring_up(group)
+        for contact in await context.storage.run(context.store.contacts):
+            self.people.bring_up(contact)
+        inbox_topic = self.people.book.inbox_topic
+        context.transport.subscribe(inbox_topic, self.inbox.on_message)
+        if history is not None:
+            history.begin_inbox(self.inbox, inbox_topic)
+
+    def change_profile(self, profile: ProfileRecord, picture: bytes) -> None:
+        """From now on, and in the groups that are joined already."""
+        self.people.book.own = OwnProfile(name=profile.name, picture=picture)
+        self.groups.book.profile = profile
+        self.groups.tell_name()
+
+
+def make_profile_services(
+    begin: ProfileStart, conversations: Conversations, context: RunnerContext
+) -> ProfileServices:
+    groups = GroupFactory(
+        store=context.store,
+        identity=begin.identity,
+        profile=begin.profile,
+        entropy=begin.entropy,
+        counters=context.counters,
+        now_ms=context.clock.steady_ms,
+        clock_offset_ms=context.clock.offset_ms,
+        online=begin.online,
+        service_nodes=begin.service_nodes,
+        flood=begin.flood,
+    )
+    contacts = PairFactory(
+        store=context.store,
+        identity=begin.identity,
+        instance_id=begin.profile.instance_id,
+        own=OwnProfile(name=begin.profile.name, picture=begin.picture),
+        entropy=begin.entropy,
+        counters=context.counters,
+        now_ms=context.clock.steady_ms,
+        clock_offset_ms=context.clock.offset_ms,
+        online=begin.online,
+        config=PAIR_CONFIG,
+        contacts=lambda: len(conversations.pairs()),
+    )
+    people = People(contacts, conversations, context)
+    return ProfileServices(
+        groups=Groups(groups, conversations, context),
+        people=people,
+        pages=TimelinePages(context.store, context.storage, conversations, own_id=context.own_id),
+        inbox=RequestInbox(people, begin.identity, context.counters),
+        context=context,
+    )

@@ -1,0 +1,82 @@
+"""What a runner tells a recorder of deliveries, where there is one.
+
+Each slice once it is durable, each copy once the network has it, and each query at Stores once it
+is over, with what it brought before it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+
+from engine.core.history.queries import ByHash, QueryEnded, QueryStarted
+from engine.core.ports import ContactRecord
+from engine.delivery.contract import Protocol
+from engine.delivery.recorder import Recorder
+from engine.delivery.row_builder import Copy, Which
+from engine.network.transport import Receipt
+from engine.runtime.commit_batch import CommitBatch
+from engine.runtime.job_queue import S
+from engine.session.contract import ConversationRecord
+from engine.session.transitions import Publish
+
+
+def which_is(record: ConversationRecord) -> Which:
+    protocol = Protocol.MVDS if isinstance(record, ContactRecord) else Protocol.SDS
+    return Which(record.conversation_id, protocol)
+
+
+def record_batch(recorder: Recorder, record: ConversationRecord, batch: CommitBatch[S]) -> None:
+    if batch.steps:
+        recorder.took(which_is(record), batch.steps, batch.writes)
+
+
+def record_copy(
+    recorder: Recorder, record: ConversationRecord, publish: Publish, receipt: Receipt
+) -> None:
+    copy = Copy(
+        publish.purpose,
+        publish.message_ids,
+        publish.repairs,
+        receipt.waku_hash,
+        len(publish.message.payload),
+        receipt.peers,
+    )
+    recorder.published(which_is(record), copy)
+
+
+class RecordedQueries:
+    """Of one conversation; tells nobody if ``recorder`` is None."""
+
+    def __init__(self, recorder: Recorder | None = None, which: Which | None = None) -> None:
+        self._told = None if recorder is None or which is None else (recorder, which)
+        self._numbers = count(1)
+        self._running: dict[int, tuple[int, int]] = {}
+        """Query id, which begins anew after a failure → its number here, how many hashes."""
+
+    def started(self, started: QueryStarted) -> None:
+        hashes = len(started.query.hashes) if isinstance(started.query, ByHash) else 0
+        self._running[started.query_id] = next(self._numbers), hashes
+
+    @contextmanager
+    def feeding(self, query_id: int) -> Iterator[None]:
+        """Within, what it brought is handed to the session and becomes durable."""
+        number, _ = self._running.get(query_id, (None, 0))
+        if self._told is None or number is None:
+            yield
+            return
+        recorder, which = self._told
+        recorder.asks(which, number)
+        try:
+            yield
+        finally:
+            recorder.asks(which, None)
+
+    def ended(self, ended: QueryEnded) -> None:
+        number, hashes = self._running.pop(ended.query_id, (None, 0))
+        if self._told is not None and number is not None:
+            recorder, which = self._told
+            recorder.asked(which, number, hashes=hashes, end=ended.end.value)
+
+    def forget(self) -> None:
+        """Those that run end without a word."""
+        self._running.clear()

@@ -1,0 +1,36 @@
+"""What every conversation of a profile shares: disk, network, clock, and who is told."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.core.counters import Counters
+from engine.core.ids import ConversationId, ParticipantId
+from engine.core.ports import ProfileStore
+from engine.core.sds.types import AskStore
+from engine.delivery.recorder import Recorder
+from engine.events import EngineEvent
+from engine.network.transport import Transport
+from engine.persistence.storage_thread import StorageThread
+from engine.runtime.own_clock import OwnClock
+from engine.session.transitions import EchoHeard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerContext:
+    """What every runner of a profile shares."""
+
+    store: ProfileStore
+    storage: StorageThread
+    transport: Transport
+    own_id: ParticipantId
+    clock: OwnClock
+    publish: Callable[[EngineEvent], None]
+    counters: Counters
+    stores_reachable: Callable[[], bool] = lambda: False
+    """Whether any Store can be asked."""
+    ask_store: Callable[[ConversationId, AskStore], None] = lambda _conversation, _ask: None
+    """Comes back at once; what Stores have is fed later."""
+    hear_echo: Callable[[EchoHeard, str], None] = lambda _heard, _name: None
+    """Of somebody of that name."""
+    recorder: Recorder | None = None
+    """Where somebody records deliveries."""

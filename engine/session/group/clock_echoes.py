@@ -1,0 +1,67 @@
+"""Who named what we said just now: evidence of how their clocks stand against ours.
+
+Whoever names a message of ours (in a causal history, in holdings, or as held aside) signed that
+after we first sent it.  So their signed time lies between our sending and our hearing, if the two
+clocks agree, however long the words were on their way; and nobody can have recorded it before.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+from engine.core.clock_evidence import Echo
+from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
+from engine.core.sds.log import head_of
+from engine.core.sds.types import Holdings
+
+FRESH_MS: Final = 10 * 60_000
+MAX_RECENT: Final = 64
+
+
+class ClockEchoes:
+    """Our own messages of the last minutes."""
+
+    def __init__(self) -> None:
+        self._recent: OrderedDict[MessageId, tuple[AuthorSequence, UnixMs]] = OrderedDict()
+
+    def said(self, message_id: MessageId, author: AuthorSequence, now_ms: UnixMs) -> None:
+        """We say this for the first time."""
+        self._recent[message_id] = author, now_ms
+        if len(self._recent) > MAX_RECENT:
+            self._recent.popitem(last=False)
+
+    def awaits(self, now_ms: UnixMs) -> bool:
+        """Whether we said anything lately that somebody could name."""
+        while self._recent and next(iter(self._recent.values()))[1] <= now_ms - FRESH_MS:
+            self._recent.popitem(last=False)
+        return bool(self._recent)
+
+    def heard(  # noqa: PLR0913 - one argument per fact
+        self,
+        speaker: ParticipantId,
+        signed_ms: UnixMs,
+        *,
+        named: Iterable[MessageId],
+        holdings: Holdings,
+        clock_offset_ms: int,
+        now_ms: UnixMs,
+    ) -> Echo | None:
+        """None if nothing of ours is named that we said lately."""
+        if not self.awaits(now_ms):
+            return None
+        named_ids = {*named}
+        for message_id, (author, said_ms) in reversed(self._recent.items()):
+            if message_id in named_ids or self._covers(holdings, message_id, author):
+                ours = signed_ms - clock_offset_ms
+                behind_ms, ahead_ms = ours - now_ms, ours - said_ms
+                offset_ms = behind_ms if behind_ms > 0 else min(ahead_ms, 0)
+                return Echo(participant_id=speaker, offset_ms=offset_ms)
+        return None
+
+    @staticmethod
+    def _covers(holdings: Holdings, message_id: MessageId, author: AuthorSequence) -> bool:
+        """Only where the claim names this very message; a number alone anybody can guess."""
+        return any(
+            item.last == author.sequence and item.head == head_of(message_id)
+            for item in holdings.get(author.instance_id, ())
+        )

@@ -1,0 +1,193 @@
+"""How groups begin: created here, joined by link, or loaded from the store.
+
+Gives records, writes and first words; it performs nothing itself.  Everybody begins with a signed
+join statement, which travels with all that they say; a newcomer also says it, a creator says that
+the group exists.
+
+Sequence numbers belong to an *instance*: one profile's stay in one group.  Who leaves and comes
+back has forgotten the numbers of before, so it is another instance; or what others hold of the old
+stay would count as holding what is said in the new one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from engine.codec.invite import encode_invite
+from engine.codec.join import build_join, verify_join
+from engine.codec.tuples import tuple_bytes
+from engine.core.content import INSTANCE_ID_BYTES, Body, Created
+from engine.core.counters import Counters
+from engine.core.ids import (
+    ContentTopic,
+    InstanceId,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
+from engine.core.invite import (
+    EPOCH_KEY_BYTES,
+    GROUP_ID_BYTES,
+    MAX_SERVICE_NODES,
+    Invite,
+    conversation_id_of,
+    group_id_of,
+)
+from engine.core.membership.members import Membership
+from engine.core.ports import (
+    GroupRecord,
+    MemberRecord,
+    OwnSequence,
+    ProfileRecord,
+    ProfileStore,
+    PutGroup,
+    PutMember,
+    PutNodeAddress,
+    StoreWrite,
+)
+from engine.core.sds.config import FloodLimits, SdsConfig
+from engine.core.sds.types import ChannelState
+from engine.crypto.identity import Identity, participant_id_of
+from engine.crypto.sealed import content_topic_of
+from engine.session.entropy import Entropy
+from engine.session.group.saved import SavedGroup
+from engine.session.group.session import GroupSession
+
+SMALL_GROUP = 16
+_INSTANCE_DOMAIN = "causerie/1/instance"
+
+
+@dataclass(slots=True, kw_only=True)
+class GroupFactory:
+    """The groups of one identity; ``profile`` is how it is called from now on."""
+
+    store: ProfileStore
+    identity: Identity
+    profile: ProfileRecord
+    entropy: Entropy
+    counters: Counters
+    now_ms: Callable[[], UnixMs]
+    online: Callable[[], bool]
+    clock_offset_ms: Callable[[], int] = lambda: 0
+    """How far our clock is ahead of ``now_ms``, which only ever goes on."""
+    flood: FloodLimits = field(default_factory=FloodLimits)
+    service_nodes: Callable[[], Sequence[str]] = tuple
+    """The user's own, as they are now; they become those of the groups that are created here."""
+
+    @property
+    def own_id(self) -> ParticipantId:
+        return self.identity.participant_id
+
+    def _clock_ms(self) -> UnixMs:
+        return UnixMs(self.now_ms() + self.clock_offset_ms())
+
+    def content_topic(self, group: GroupRecord) -> ContentTopic:
+        return content_topic_of(group.epoch_keys[0])
+
+    def new_group(self, name: str) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
+        """A group of our own: its record, what to write, what to say first."""
+        random_bytes = self.entropy.random_bytes
+        group = GroupRecord(
+            conversation_id=conversation_id_of(random_bytes(GROUP_ID_BYTES)),
+            name=name,
+            epoch_keys=(random_bytes(EPOCH_KEY_BYTES),),
+            admin_public_key=self.identity.public_key,
+            created_ms=self._clock_ms(),
+            service_nodes=tuple(self.service_nodes()[:MAX_SERVICE_NODES]),
+        )
+        writes, _ = self._beginning(group, ())
+        return group, writes, (Created(name=name),)
+
+    def joined_group(
+        self, invite: Invite
+    ) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
+        """Somebody's group, by an invitation that the user agreed to."""
+        group = GroupRecord(
+            conversation_id=invite.conversation_id,
+            name=invite.group_name,
+            epoch_keys=(invite.epoch_key,),
+            admin_public_key=invite.admin_public_key,
+            created_ms=self._clock_ms(),
+            service_nodes=invite.service_nodes,
+        )
+        addresses = tuple(
+            PutNodeAddress(multiaddr=address, seen_ms=self._clock_ms())
+            for address in invite.node_addresses
+        )
+        writes, join = self._beginning(group, addresses)
+        return group, writes, (join,)
+
+    def _beginning(
+        self, group: GroupRecord, more: Sequence[StoreWrite]
+    ) -> tuple[Sequence[StoreWrite], Body]:
+        now_ms = self._clock_ms()
+        group_id = group_id_of(group.conversation_id)
+        join = build_join(
+            self.identity, group_id=group_id, name=self.profile.name, joined_ms=now_ms
+        )
+        membership = Membership(
+            group.conversation_id, verify_join=lambda j: verify_join(j, group_id=group_id)
+        )
+        admin_id = participant_id_of(group.admin_public_key)
+        records: dict[ParticipantId, MemberRecord | None] = {
+            admin_id: membership.admit_admin(
+                admin_id, group.admin_public_key, now_ms=now_ms, name="Admin"
+            )
+        }
+        records[self.own_id] = membership.join(self.own_id, join, now_ms=now_ms)
+        writes: list[StoreWrite] = [
+            PutGroup(group=group, initial_state=ChannelState(lamport_timestamp=now_ms))
+        ]
+        writes += [PutMember(member=r) for r in records.values() if r is not None]
+        return (*writes, *more), join
+
+    def invite_link(self, group: GroupRecord, node_addresses: Sequence[str]) -> str:
+        return encode_invite(
+            Invite(
+                group_id=group_id_of(group.conversation_id),
+                group_name=group.name,
+                # Of the only epoch yet: the key that opens also leads to the topic.
+                epoch_key=group.epoch_keys[0],
+                admin_public_key=group.admin_public_key,
+                inviter_name=self.profile.name,
+                node_addresses=tuple(node_addresses),
+                service_nodes=group.service_nodes,
+            )
+        )
+
+    def load(self, group: GroupRecord) -> GroupSession:
+        """Build the session from the store; runs on the storage thread."""
+        conversation_id = group.conversation_id
+        members = self.store.members(conversation_id)
+        seed = SavedGroup(
+            group=group,
+            identity=self.identity,
+            members=members,
+            state=self.store.channel_state(conversation_id),
+            own_sequence=self._own_sequence(group),
+            own_name=lambda: self.profile.name,
+        )
+        small = len(members) <= SMALL_GROUP
+        config = SdsConfig.for_small_group() if small else SdsConfig()
+        return GroupSession(
+            seed,
+            entropy=self.entropy,
+            counters=self.counters,
+            config=replace(config, flood=self.flood),
+            online=self.online(),
+            now_ms=self.now_ms(),
+            clock_offset_ms=self.clock_offset_ms(),
+        )
+
+    def _own_sequence(self, group: GroupRecord) -> OwnSequence:
+        stay = self._stay(group)
+        kept = self.store.own_sequence(group.conversation_id, stay)
+        return kept or OwnSequence(
+            stay=stay, instance_id=stay, sequence=0, previous_id=MessageId("")
+        )
+
+    def _stay(self, group: GroupRecord) -> InstanceId:
+        named = tuple_bytes(
+            _INSTANCE_DOMAIN, self.profile.instance_id, group.conversation_id, group.created_ms
+        )
+        return InstanceId(sha256(named).digest()[:INSTANCE_ID_BYTES])

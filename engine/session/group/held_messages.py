@@ -1,0 +1,51 @@
+"""What a channel holds aside, ready to be shown: rows without a place, and whose clock is ahead.
+
+The channel tells all that is held whenever it changes; here each message is decoded once, however
+often it is told.  Nothing of it is stored: the channel saves what it holds and tells it again after
+a start.  It knows nothing of why a clock is wrong, only by how much.
+"""
+
+from engine.codec.content import decode_content
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.ports import MessageRecord
+from engine.core.sds.types import HeldAsideChanged, HeldMessage
+from engine.session.rows import row_of
+from engine.session.transitions import HeldAside
+
+
+class HeldMessages:
+    """The last that the channel told."""
+
+    def __init__(self, conversation_id: ConversationId) -> None:
+        self._conversation_id = conversation_id
+        self._rows: dict[MessageId, MessageRecord] = {}
+        self.aside = HeldAside()
+
+    def tell(self, event: HeldAsideChanged, *, now_ms: UnixMs) -> None:
+        known = self._rows
+        self._rows = {
+            one.message_id: known.get(one.message_id) or self._row(one, now_ms)
+            for one in event.held
+        }
+        ahead: dict[ParticipantId, int] = {}
+        for one in event.held:
+            ahead[one.sender_id] = max(one.ahead_ms, ahead.get(one.sender_id, 0))
+        self.aside = HeldAside(
+            rows=tuple(self._rows.values()),
+            total=event.held_total,
+            next_due_ms=min((one.due_ms for one in event.held), default=None),
+            ahead_ms=tuple(sorted(ahead.items(), key=lambda item: (-item[1], item[0]))),
+        )
+
+    def _row(self, held: HeldMessage, now_ms: UnixMs) -> MessageRecord:
+        message = held.message
+        return row_of(
+            self._conversation_id,
+            decode_content(message.content or b""),
+            position=Position(
+                lamport_timestamp=message.lamport_timestamp or 0, message_id=message.message_id
+            ),
+            sender_id=message.sender_id,
+            is_own=False,
+            now_ms=now_ms,
+        )

@@ -1,0 +1,19 @@
+"""What a group's session starts from: a new group, or what the profile keeps of one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.core.ports import GroupRecord, MemberRecord, OwnSequence
+from engine.core.sds.types import ChannelState
+from engine.crypto.identity import Identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedGroup:
+    group: GroupRecord
+    identity: Identity
+    members: Sequence[MemberRecord]
+    state: ChannelState
+    own_sequence: OwnSequence
+    own_name: Callable[[], str]
+    """How we call ourselves now; the group learns it."""

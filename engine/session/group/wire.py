@@ -1,0 +1,240 @@
+"""The bytes of a group: what goes out is signed once and sealed afresh, what comes in is checked.
+
+Everything that a received payload must pass before anybody looks at membership: seal, signature,
+signer is sender (``engine.crypto.sealed``), SDS shape (one form only), content shape, message id.
+It keeps no state of the conversation; who is a member and what happens with a message is the
+session's business.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+
+from engine.codec.content import decode_content
+from engine.codec.message_id import message_id_of
+from engine.codec.sds import decode_message, encode_message
+from engine.core.content import Body, Content
+from engine.core.errors import RemoteProtocolError
+from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
+from engine.core.invite import group_id_of
+from engine.core.ports import GroupRecord
+from engine.core.sds.types import Claim, Message, SendPurpose
+from engine.core.waku import WakuMessage
+from engine.crypto.identity import Identity
+from engine.crypto.sealed import CheckedEnvelope, Opened, SealedGroup, content_topic_of
+from engine.session.group.verified_ahead import VerifiedAhead
+from engine.session.transitions import Publish
+
+NS_PER_MS = 1_000_000
+EPHEMERAL_MAX_AGE_MS = 30_000
+EPHEMERAL_MAX_AHEAD_MS = 300_000
+"""As far as clocks may differ; what is signed for later could be sent again until then."""
+MAX_REMEMBERED = 4_096
+"""Hashes of envelopes that are dealt with, about half a megabyte."""
+_HASH_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEnvelope:
+    """A Waku message that passed the first check; it waits to be opened."""
+
+    envelope: CheckedEnvelope
+    envelope_hash: bytes
+    waku_hash: WakuHash
+    payload_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """A message whose seal, signature and sender check out; membership is still open.
+
+    ``content`` is None for sync and ephemeral messages.
+    """
+
+    opened: Opened
+    message: Message
+    content: Content | None
+    waku_hash: WakuHash
+    envelope_hash: bytes
+    """Of header and ciphertext: a member can seal something else under a header that was seen."""
+    stored: bool = False
+    """It came from a Store."""
+
+    @property
+    def size(self) -> int:
+        return len(self.opened.raw)
+
+
+class GroupWire:
+    """One identity in one group."""
+
+    def __init__(
+        self, group: GroupRecord, identity: Identity, random_bytes: Callable[[int], bytes]
+    ) -> None:
+        self._identity = identity
+        self._random_bytes = random_bytes
+        self._sealed = SealedGroup(
+            group_id=group_id_of(group.conversation_id),
+            epoch_keys=group.epoch_keys,
+        )
+        self._done_with: OrderedDict[bytes, None] = OrderedDict()
+        self._ahead: VerifiedAhead[Verified] = VerifiedAhead()
+        self.content_topic: ContentTopic = content_topic_of(group.epoch_keys[0])
+
+    def sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
+        """The signed part that is kept, broadcast and resent."""
+        return self._sealed.sign(self._identity, encode_message(message), claim, signed_ms=clock_ms)
+
+    def wrap_repair(self, raw: bytes, *, clock_ms: UnixMs) -> tuple[bytes, ParticipantId]:
+        """Our signature around somebody's signed part, and whose it is."""
+        author = self._sealed.read(raw).sender_id
+        return self._sealed.wrap_repair(self._identity, raw, None, signed_ms=clock_ms), author
+
+    def body_of(self, raw: bytes) -> Body:
+        """What was said in a signed part of our log."""
+        return decode_content(decode_message(self._sealed.read(raw).sds_bytes).content or b"").body
+
+    def publish(
+        self,
+        signed_part: bytes,
+        purpose: SendPurpose,
+        *,
+        statements: Sequence[bytes],
+        clock_ms: UnixMs,
+        message_id: MessageId | None = None,
+    ) -> Publish:
+        """Seal afresh: no two copies are the same bytes, so no cache swallows the second."""
+        payload = self._sealed.seal(
+            signed_part, statements=statements, random_bytes=self._random_bytes
+        )
+        return Publish(
+            message=WakuMessage(
+                payload=payload,
+                content_topic=self.content_topic,
+                timestamp_ns=clock_ms * NS_PER_MS,
+                ephemeral=True if purpose is SendPurpose.EPHEMERAL else None,
+            ),
+            purpose=purpose,
+            message_ids=() if message_id is None else (message_id,),
+            says_all=purpose is SendPurpose.SYNC,
+        )
+
+    def precheck(self, waku: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope:
+        """Raises RemoteProtocolError for what no member made, or what was dealt with already."""
+        envelope_hash = _hash_of(waku)
+        self._refuse_known(envelope_hash)
+        return GroupEnvelope(
+            envelope=self._sealed.precheck(waku.payload),
+            envelope_hash=envelope_hash,
+            waku_hash=waku_hash,
+            payload_bytes=len(waku.payload),
+        )
+
+    def _refuse_known(self, envelope_hash: bytes) -> None:
+        if envelope_hash in self._done_with:
+            raise RemoteProtocolError("replayed")
+
+    def open_ahead(self, waku: WakuMessage, waku_hash: WakuHash) -> None:
+        """Before a Store's message has its turn in ``open``, which then has less to do."""
+        if waku_hash in self._ahead:
+            return
+        with suppress(RemoteProtocolError):  # In its turn it is refused with the reason.
+            verified = self.open(self.precheck(waku, waku_hash), stored=True)
+            self._ahead.put(waku, waku_hash, verified)
+
+    def open_new(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
+        """As ``open``, for what was not checked before."""
+        return self.open(self.precheck(waku, waku_hash))
+
+    def open_stored(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
+        """As ``open``, for what came from a Store: it says nothing about anybody's clock now."""
+        ahead = self._ahead.take(waku, waku_hash)
+        if ahead is None:
+            return self.open(self.precheck(waku, waku_hash), stored=True)
+        self._refuse_known(ahead.envelope_hash)
+        return ahead
+
+    def open(self, checked: GroupEnvelope, *, stored: bool = False) -> Verified:
+        """Raises RemoteProtocolError with the reason for whatever does not check out."""
+        self._refuse_known(checked.envelope_hash)  # It may have come twice meanwhile.
+        return self._verify(
+            self._sealed.open_checked(checked.envelope),
+            waku_hash=checked.waku_hash,
+            envelope_hash=checked.envelope_hash,
+            stored=stored,
+        )
+
+    def reopen(self, raw: bytes, retrieval_hint: bytes | None) -> Verified:
+        """A signed part that was kept; as ``open`` otherwise."""
+        return self._verify(
+            self._sealed.read(raw),
+            waku_hash=WakuHash(retrieval_hint or b""),
+            envelope_hash=b"",
+            stored=True,
+        )
+
+    def _verify(
+        self, opened: Opened, *, waku_hash: WakuHash, envelope_hash: bytes, stored: bool
+    ) -> Verified:
+        message = decode_message(opened.sds_bytes)
+        if encode_message(message) != opened.sds_bytes:
+            raise RemoteProtocolError("not_canonical", "SDS message")
+        is_content = not message.is_sync and not message.is_ephemeral
+        content = self._content_of(message) if is_content else None
+        return Verified(
+            opened=opened,
+            message=message,
+            content=content,
+            waku_hash=waku_hash,
+            envelope_hash=envelope_hash,
+            stored=stored,
+        )
+
+    def _content_of(self, message: Message) -> Content:
+        """Decoded, and the message's id recomputed from it."""
+        content = message.content or b""
+        decoded = decode_content(content)
+        expected = message_id_of(
+            self._sealed.group_id,
+            message.sender_id,
+            message.channel_id,
+            message.lamport_timestamp or 0,
+            [entry.message_id for entry in message.causal_history],
+            content,
+            decoded,
+        )
+        if message.message_id != expected:
+            raise RemoteProtocolError("id_mismatch")
+        return decoded
+
+    def done_with(self, verified: Verified) -> None:
+        """Nothing can come of this envelope any more.
+
+        Whoever hears the network, member or not, can send its bytes again and again: after this
+        they cost no more than a look.
+        """
+        self._done_with[verified.envelope_hash] = None
+        if len(self._done_with) > MAX_REMEMBERED:
+            self._done_with.popitem(last=False)
+
+
+def content_of(message: Message, verified: Verified | None) -> Content:
+    """What a content message says; decoded already if it is the one that was just ``verified``."""
+    if verified is not None and verified.content and verified.message is message:
+        return verified.content
+    return decode_content(message.content or b"")
+
+
+def _hash_of(waku: WakuMessage) -> bytes:
+    """Of the whole envelope, which has one form only."""
+    return sha256(waku.payload).digest()[:_HASH_BYTES]
+
+
+def check_is_fresh(signed_ms: UnixMs, clock_ms: UnixMs) -> None:
+    """Raises RemoteProtocolError for an ephemeral message that somebody kept for later."""
+    if clock_ms - signed_ms > EPHEMERAL_MAX_AGE_MS:
+        raise RemoteProtocolError("ephemeral_stale")
+    if signed_ms - clock_ms > EPHEMERAL_MAX_AHEAD_MS:
+        raise RemoteProtocolError("ephemeral_ahead")

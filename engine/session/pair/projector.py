@@ -1,0 +1,157 @@
+"""What happens in a pair → what to write and what to tell: rows, and how far own messages came.
+
+An own message is saved, sent once a relay or service node took a copy, held once the other said
+that they have it, or failed once it was given up.  A state never moves backwards, so what came
+later in life and was heard of earlier, is remembered here for a while.
+"""
+
+from collections import OrderedDict
+from dataclasses import replace
+
+from engine.core.content import Content
+from engine.core.ids import (
+    ConversationId,
+    DeliveryState,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
+from engine.core.ports import DeliveryRecord, HideMessage, PutDelivery, PutMessage
+from engine.session.pair.order import AHEAD_MS, Placed, Shown
+from engine.session.rows import ACCEPTED, ASKED, TEXT, makes_row, row_of
+from engine.session.transition_builder import TransitionBuilder
+from engine.session.transitions import RowAdded, RowChanged
+
+GIVEN_UP = "They could not be reached for 30 days. It is safe on this device."
+MAX_REMEMBERED = 4_096
+_WORTH_A_NOTIFICATION = frozenset([TEXT, ASKED, ACCEPTED])
+
+
+class PairProjector:
+    def __init__(self, conversation_id: ConversationId, *, peer_id: ParticipantId) -> None:
+        self._conversation_id = conversation_id
+        self._peer_id = peer_id
+        self._known: OrderedDict[MessageId, DeliveryState] = OrderedDict()
+        self._without_row: set[MessageId] = set()
+
+    # --- rows ---------------------------------------------------------------------------------
+
+    def said(
+        self,
+        content: Content,
+        position: Position,
+        own_id: ParticipantId,
+        builder: TransitionBuilder,
+        *,
+        shown: bool,
+    ) -> None:
+        """Something of our own."""
+        if not (shown and makes_row(content.body)):
+            self._without_row.add(position.message_id)
+            return
+        record = row_of(
+            self._conversation_id,
+            content,
+            position=position,
+            sender_id=own_id,
+            is_own=True,
+            now_ms=content.sent_ms,
+        )
+        builder.writes.append(PutMessage(message=record))
+        builder.writes.append(self._delivery(position.message_id, DeliveryState.SAVED))
+        builder.notes.append(RowAdded(message_id=position.message_id, is_own=True, notify=False))
+
+    def placed(self, placed: Placed, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Something of theirs has its place."""
+        if not makes_row(placed.content.body):
+            return
+        position = Position(
+            lamport_timestamp=placed.lamport_timestamp, message_id=placed.message_id
+        )
+        record = row_of(
+            self._conversation_id,
+            _by_our_clock(placed.content, now_ms),
+            position=position,
+            sender_id=self._peer_id,
+            is_own=False,
+            now_ms=now_ms,
+            late=placed.late,
+        )
+        builder.writes.append(PutMessage(message=record))
+        if placed.was_shown:
+            builder.notes.append(RowChanged(message_id=placed.message_id))
+        else:
+            self._added(placed.message_id, record.kind, builder)
+
+    def shown(self, shown: Shown, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Something of theirs still waits, and is to be seen below a gap."""
+        if not makes_row(shown.content.body):
+            return
+        position = Position(lamport_timestamp=shown.lamport_timestamp, message_id=shown.message_id)
+        record = row_of(
+            self._conversation_id,
+            _by_our_clock(shown.content, now_ms),
+            position=position,
+            sender_id=self._peer_id,
+            is_own=False,
+            now_ms=now_ms,
+            waiting=True,
+        )
+        builder.writes.append(PutMessage(message=record))
+        self._added(shown.message_id, record.kind, builder)
+
+    def refused(self, placed: Placed, builder: TransitionBuilder) -> None:
+        """What must not be said now leaves no trace, also if it waited before."""
+        if placed.was_shown and makes_row(placed.content.body):
+            builder.writes.append(
+                HideMessage(conversation_id=self._conversation_id, message_id=placed.message_id)
+            )
+
+    def _added(self, message_id: MessageId, kind: str, builder: TransitionBuilder) -> None:
+        notify = kind in _WORTH_A_NOTIFICATION
+        builder.notes.append(RowAdded(message_id=message_id, is_own=False, notify=notify))
+
+    # --- delivery -----------------------------------------------------------------------------
+
+    def sent(self, message_id: MessageId, builder: TransitionBuilder) -> None:
+        if message_id not in self._known:
+            self._came_to(DeliveryState.SENT, message_id, builder)
+
+    def held(self, message_id: MessageId, builder: TransitionBuilder) -> None:
+        self._came_to(DeliveryState.HELD, message_id, builder)
+        self._without_row.discard(message_id)
+
+    def failed(self, message_id: MessageId, builder: TransitionBuilder) -> None:
+        self._came_to(DeliveryState.FAILED, message_id, builder)
+
+    def tried_again(self, message_id: MessageId, builder: TransitionBuilder) -> None:
+        self._came_to(DeliveryState.SAVED, message_id, builder)
+        self._known.pop(message_id, None)
+
+    def _came_to(
+        self, state: DeliveryState, message_id: MessageId, builder: TransitionBuilder
+    ) -> None:
+        if self._known.get(message_id) is state or message_id in self._without_row:
+            return
+        self._known[message_id] = state
+        self._known.move_to_end(message_id)
+        if len(self._known) > MAX_REMEMBERED:
+            self._known.popitem(last=False)
+        builder.writes.append(self._delivery(message_id, state))
+        builder.notes.append(RowChanged(message_id=message_id))
+
+    def _delivery(self, message_id: MessageId, state: DeliveryState) -> PutDelivery:
+        failure = GIVEN_UP if state is DeliveryState.FAILED else None
+        return PutDelivery(
+            conversation_id=self._conversation_id,
+            message_id=message_id,
+            delivery=DeliveryRecord(state=state, failure=failure),
+        )
+
+
+def _by_our_clock(content: Content, now_ms: UnixMs) -> Content:
+    """Said now, if their clock is so far ahead: no list is led by what is still to come."""
+    if content.sent_ms <= now_ms + AHEAD_MS:
+        return content
+    return replace(content, sent_ms=now_ms)

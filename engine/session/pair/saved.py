@@ -1,0 +1,114 @@
+"""What a pair's session starts from: whom it is with, and what the profile keeps of it."""
+
+from dataclasses import dataclass, field
+
+from engine.core.agreement import Agreement
+from engine.core.contacts import ContactState
+from engine.core.content import NOBODY
+from engine.core.ids import InstanceId, ParticipantId, UnixMs
+from engine.core.mvds.types import MvdsId
+from engine.core.ports import ContactRecord, MemberRecord
+from engine.crypto.identity import Identity
+from engine.session.pair.channel import SavedChannel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnProfile:
+    """How we call ourselves; ``picture`` is b"" if there is none."""
+
+    name: str
+    picture: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptAgreement:
+    """What the profile keeps of an agreement beside its state, as one line."""
+
+    round: int = 0
+    peer_instance: InstanceId = NOBODY
+    passed_over: int = 0
+    statement: MvdsId | None = None
+    """The last that we said about it."""
+
+    def text(self) -> str:
+        peer, statement = self.peer_instance.hex(), (self.statement or b"").hex()
+        return f"{self.round}:{peer}:{self.passed_over}:{statement}"
+
+    @classmethod
+    def of_text(cls, text: str) -> "KeptAgreement":
+        """Of what ``text`` gave; "" is nothing yet."""
+        if not text:
+            return cls()
+        round_, peer, passed_over, statement = text.split(":")
+        return cls(
+            round=int(round_),
+            peer_instance=InstanceId(bytes.fromhex(peer)),
+            passed_over=int(passed_over),
+            statement=MvdsId(bytes.fromhex(statement)) if statement else None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPair:
+    """What a session starts from: a new contact, or what the store gives back."""
+
+    contact: ContactRecord
+    identity: Identity
+    channel: SavedChannel
+    kept: KeptAgreement
+    declined_ms: UnixMs | None = None
+    before_block: ContactState | None = None
+
+    def agreement(self) -> Agreement:
+        """How far the two have come, or had come before they were blocked."""
+        state = self.contact.state
+        if state is ContactState.BLOCKED:
+            state = self.before_block or ContactState.DECLINED
+        return Agreement(
+            state=state,
+            round=self.kept.round,
+            peer_instance=self.kept.peer_instance,
+            passed_over=self.kept.passed_over,
+        )
+
+
+def agreement_key(contact: ContactRecord) -> str:
+    """Under which the profile keeps what it knows of the agreement beside its state."""
+    return f"pair.agreement/{contact.conversation_id}"
+
+
+def declined_key(contact: ContactRecord) -> str:
+    """Under which the profile keeps when we declined them last."""
+    return f"pair.declined_ms/{contact.conversation_id}"
+
+
+def before_block_key(contact: ContactRecord) -> str:
+    """Under which the profile keeps how far we had come before they were blocked."""
+    return f"pair.before_block/{contact.conversation_id}"
+
+
+def both(
+    contact: ContactRecord, own: Identity, *, own_name: str
+) -> dict[ParticipantId, MemberRecord]:
+    """The two, as members of what they have together."""
+    people = (
+        (own.participant_id, own.public_key, own.encryption_public_key, own_name),
+        (
+            contact.participant_id,
+            contact.public_key,
+            contact.encryption_key,
+            contact.local_name or contact.name,
+        ),
+    )
+    return {
+        participant_id: MemberRecord(
+            conversation_id=contact.conversation_id,
+            participant_id=participant_id,
+            public_key=public_key,
+            encryption_key=encryption_key,
+            name=name,
+            is_admin=False,
+            joined_ms=contact.created_ms,
+        )
+        for participant_id, public_key, encryption_key, name in people
+    }

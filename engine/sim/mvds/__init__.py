@@ -1,0 +1,1 @@
+"""MVDS in the simulator: participants, their disks, and trials."""

@@ -1,0 +1,116 @@
+"""An MVDS node's durable state as a model: writes go in, ``MvdsState`` comes out.
+
+What a crash leaves behind in a simulation, and the plainest statement of what each write means; the
+real stores are judged by the same writes.  It is strict: a write that contradicts what is there
+raises KeyError or ValueError, because then the node is wrong.
+"""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from engine.core.ids import ParticipantId
+from engine.core.mvds.types import (
+    DropMessage,
+    Epoch,
+    KeepMessage,
+    LoadRecords,
+    MvdsId,
+    MvdsMessage,
+    MvdsState,
+    MvdsWrite,
+    NoteHeld,
+    PutPendingAck,
+    PutRecord,
+    Record,
+    RecordsLoaded,
+    RecordType,
+    RemovePendingAck,
+    RemoveRecord,
+)
+
+_Key = tuple[ParticipantId, MvdsId]
+
+
+class MvdsStore:
+    """Tables of one node, in memory."""
+
+    def __init__(self) -> None:
+        self.records: dict[_Key, Record] = {}
+        self.bodies: dict[MvdsId, MvdsMessage] = {}
+        self.held: set[MvdsId] = set()
+        self.pending_acks: dict[_Key, None] = {}
+
+    def apply(self, writes: Iterable[MvdsWrite]) -> None:
+        """All of one transition, in order."""
+        for write in writes:
+            self._apply_one(write)
+
+    def state(self, *, limit: int) -> MvdsState:
+        """What a node built now would start from, with about ``limit`` records."""
+        records, loaded_before = self._from(Epoch(0), limit)
+        return MvdsState(
+            records=records,
+            loaded_before=loaded_before,
+            pending_acks=tuple(self.pending_acks),
+            held=frozenset(self.held),
+        )
+
+    def load(self, question: LoadRecords) -> RecordsLoaded:
+        """The answer; where only ids are asked for, its ``loaded_before`` says nothing."""
+        records: tuple[Record, ...] = ()
+        loaded_before: Epoch | None = None
+        if question.from_epoch is not None:
+            records, loaded_before = self._from(question.from_epoch, question.limit)
+        named = (self.records[key] for key in question.ids if key in self.records)
+        return RecordsLoaded(
+            records=(*records, *named), loaded_before=loaded_before, asked_ids=question.ids
+        )
+
+    def leftovers(self) -> tuple[object, ...]:
+        """Whatever should be gone once everything is acknowledged."""
+        return (*self.records, *self.bodies, *self.pending_acks)
+
+    def _from(self, epoch: Epoch, limit: int) -> tuple[tuple[Record, ...], Epoch | None]:
+        """The next ones, those of one epoch together; and the first epoch that is left out."""
+        later = sorted(
+            (record for record in self.records.values() if record.send_epoch >= epoch),
+            key=lambda record: (record.send_epoch, record.created_ms),
+        )
+        if len(later) <= limit:
+            return tuple(later), None
+        last = later[limit - 1].send_epoch
+        taken = [record for record in later if record.send_epoch <= last]
+        rest = len(taken) < len(later)
+        return tuple(taken), later[len(taken)].send_epoch if rest else None
+
+    def _is_needed(self, message_id: MvdsId) -> bool:
+        return any(
+            record.message_id == message_id and record.type is not RecordType.REQUEST
+            for record in self.records.values()
+        )
+
+    def _apply_one(self, write: MvdsWrite) -> None:  # noqa: C901 - one case per kind of write
+        match write:
+            case KeepMessage(message_id=message_id, message=message):
+                if message_id in self.bodies:
+                    raise ValueError("a body is kept twice")
+                self.bodies[message_id] = message
+            case DropMessage(message_id=message_id):
+                if not self._is_needed(message_id):
+                    del self.bodies[message_id]
+            case PutRecord(record=record):
+                if record.type is not RecordType.REQUEST and record.message_id not in self.bodies:
+                    raise ValueError("a record without its body")
+                self.records[record.peer_id, record.message_id] = record
+            case RemoveRecord(peer_id=peer_id, message_id=message_id):
+                del self.records[peer_id, message_id]
+            case NoteHeld(message_id=message_id):
+                if message_id in self.held:
+                    raise ValueError("a message is delivered twice")
+                self.held.add(message_id)
+            case PutPendingAck(peer_id=peer_id, message_id=message_id):
+                self.pending_acks[peer_id, message_id] = None
+            case RemovePendingAck(peer_id=peer_id, message_id=message_id):
+                del self.pending_acks[peer_id, message_id]
+            case _:
+                assert_never(write)

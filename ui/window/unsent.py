@@ -1,0 +1,65 @@
+"""Texts on their way from the composer to the engine, in the order in which they were typed.
+
+A text that was taken out of the composer is either durable in the engine or comes back: to the
+composer if its conversation is still open, else to that conversation's draft.  The draft is only
+cleared once the message is durable, so that nothing is lost if the program ends in between.
+"""
+
+import asyncio
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.api import ChatEngine
+from engine.core.errors import ChatError
+from engine.core.ids import ConversationId
+from ui.tasks import Tasks
+
+
+class UnsentTexts(QObject):
+    returned = Signal(str, str)
+    """Conversation id and the text that could not be sent."""
+    draft_saved = Signal(str, str)
+
+    def __init__(self, engine: ChatEngine, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._in_order = asyncio.Lock()
+        self._drafts: dict[ConversationId, str] = {}
+
+    def draft(self, conversation_id: ConversationId, stored: str) -> str:
+        """What was last written here, or else what the engine keeps."""
+        return self._drafts.get(conversation_id, stored)
+
+    def forget(self, conversation_id: ConversationId) -> None:
+        self._drafts.pop(conversation_id, None)
+
+    def send(self, conversation_id: ConversationId, text: str) -> None:
+        self._drafts[conversation_id] = ""
+
+        async def work() -> None:
+            async with self._in_order:
+                try:
+                    await self._engine.send_text(conversation_id, text)
+                except ChatError:
+                    self.returned.emit(conversation_id, text)
+                    raise
+                # What was typed meanwhile is the draft now; usually nothing.
+                await self._engine.save_draft(
+                    conversation_id, self._drafts.get(conversation_id, "")
+                )
+
+        self.draft_saved.emit(conversation_id, "")
+        self._tasks.spawn(work, purpose="send the message", retry=False)
+
+    def save_draft(self, conversation_id: ConversationId, text: str) -> None:
+        if self._drafts.get(conversation_id) == text:
+            return
+        self._drafts[conversation_id] = text
+
+        async def work() -> None:
+            async with self._in_order:
+                await self._engine.save_draft(conversation_id, text)
+
+        self.draft_saved.emit(conversation_id, text)
+        self._tasks.spawn(work, purpose="save the draft")

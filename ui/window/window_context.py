@@ -1,0 +1,31 @@
+"""What the window needs from outside besides the engine and its settings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+
+from ui.dialogs.profile import ChoosePicture, choose_picture_file
+from ui.network_choice import NetworkPort
+from ui.screen import GrabScreens, grab_screens
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowContext:
+    version: str = "0"
+    open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
+    now: Callable[[], datetime] = _now
+    choose_picture: ChoosePicture = choose_picture_file
+    grab_screens: GrabScreens = grab_screens
+    network: NetworkPort | None = None
+    """None: the window offers no page for it."""
+    store_problem: Callable[[str], str] = lambda _: ""
+    """Why a text is no address of a Store, as a sentence; empty if it is one."""
+    earlier_profile: str = ""
+    """The file in which a profile of a format that is not used any more is kept; "" = none is."""
