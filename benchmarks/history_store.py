@@ -34,6 +34,7 @@ from engine.persistence.memory_store import MemoryProfileStore
 from engine.session.contract import Session  # noqa: TC001 - as a type, like the rest
 from engine.session.entropy import Entropy
 from engine.session.group.factory import GroupFactory
+from engine.session.inputs import MessageArrived, Say
 from engine.session.transitions import Publish
 
 MEMBERS: Final = 3
@@ -98,7 +99,7 @@ class Conversation:
         session = member.session
         if session is None:
             return
-        transition = session.say(body, now_ms=self.clock.now_ms)
+        transition = session.handle(Say(body), now_ms=self.clock.now_ms)
         for send in transition.sends:
             if isinstance(send, Publish):
                 self._publish(send.message, member)
@@ -112,7 +113,9 @@ class Conversation:
     def _reach(self, member: Member, message: WakuMessage) -> None:
         if member.session is not None:
             topic = Sharding().pubsub_topic(message.content_topic)
-            member.session.receive(message, message_hash(topic, message), now_ms=self.clock.now_ms)
+            member.session.handle(
+                MessageArrived(message, message_hash(topic, message)), now_ms=self.clock.now_ms
+            )
 
 
 def archived(message: WakuMessage) -> ArchivedMessage:

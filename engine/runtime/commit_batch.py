@@ -1,17 +1,16 @@
 """What a runner handled together: durable together, then sent, answered and told, in that order."""
 
 from dataclasses import dataclass, field
-from typing import Generic
 
 from engine.core.ids import MessageId
 from engine.core.ports import StoreWrite
 from engine.delivery.steps import Step
-from engine.runtime.job_queue import Job, S
+from engine.runtime.job_queue import Job
 from engine.session.transitions import Note, RowAdded, RowChanged, SessionSend, SessionTransition
 
 
 @dataclass(slots=True)
-class CommitBatch(Generic[S]):
+class CommitBatch:
     """Collects transitions in the order in which the session made them.
 
     Their steps only if they are recorded.
@@ -23,7 +22,7 @@ class CommitBatch(Generic[S]):
     sends: list[SessionSend] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    finished: list[tuple[Job[S], MessageId | None]] = field(default_factory=list)
+    finished: list[tuple[Job, MessageId | None]] = field(default_factory=list)
     fed: int = 0
     """How many of them came from Stores."""
     arrived: int = 0
@@ -32,7 +31,7 @@ class CommitBatch(Generic[S]):
     def __bool__(self) -> bool:
         return bool(self.writes or self.sends or self.notes or self.finished or self.steps)
 
-    def add(self, transition: SessionTransition, job: Job[S] | None = None) -> None:
+    def add(self, transition: SessionTransition, job: Job | None = None) -> None:
         self.writes.extend(transition.writes)
         self.sends.extend(transition.sends)
         if job is not None and job.is_fed:

@@ -12,7 +12,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Generic
 
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
 from engine.core.history.queries import HistoryMessage
@@ -34,6 +33,7 @@ from engine.core.ports import (
     StoredMessage,
     StoreWrite,
 )
+from engine.core.sds.inputs import ClockSet, ConnectivityChanged, DeadlineReached, StoreChanged
 from engine.core.sds.types import AskStore, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.events import (
@@ -45,7 +45,7 @@ from engine.events import (
 )
 from engine.runtime.commit_batch import CommitBatch
 from engine.runtime.event_publisher import EventPublisher
-from engine.runtime.job_queue import Job, JobQueue, S, Work
+from engine.runtime.job_queue import Job, JobInput, JobQueue, LookAtClock, WriteForUser
 from engine.runtime.open_ahead import OpenAheadQueue
 from engine.runtime.publish_queue import PublishQueue
 from engine.runtime.recorded_queries import record_batch, record_copy
@@ -53,7 +53,8 @@ from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import (
     Members,
 )
-from engine.session.contract import ConversationRecord
+from engine.session.contract import ConversationRecord, Session
+from engine.session.inputs import CopiesAccepted, EnvelopeArrived, MessageArrived
 from engine.session.loading import read
 from engine.session.transitions import (
     Load,
@@ -83,22 +84,22 @@ UNKNOWN_OUTCOME = "It is not known whether this was saved: the work was interrup
 logger = logging.getLogger(__name__)
 
 
-class ConversationRunner(Generic[S]):
+class ConversationRunner:
     def __init__(
         self,
         record: ConversationRecord,
         *,
-        load: Callable[[ConversationRecord], S],
+        load: Callable[[ConversationRecord], Session],
         context: RunnerContext,
     ) -> None:
         """``load`` runs on the storage thread and builds the session from the store."""
         self._publisher = EventPublisher(record, context)
         self._load = load
         self._context = context
-        self._jobs: JobQueue[S] = JobQueue(context.counters)
+        self._jobs = JobQueue(context.counters)
         self._queue_out = PublishQueue(context.counters, alone=lambda: self._publisher.is_alone)
         self._ahead = OpenAheadQueue()
-        self._session: S | None = None
+        self._session: Session | None = None
         self._advanced_s = 0.0
         self._clock_offset_ms = 0
         """As the session knows it."""
@@ -108,18 +109,16 @@ class ConversationRunner(Generic[S]):
 
     # --- asked from outside -------------------------------------------------------------------
 
-    async def do(self, work: Work[S]) -> MessageId | None:
-        """Run ``work``; returns once all that it wrote is durable, or raises why it is not."""
-        return await self._jobs.ask(work)
+    async def do(self, input_: JobInput) -> MessageId | None:
+        """Have it handled; returns once all that it wrote is durable, or raises why it is not."""
+        return await self._jobs.ask(input_)
 
-    def offer(self, work: Work[S]) -> None:
+    def offer(self, input_: JobInput) -> None:
         """Like ``do`` for what comes from outside: dropped and counted when there is no room."""
-        self._jobs.offer(work)
+        self._jobs.offer(input_)
 
     def connectivity_changed(self, *, online: bool) -> None:
-        self._jobs.offer_latest(
-            lambda session, now_ms: session.connectivity(online=online, now_ms=now_ms)
-        )
+        self._jobs.offer_latest(ConnectivityChanged(online=online))
 
     def close(self, error: ChatError) -> None:
         """Answer everybody who waits, and who asks from now on, with ``error``."""
@@ -133,17 +132,17 @@ class ConversationRunner(Generic[S]):
         is a session to check it is taken, and not called checked.
         """
         if self._session is None:
-            self.offer(lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms))
+            self.offer(MessageArrived(message, waku_hash))
             return False
         checked = self._session.precheck(message, waku_hash)
         if checked is None:
             return False
-        self.offer(lambda session, now_ms: session.receive_checked(checked, now_ms=now_ms))
+        self.offer(EnvelopeArrived(checked))
         return True
 
-    async def feed(self, works: Sequence[Work[S]]) -> None:
+    async def feed(self, inputs: Sequence[JobInput]) -> None:
         """What Stores gave, in order: returns once all that came of it is durable."""
-        await self._jobs.feed(works)
+        await self._jobs.feed(inputs)
 
     def expect(self, messages: Sequence[HistoryMessage]) -> None:
         """What Stores gave and will be fed, if nobody gave it before."""
@@ -155,14 +154,12 @@ class ConversationRunner(Generic[S]):
 
     def stores_changed(self, *, reachable: bool) -> None:
         if self._session is not None:  # Or it is told once it is loaded.
-            self._jobs.put(
-                lambda session, now_ms: session.stores_changed(reachable=reachable, now_ms=now_ms)
-            )
+            self._jobs.put(StoreChanged(reachable=reachable))
 
     def clock_moved(self) -> None:
         """Look at the clock soon, also if nothing else happens."""
         if self._session is not None:
-            self._jobs.put(lambda _session, _now_ms: SessionTransition())
+            self._jobs.put(LookAtClock())
 
     @property
     def waiting(self) -> int:
@@ -270,12 +267,12 @@ class ConversationRunner(Generic[S]):
             self._ready.set()
         self._session = session
         self._publisher.learn(session)
-        self.offer(lambda loaded, now_ms: loaded.advance(now_ms=now_ms))  # Tells what is held.
+        self.offer(DeadlineReached())  # Tells what is held.
         self.stores_changed(reachable=self._context.stores_reachable())
         if reloaded:
             self._tell_conversation()
 
-    def _load_all(self) -> tuple[S, ConversationSummary, frozenset[ParticipantId]]:
+    def _load_all(self) -> tuple[Session, ConversationSummary, frozenset[ParticipantId]]:
         session, store = self._load(self.record), self._context.store
         muted = store.muted_members(self.conversation_id)
         return session, store.summary(self.conversation_id), muted
@@ -299,10 +296,10 @@ class ConversationRunner(Generic[S]):
         finally:
             self._jobs.fail_taken(StorageError(UNKNOWN_OUTCOME))
 
-    async def _handle_all(self, session: S) -> None:
+    async def _handle_all(self, session: Session) -> None:
         while True:
             await self._jobs.wait(self._wait_s(session))
-            batch: CommitBatch[S] = CommitBatch(recorded=self._context.recorder is not None)
+            batch = CommitBatch(recorded=self._context.recorder is not None)
             self._handle_batch(session, batch)
             if batch.fed:
                 await self._handle_fed(session, batch)
@@ -311,7 +308,7 @@ class ConversationRunner(Generic[S]):
             else:
                 await asyncio.sleep(0)  # Junk, perhaps a lot of it: the window's turn.
 
-    def _wait_s(self, session: S) -> float | None:
+    def _wait_s(self, session: Session) -> float | None:
         deadline_ms = session.next_deadline()
         if deadline_ms is None:
             return None
@@ -319,7 +316,7 @@ class ConversationRunner(Generic[S]):
         since_s = asyncio.get_running_loop().time() - self._advanced_s
         return max(wait_ms / 1000, LEAST_ADVANCE_MS / 1000 - since_s, 0.0)
 
-    async def _handle_fed(self, session: S, batch: CommitBatch[S]) -> None:
+    async def _handle_fed(self, session: Session, batch: CommitBatch) -> None:
         """More of what Stores gave, in slices with everybody's turn between them."""
         now_s = asyncio.get_running_loop().time
         until_s = now_s() + FED_TOGETHER_MS / 1000
@@ -327,7 +324,7 @@ class ConversationRunner(Generic[S]):
             await asyncio.sleep(0)
             self._handle_batch(session, batch)
 
-    def _handle_batch(self, session: S, batch: CommitBatch[S]) -> None:
+    def _handle_batch(self, session: Session, batch: CommitBatch) -> None:
         loop = asyncio.get_running_loop()
         started_s = loop.time()
         self._look_at_clock(session, batch)
@@ -341,15 +338,15 @@ class ConversationRunner(Generic[S]):
             if loop.time() > started_s + slice_ms / 1000:
                 break
 
-    def _look_at_clock(self, session: S, batch: CommitBatch[S]) -> None:
+    def _look_at_clock(self, session: Session, batch: CommitBatch) -> None:
         """Before anything else is judged by it."""
         clock = self._context.clock
         offset_ms = clock.offset_ms()
         if offset_ms != self._clock_offset_ms:
             self._clock_offset_ms = offset_ms
-            batch.add(session.clock_set(offset_ms, now_ms=clock.steady_ms()))
+            batch.add(session.handle(ClockSet(offset_ms=offset_ms), now_ms=clock.steady_ms()))
 
-    def _advance(self, session: S, batch: CommitBatch[S], loop_s: float) -> None:
+    def _advance(self, session: Session, batch: CommitBatch, loop_s: float) -> None:
         """First of all, or a flood of bytes would keep what is due from being done."""
         if loop_s - self._advanced_s < LEAST_ADVANCE_MS / 1000:
             return
@@ -357,13 +354,13 @@ class ConversationRunner(Generic[S]):
         if deadline_ms is None or deadline_ms > now_ms:
             return
         self._advanced_s = loop_s
-        batch.add(session.advance(now_ms=now_ms))
+        batch.add(session.handle(DeadlineReached(), now_ms=now_ms))
 
-    def _handle_one(self, session: S, job: Job[S], batch: CommitBatch[S]) -> None:
+    def _handle_one(self, session: Session, job: Job, batch: CommitBatch) -> None:
         if job.done is not None and job.done.done():
             return
         try:
-            batch.add(job.work(session, self._context.clock.steady_ms()), job)
+            batch.add(self._transition(session, job.input_), job)
         except ChatError as error:
             if job.done is None:
                 raise
@@ -372,7 +369,16 @@ class ConversationRunner(Generic[S]):
             job.fail(LocalProtocolError(type(error).__name__))
             raise
 
-    async def _commit(self, session: S, batch: CommitBatch[S]) -> None:
+    def _transition(self, session: Session, input_: JobInput) -> SessionTransition:
+        match input_:
+            case WriteForUser():
+                return SessionTransition(writes=(input_.write,))
+            case LookAtClock():
+                return SessionTransition()
+            case _:
+                return session.handle(input_, now_ms=self._context.clock.steady_ms())
+
+    async def _commit(self, session: Session, batch: CommitBatch) -> None:
         rows: Mapping[MessageId, StoredMessage] = {}
         touched = batch.touched()
         if batch.writes or touched:
@@ -397,7 +403,7 @@ class ConversationRunner(Generic[S]):
         await self._tell(session, batch, rows)
 
     async def _tell(
-        self, session: S, batch: CommitBatch[S], rows: Mapping[MessageId, StoredMessage]
+        self, session: Session, batch: CommitBatch, rows: Mapping[MessageId, StoredMessage]
     ) -> None:
         """Of many rows from Stores a few at a time, with everybody's turn between them."""
         notes = batch.notes
@@ -421,7 +427,7 @@ class ConversationRunner(Generic[S]):
         return rows, store.summary(conversation_id)
 
     async def _write(self, write: StoreWrite) -> None:
-        await self.do(lambda _session, _now_ms: SessionTransition(writes=(write,)))
+        await self.do(WriteForUser(write))
 
     # --- sending ------------------------------------------------------------------------------
 
@@ -456,7 +462,7 @@ class ConversationRunner(Generic[S]):
             read, self._context.store, self.conversation_id, send
         )
         if loaded is not None:
-            self._jobs.put(lambda session, now_ms: session.loaded(loaded, now_ms=now_ms))
+            self._jobs.put(loaded)
 
     async def _publish(self, publish: Publish) -> None:
         receipt = await self._context.transport.publish(publish.message)
@@ -465,11 +471,10 @@ class ConversationRunner(Generic[S]):
         if publish.message_ids and receipt.peers > 0:
             self._queue_out.taken(publish.message_ids)
             self.offer(
-                lambda session, now_ms: session.accepted(
-                    publish.message_ids,
+                CopiesAccepted(
+                    message_ids=publish.message_ids,
                     peers=receipt.peers,
                     waku_hash=receipt.waku_hash,
-                    now_ms=now_ms,
                 )
             )
 

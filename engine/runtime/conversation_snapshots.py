@@ -15,7 +15,8 @@ from engine.core.errors import ChatError
 from engine.core.ports import LoggedMessage
 from engine.delivery.recorder import Recorder
 from engine.network.transport import TransportRole, TransportStatus
-from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
+from engine.runtime.conversation_runner import ConversationRunner
+from engine.runtime.conversations import Conversations
 from engine.runtime.recorded_queries import which_is
 from engine.runtime.runner_context import RunnerContext
 
@@ -37,7 +38,7 @@ class ConversationSnapshots:
         self._recorder = recorder
         self._conversations = conversations
         self._online: bool | None = None
-        self._last: Sequence[GroupRunner | PairRunner] = ()
+        self._last: Sequence[ConversationRunner] = ()
 
     def status_changed(self, status: TransportStatus, *, online: bool) -> None:
         changed, self._online = online != self._online, online
@@ -84,7 +85,7 @@ class ConversationSnapshots:
         await self._snapshot(self._runners(), context)
 
     async def _snapshot(
-        self, runners: Sequence[GroupRunner | PairRunner], context: RunnerContext
+        self, runners: Sequence[ConversationRunner], context: RunnerContext
     ) -> None:
         for runner in runners:
             try:
@@ -95,13 +96,11 @@ class ConversationSnapshots:
             members = tuple(runner.members.values())
             self._recorder.snapshot(which_is(runner.record), logged, members)
 
-    def _runners(self) -> Sequence[GroupRunner | PairRunner]:
+    def _runners(self) -> Sequence[ConversationRunner]:
         return (*self._conversations.groups(), *self._conversations.pairs())
 
     @staticmethod
-    async def _logged(
-        runner: GroupRunner | PairRunner, context: RunnerContext
-    ) -> list[LoggedMessage]:
+    async def _logged(runner: ConversationRunner, context: RunnerContext) -> list[LoggedMessage]:
         logged: list[LoggedMessage] = []
         after: Position | None = None
         while True:

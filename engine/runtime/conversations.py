@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, Protocol, TypeAlias
+from typing import Protocol
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
@@ -16,32 +16,26 @@ from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.events import ConversationView, EngineEvent
 from engine.network.transport import Transport
 from engine.runtime.conversation_runner import ConversationRunner
-from engine.runtime.job_queue import S
 from engine.runtime.supervisor import keep_running
-from engine.session.group.session import GroupSession
-from engine.session.pair.session import PairSession
 
 NO_CONVERSATION = "no such conversation"
 CLOSING = "The profile is being closed; what was asked last may not have been saved."
-
-GroupRunner: TypeAlias = ConversationRunner[GroupSession]
-PairRunner: TypeAlias = ConversationRunner[PairSession]
 
 
 class Fills(Protocol):
     """Whoever fetches what conversations missed."""
 
-    def begin(self, runner: ConversationRunner[S], content_topic: ContentTopic, /) -> None: ...
+    def begin(self, runner: ConversationRunner, content_topic: ContentTopic, /) -> None: ...
 
     async def end(self, conversation_id: ConversationId, /) -> None:
         """Returns once nothing of it runs."""
 
 
 @dataclass(slots=True)
-class _Running(Generic[S]):
+class _Running:
     """One conversation that is up."""
 
-    runner: ConversationRunner[S]
+    runner: ConversationRunner
     task: asyncio.Task[None]
     unsubscribe: Callable[[], None]
 
@@ -50,8 +44,8 @@ class Conversations:
     def __init__(self, *, publish: Callable[[EngineEvent], None], counters: Counters) -> None:
         self._publish = publish
         self._counters = counters
-        self._groups: dict[ConversationId, _Running[GroupSession]] = {}
-        self._pairs: dict[ConversationId, _Running[PairSession]] = {}
+        self._groups: dict[ConversationId, _Running] = {}
+        self._pairs: dict[ConversationId, _Running] = {}
         self._stopped = False
         self.filled_by: Fills | None = None
         """Set before the first comes up."""
@@ -61,15 +55,13 @@ class Conversations:
 
     # --- up and down --------------------------------------------------------------------------
 
-    def run_group(self, runner: GroupRunner, topic: ContentTopic, net: Transport) -> None:
+    def run_group(self, runner: ConversationRunner, topic: ContentTopic, net: Transport) -> None:
         self._groups[runner.conversation_id] = self._up(runner, topic, net)
 
-    def run_pair(self, runner: PairRunner, topic: ContentTopic, net: Transport) -> None:
+    def run_pair(self, runner: ConversationRunner, topic: ContentTopic, net: Transport) -> None:
         self._pairs[runner.conversation_id] = self._up(runner, topic, net)
 
-    def _up(
-        self, runner: ConversationRunner[S], topic: ContentTopic, net: Transport
-    ) -> _Running[S]:
+    def _up(self, runner: ConversationRunner, topic: ContentTopic, net: Transport) -> _Running:
         if self._stopped:
             raise StorageError(CLOSING)
         keep = partial(keep_running, "conversation", runner.load, runner.run)
@@ -98,9 +90,7 @@ class Conversations:
             self._close(one, StorageError(CLOSING))
         await asyncio.gather(*(one.task for one in running), return_exceptions=True)
 
-    def _close(
-        self, one: _Running[GroupSession] | _Running[PairSession], reason: ChatError
-    ) -> None:
+    def _close(self, one: _Running, reason: ChatError) -> None:
         one.unsubscribe()
         one.task.cancel()
         one.runner.close(reason)
@@ -110,32 +100,32 @@ class Conversations:
     def __contains__(self, conversation_id: ConversationId) -> bool:
         return conversation_id in self._groups or conversation_id in self._pairs
 
-    def runner(self, conversation_id: ConversationId) -> GroupRunner | PairRunner:
+    def runner(self, conversation_id: ConversationId) -> ConversationRunner:
         """Raises LocalProtocolError."""
         one = self._groups.get(conversation_id) or self._pairs.get(conversation_id)
         if one is None:
             raise LocalProtocolError(NO_CONVERSATION)
         return one.runner
 
-    def group(self, conversation_id: ConversationId) -> GroupRunner:
+    def group(self, conversation_id: ConversationId) -> ConversationRunner:
         """Raises LocalProtocolError, also for a pair."""
         if conversation_id not in self._groups:
             raise LocalProtocolError(NO_CONVERSATION)
         return self._groups[conversation_id].runner
 
-    def pair(self, conversation_id: ConversationId) -> PairRunner:
+    def pair(self, conversation_id: ConversationId) -> ConversationRunner:
         """Raises LocalProtocolError, also for a group."""
         if conversation_id not in self._pairs:
             raise LocalProtocolError(NO_CONVERSATION)
         return self._pairs[conversation_id].runner
 
-    def groups(self) -> Sequence[GroupRunner]:
+    def groups(self) -> Sequence[ConversationRunner]:
         return tuple(one.runner for one in self._groups.values())
 
-    def pairs(self) -> Sequence[PairRunner]:
+    def pairs(self) -> Sequence[ConversationRunner]:
         return tuple(one.runner for one in self._pairs.values())
 
-    def _all(self) -> Iterator[_Running[GroupSession] | _Running[PairSession]]:
+    def _all(self) -> Iterator[_Running]:
         yield from tuple(self._groups.values())
         yield from tuple(self._pairs.values())
 

@@ -9,10 +9,9 @@ window, and which transport and which store it was given.
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from engine.api import ContactPreview, InvitePreview, Listener
-from engine.core.content import Body, check_picture
+from engine.core.content import check_picture
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
 from engine.core.ids import (
@@ -21,7 +20,6 @@ from engine.core.ids import (
     MessageId,
     ParticipantId,
     Position,
-    UnixMs,
 )
 from engine.core.ports import (
     HideMessage,
@@ -30,6 +28,12 @@ from engine.core.ports import (
     SavePicture,
     SaveProfile,
     SaveValue,
+)
+from engine.core.sds.inputs import (
+    ResendRequested,
+    RetrieveLostRequested,
+    RetrieveRequested,
+    ShowSetAside,
 )
 from engine.crypto.identity import Identity
 from engine.events import (
@@ -46,8 +50,9 @@ from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.clock_watch import ClockWatch
 from engine.runtime.commands import HistoryCommands, PageCommands
+from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversation_snapshots import ConversationSnapshots
-from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
+from engine.runtime.conversations import Conversations
 from engine.runtime.dependencies import NO_IDENTITY, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.event_bus import EventBus
 from engine.runtime.history.service import HistoryDependencies, HistoryService
@@ -57,18 +62,13 @@ from engine.runtime.own_clock import OwnClock
 from engine.runtime.people import UNTOLD_KEY
 from engine.runtime.profile_services import ProfileServices, ProfileStart, make_profile_services
 from engine.runtime.runner_context import RunnerContext
-from engine.session.contract import Session
+from engine.session.inputs import Say, TypeNow
 from engine.session.pair.gaps import lost_before
-from engine.session.transitions import SessionTransition
 
 __all__ = ["Engine", "EngineDependencies", "OpenedStore", "SavedTransport"]
 
 PORT_KEY = "network.port"
 NS_PER_MS = 1_000_000
-
-
-def _say(body: Body, session: Session, now_ms: UnixMs) -> SessionTransition:
-    return session.say(body, now_ms=now_ms)
 
 
 class Engine(HistoryCommands, PageCommands):
@@ -364,23 +364,19 @@ class Engine(HistoryCommands, PageCommands):
 
     async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
         body = usable_text(text)
-        message_id = await self._runner(conversation_id).do(partial(_say, body))
+        message_id = await self._runner(conversation_id).do(Say(body))
         if message_id is None:
             raise LocalProtocolError("a message without an id")
         return message_id
 
     async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
-        self._runner(conversation_id).offer(
-            lambda session, now_ms: session.type_now(active=active, now_ms=now_ms)
-        )
+        self._runner(conversation_id).offer(TypeNow(active=active))
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         if self._runner(conversation_id).is_pair:
             await self._started_services.people.resend(conversation_id, message_id)
             return
-        await self._conversations.group(conversation_id).do(
-            lambda session, now_ms: session.resend(message_id, now_ms=now_ms)
-        )
+        await self._conversations.group(conversation_id).do(ResendRequested(message_id=message_id))
 
     async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         await self._runner(conversation_id).write(
@@ -396,20 +392,16 @@ class Engine(HistoryCommands, PageCommands):
     async def show_flood(
         self, conversation_id: ConversationId, participant_id: ParticipantId
     ) -> None:
-        await self._conversations.group(conversation_id).do(
-            lambda session, now_ms: session.show_set_aside(participant_id, now_ms=now_ms)
-        )
+        await self._conversations.group(conversation_id).do(ShowSetAside(sender_id=participant_id))
 
     async def fetch_missing(self, conversation_id: ConversationId) -> None:
-        await self._runner(conversation_id).do(
-            lambda session, now_ms: session.retrieve(now_ms=now_ms)
-        )
+        await self._runner(conversation_id).do(RetrieveRequested())
 
     async def fetch_lost(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
     ) -> None:
         runner = self._runner(conversation_id)
-        await runner.do(lambda session, now_ms: session.retrieve_lost(message_ids, now_ms=now_ms))
+        await runner.do(RetrieveLostRequested(message_ids=tuple(message_ids)))
         lost = lost_before(runner.gap(), message_ids) if runner.is_pair else ()
         if lost:
             await self._fetch_lost_of_pair(conversation_id, lost)
@@ -452,5 +444,5 @@ class Engine(HistoryCommands, PageCommands):
             raise LocalProtocolError(NO_IDENTITY)
         return self._services
 
-    def _runner(self, conversation_id: ConversationId) -> GroupRunner | PairRunner:
+    def _runner(self, conversation_id: ConversationId) -> ConversationRunner:
         return self._conversations.runner(conversation_id)

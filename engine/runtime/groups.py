@@ -4,23 +4,23 @@ What a group is, and who is in it, is its session's business.
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 from engine.api import InvitePreview
 from engine.codec.invite import parse_invite
 from engine.core.content import Body, Leave
 from engine.core.errors import LocalProtocolError
-from engine.core.ids import ConversationId, UnixMs
+from engine.core.ids import ConversationId
 from engine.core.ports import GroupRecord, RemoveGroup, StoreWrite
+from engine.core.sds.inputs import DeadlineReached
 from engine.crypto.identity import fingerprint_of
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
-from engine.runtime.conversations import Conversations, GroupRunner
+from engine.runtime.conversations import Conversations
 from engine.runtime.runner_context import RunnerContext
 from engine.session.contract import ConversationRecord
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
-from engine.session.transitions import SessionTransition
+from engine.session.inputs import Say
 
 LEAVE_FLUSH_MS = 1_500
 
@@ -31,14 +31,6 @@ def _group(record: ConversationRecord) -> GroupRecord:
     return record
 
 
-def _say(body: Body, session: GroupSession, now_ms: UnixMs) -> SessionTransition:
-    return session.say(body, now_ms=now_ms)
-
-
-def _advance(session: GroupSession, now_ms: UnixMs) -> SessionTransition:
-    return session.advance(now_ms=now_ms)
-
-
 class Groups:
     def __init__(
         self, book: GroupFactory, conversations: Conversations, context: RunnerContext
@@ -47,8 +39,8 @@ class Groups:
         self._conversations = conversations
         self._context = context
 
-    def bring_up(self, group: GroupRecord) -> GroupRunner:
-        runner: GroupRunner = ConversationRunner(group, load=self._load, context=self._context)
+    def bring_up(self, group: GroupRecord) -> ConversationRunner:
+        runner = ConversationRunner(group, load=self._load, context=self._context)
         self._context.transport.add_service_nodes(group.service_nodes)
         topic = self.book.content_topic(group)
         self._conversations.run_group(runner, topic, self._context.transport)
@@ -96,7 +88,7 @@ class Groups:
         runner = self.bring_up(group)
         await runner.ready()
         for body in opening:
-            await runner.do(partial(_say, body))
+            await runner.do(Say(body))
         view = runner.view()
         if view is not None:
             self._context.publish(ConversationAdded(conversation=view))
@@ -104,13 +96,13 @@ class Groups:
     def tell_name(self) -> None:
         """Each looks whether the name that it knows is still ours; offline it waits as all does."""
         for runner in self._conversations.groups():
-            runner.offer(_advance)
+            runner.offer(DeadlineReached())
 
     async def leave(self, conversation_id: ConversationId) -> None:
         """Tell the others if they can be reached, and forget the group."""
         async with self._conversations.turn:
             runner = self._conversations.group(conversation_id)
-            await runner.do(partial(_say, Leave()))
+            await runner.do(Say(Leave()))
             await runner.flush(timeout_ms=LEAVE_FLUSH_MS)
             await self._conversations.end(conversation_id)
             remove = RemoveGroup(conversation_id=conversation_id)

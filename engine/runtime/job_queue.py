@@ -11,27 +11,39 @@ Wishes, offers and what is fed take turns.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError
-from engine.core.ids import MessageId, UnixMs
-from engine.session.contract import Session
-from engine.session.transitions import SessionTransition
+from engine.core.ids import MessageId
+from engine.core.ports import StoreWrite
+from engine.session.inputs import SessionInput
 
 INBOX_SIZE = 2_000
 
-S = TypeVar("S", bound=Session)
-Work: TypeAlias = Callable[[S, UnixMs], SessionTransition]
+
+@dataclass(frozen=True, slots=True)
+class WriteForUser:
+    """Make one write of the user's durable, in turn with everything else."""
+
+    write: StoreWrite
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtClock:
+    """Handle nothing: the clock is looked at before each batch."""
+
+
+JobInput: TypeAlias = SessionInput | WriteForUser | LookAtClock
 
 
 @dataclass(slots=True, eq=False)
-class Job(Generic[S]):
+class Job:
     """``done`` is set for what was asked, and for the last of what was fed."""
 
-    work: Work[S]
+    input_: JobInput
     done: asyncio.Future[MessageId | None] | None = None
     is_fed: bool = False
 
@@ -44,16 +56,16 @@ class Job(Generic[S]):
             self.done.set_exception(error)
 
 
-class JobQueue(Generic[S]):
+class JobQueue:
     """Jobs of one conversation; made once, it outlives sessions that fail."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._asked: deque[Job[S]] = deque()
-        self._offered: deque[Job[S]] = deque()
-        self._fed: deque[Job[S]] = deque()
-        self._latest: Job[S] | None = None
-        self._taken: set[Job[S]] = set()
+        self._asked: deque[Job] = deque()
+        self._offered: deque[Job] = deque()
+        self._fed: deque[Job] = deque()
+        self._latest: Job | None = None
+        self._taken: set[Job] = set()
         self._room = asyncio.Semaphore(INBOX_SIZE)
         self._wake = asyncio.Event()
         self._closed: ChatError | None = None
@@ -68,12 +80,12 @@ class JobQueue(Generic[S]):
 
     # --- putting in -----------------------------------------------------------------------------
 
-    async def ask(self, work: Work[S]) -> MessageId | None:
+    async def ask(self, input_: JobInput) -> MessageId | None:
         """Wait for room, then for what comes of it."""
         async with self._room:
             if self._closed is not None:
                 raise self._closed
-            job = Job(work, asyncio.get_running_loop().create_future())
+            job = Job(input_, asyncio.get_running_loop().create_future())
             self._asked.append(job)
             self._wake.set()
             try:
@@ -81,20 +93,20 @@ class JobQueue(Generic[S]):
             finally:
                 self._taken.discard(job)
 
-    def offer(self, work: Work[S]) -> None:
+    def offer(self, input_: JobInput) -> None:
         if len(self._offered) >= INBOX_SIZE:
             self._counters.add("runner.inbox_full")
             return
-        self._offered.append(Job(work))
+        self._offered.append(Job(input_))
         self._wake.set()
 
-    async def feed(self, works: Sequence[Work[S]]) -> None:
+    async def feed(self, inputs: Sequence[JobInput]) -> None:
         """In order; returns once all that came of it is durable, or raises why it is not."""
         if self._closed is not None:
             raise self._closed
-        if not works:
+        if not inputs:
             return
-        jobs = [Job(work, is_fed=True) for work in works]
+        jobs = [Job(input_, is_fed=True) for input_ in inputs]
         last = jobs[-1]
         last.done = asyncio.get_running_loop().create_future()
         self._fed.extend(jobs)
@@ -104,19 +116,19 @@ class JobQueue(Generic[S]):
         finally:
             self._taken.discard(last)
 
-    def put(self, work: Work[S]) -> None:
+    def put(self, input_: JobInput) -> None:
         """What the session itself asked for: never dropped, and no more than it asked for."""
         if self._closed is None:
-            self._asked.append(Job(work))
+            self._asked.append(Job(input_))
             self._wake.set()
 
     def drop_put(self) -> None:
         """What a session asked for is of no use to the next one."""
         self._asked = deque(job for job in self._asked if job.done is not None)
 
-    def offer_latest(self, work: Work[S]) -> None:
+    def offer_latest(self, input_: JobInput) -> None:
         """Replaces what was offered so before and not taken yet."""
-        self._latest = Job(work)
+        self._latest = Job(input_)
         self._wake.set()
 
     # --- taking out -----------------------------------------------------------------------------
@@ -130,7 +142,7 @@ class JobQueue(Generic[S]):
             async with asyncio.timeout(timeout_s):
                 await self._wake.wait()
 
-    def take(self) -> Job[S] | None:
+    def take(self) -> Job | None:
         """The next job, if there is one."""
         if self._latest is not None:
             job, self._latest = self._latest, None
@@ -170,5 +182,5 @@ class JobQueue(Generic[S]):
         self._offered.clear()
 
 
-async def _outcome(job: Job[S]) -> MessageId | None:
+async def _outcome(job: Job) -> MessageId | None:
     return await job.done if job.done is not None else None

@@ -16,21 +16,30 @@ from engine.core.ids import (
     DeliveryState,
     MessageId,
     ParticipantId,
-    UnixMs,
     WakuHash,
 )
 from engine.core.ports import ContactRecord, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
+from engine.core.sds.inputs import ResendRequested
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import fingerprint_of, participant_id_of
 from engine.crypto.pair import OpenedPair
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
-from engine.runtime.conversations import Conversations, PairRunner
+from engine.runtime.conversations import Conversations
 from engine.runtime.runner_context import RunnerContext
 from engine.session.contract import ConversationRecord
+from engine.session.inputs import (
+    AcceptContact,
+    AskToTalk,
+    DeclineContact,
+    MessageArrived,
+    ProfileChanged,
+    SetBlocked,
+    SetLocalName,
+    WithdrawRequest,
+)
 from engine.session.pair.factory import PairFactory
 from engine.session.pair.session import PairSession
-from engine.session.transitions import SessionTransition
 
 MAX_OPEN_REQUESTS = 50
 """Of people who ask and were not answered."""
@@ -57,8 +66,8 @@ class People:
     def book(self) -> PairFactory:
         return self._book
 
-    def bring_up(self, contact: ContactRecord) -> PairRunner:
-        runner: PairRunner = ConversationRunner(contact, load=self._load, context=self._context)
+    def bring_up(self, contact: ContactRecord) -> ConversationRunner:
+        runner = ConversationRunner(contact, load=self._load, context=self._context)
         topic = self._book.content_topic(contact)
         self._conversations.run_pair(runner, topic, self._context.transport)
         return runner
@@ -119,7 +128,7 @@ class People:
             if known is None:
                 await self._begin(self._book.asked(said), said)
             else:
-                await self._conversations.pair(conversation_id).do(_ask)
+                await self._conversations.pair(conversation_id).do(AskToTalk())
         return conversation_id
 
     async def _begin(self, contact: ContactRecord, link: ContactLink) -> None:
@@ -130,27 +139,23 @@ class People:
         await self._apply(*self._book.beginning(contact), *addresses)
         runner = self.bring_up(contact)
         await runner.ready()
-        await runner.do(_ask)
+        await runner.do(AskToTalk())
         self._tell_added(runner)
 
     async def accept(self, conversation_id: ConversationId) -> None:
-        await self._conversations.pair(conversation_id).do(_accept)
+        await self._conversations.pair(conversation_id).do(AcceptContact())
 
     async def decline(self, conversation_id: ConversationId) -> None:
-        await self._conversations.pair(conversation_id).do(_decline)
+        await self._conversations.pair(conversation_id).do(DeclineContact())
 
     async def withdraw(self, conversation_id: ConversationId) -> None:
-        await self._conversations.pair(conversation_id).do(_withdraw)
+        await self._conversations.pair(conversation_id).do(WithdrawRequest())
 
     async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
-        await self._conversations.pair(conversation_id).do(
-            lambda session, now_ms: session.block(blocked=blocked, now_ms=now_ms)
-        )
+        await self._conversations.pair(conversation_id).do(SetBlocked(blocked=blocked))
 
     async def rename(self, conversation_id: ConversationId, name: str) -> None:
-        await self._conversations.pair(conversation_id).do(
-            lambda session, now_ms: session.rename(name, now_ms=now_ms)
-        )
+        await self._conversations.pair(conversation_id).do(SetLocalName(name))
 
     async def remove(self, conversation_id: ConversationId) -> None:
         async with self._conversations.turn:
@@ -169,16 +174,14 @@ class People:
         delivery = message.delivery if message else None
         if delivery is None or delivery.state is not DeliveryState.FAILED:
             raise LocalProtocolError("this message needs no resending")
-        await self._conversations.pair(conversation_id).do(
-            lambda session, now_ms: session.resend(message_id, now_ms=now_ms)
-        )
+        await self._conversations.pair(conversation_id).do(ResendRequested(message_id=message_id))
 
     async def tell_profile(self) -> None:
         """Tell all contacts our name and picture, also those whom a crash kept from hearing it."""
         for runner in self._conversations.pairs():
             await runner.ready()
             try:
-                await runner.do(_tell_profile)
+                await runner.do(ProfileChanged())
             except LocalProtocolError:
                 if runner.conversation_id in self._conversations:
                     raise  # Else they were removed meanwhile, and the others are told all the same.
@@ -210,12 +213,10 @@ class People:
             await self._apply(*self._book.beginning(contact))
             runner = self.bring_up(contact)
             await runner.ready()
-            await runner.do(
-                lambda session, now_ms: session.receive(message, waku_hash, now_ms=now_ms)
-            )
+            await runner.do(MessageArrived(message, waku_hash))
             self._tell_added(runner)
 
-    def known(self, public_key: bytes) -> PairRunner | None:
+    def known(self, public_key: bytes) -> ConversationRunner | None:
         conversation_id = self._book.conversation_id(public_key)
         if conversation_id not in self._conversations:
             return None
@@ -245,30 +246,10 @@ class People:
 
     # --- inside -------------------------------------------------------------------------------
 
-    def _tell_added(self, runner: PairRunner) -> None:
+    def _tell_added(self, runner: ConversationRunner) -> None:
         view = runner.view()
         if view is not None:
             self._context.publish(ConversationAdded(conversation=view))
 
     async def _apply(self, *writes: StoreWrite) -> None:
         await self._context.storage.run(self._context.store.apply, writes)
-
-
-def _ask(session: PairSession, now_ms: UnixMs) -> SessionTransition:
-    return session.ask(now_ms=now_ms)
-
-
-def _accept(session: PairSession, now_ms: UnixMs) -> SessionTransition:
-    return session.accept(now_ms=now_ms)
-
-
-def _decline(session: PairSession, now_ms: UnixMs) -> SessionTransition:
-    return session.decline(now_ms=now_ms)
-
-
-def _withdraw(session: PairSession, now_ms: UnixMs) -> SessionTransition:
-    return session.withdraw(now_ms=now_ms)
-
-
-def _tell_profile(session: PairSession, now_ms: UnixMs) -> SessionTransition:
-    return session.tell_profile(now_ms=now_ms)

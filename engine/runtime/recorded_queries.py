@@ -15,7 +15,6 @@ from engine.delivery.recorder import Recorder
 from engine.delivery.row_builder import Copy, Which
 from engine.network.transport import Receipt
 from engine.runtime.commit_batch import CommitBatch
-from engine.runtime.job_queue import S
 from engine.session.contract import ConversationRecord
 from engine.session.transitions import Publish
 
@@ -25,7 +24,7 @@ def which_is(record: ConversationRecord) -> Which:
     return Which(record.conversation_id, protocol)
 
 
-def record_batch(recorder: Recorder, record: ConversationRecord, batch: CommitBatch[S]) -> None:
+def record_batch(recorder: Recorder, record: ConversationRecord, batch: CommitBatch) -> None:
     if batch.steps:
         recorder.took(which_is(record), batch.steps, batch.writes)
 

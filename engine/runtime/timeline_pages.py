@@ -10,7 +10,8 @@ from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.core.ports import ProfileStore, StoredPage
 from engine.events import ForkView
 from engine.persistence.storage_thread import StorageThread
-from engine.runtime.conversations import Conversations, GroupRunner, PairRunner
+from engine.runtime.conversation_runner import ConversationRunner
+from engine.runtime.conversations import Conversations
 from engine.runtime.views import holder_views, message_view, page_view, pair_holder_views
 
 PROVES = (
@@ -94,7 +95,7 @@ class TimelinePages:
         )
         return ForkProof(messages=(first, second), text=_proof(fork, ids, signed))
 
-    def _view(self, page: StoredPage, runner: GroupRunner | PairRunner) -> Page:
+    def _view(self, page: StoredPage, runner: ConversationRunner) -> Page:
         return page_view(page, runner.members, self._own_id, is_pair=runner.is_pair)
 
 

@@ -16,12 +16,13 @@ class TransitionBuilder:
     sends: list[SessionSend] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    message_id: MessageId | None = None
 
-    def finish(self, message_id: MessageId | None = None) -> SessionTransition:
+    def finish(self) -> SessionTransition:
         return SessionTransition(
             writes=tuple(self.writes),
             sends=tuple(self.sends),
             notes=tuple(self.notes),
             steps=tuple(self.steps),
-            message_id=message_id,
+            message_id=self.message_id,
         )

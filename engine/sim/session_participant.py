@@ -17,6 +17,7 @@ from engine.core.counters import Counters
 from engine.core.faults import SeededRandom
 from engine.core.ids import HolderSource, InstanceId, ParticipantId, PubsubTopic, UnixMs
 from engine.core.ports import ApplyChannel, GroupRecord, ProfileRecord, StoreWrite
+from engine.core.sds.inputs import ConnectivityChanged, DeadlineReached
 from engine.core.sds.types import (
     AppendToLog,
     MissingState,
@@ -31,6 +32,7 @@ from engine.persistence.memory_store import MemoryProfileStore
 from engine.session.entropy import Entropy
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
+from engine.session.inputs import CopiesAccepted, MessageArrived, Say
 from engine.session.loading import read
 from engine.session.transitions import (
     Load,
@@ -119,14 +121,14 @@ class SessionParticipant:
 
     def say(self, body: Body, *, now_ms: UnixMs) -> list[Outgoing]:
         self._now_ms = now_ms
-        transition = self.session.say(body, now_ms=now_ms)
+        transition = self.session.handle(Say(body), now_ms=now_ms)
         if isinstance(body, Text) and transition.message_id is not None:
             self.seen.sent.append(transition.message_id)
         return self._perform(transition)
 
     def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
         self._now_ms, self.online = now_ms, online
-        return self._perform(self.session.connectivity(online=online, now_ms=now_ms))
+        return self._perform(self.session.handle(ConnectivityChanged(online=online), now_ms=now_ms))
 
     def restart(self, *, now_ms: UnixMs) -> None:
         """The process died; only what was written is left."""
@@ -142,12 +144,14 @@ class SessionParticipant:
         if message.content_topic != self.session.content_topic:
             return []
         return self._perform(
-            self.session.receive(message, message_hash(_TOPIC, message), now_ms=now_ms)
+            self.session.handle(
+                MessageArrived(message, message_hash(_TOPIC, message)), now_ms=now_ms
+            )
         )
 
     def advance(self, *, now_ms: UnixMs) -> Sequence[Outgoing]:
         self._now_ms = now_ms
-        return self._perform(self.session.advance(now_ms=now_ms))
+        return self._perform(self.session.handle(DeadlineReached(), now_ms=now_ms))
 
     def next_deadline(self) -> UnixMs | None:
         return self.session.next_deadline() if self._session else None
@@ -187,7 +191,7 @@ class SessionParticipant:
         loaded = self._group and read(self.store, self._group.conversation_id, load)
         if not loaded:
             return []
-        return self._perform(self.session.loaded(loaded, now_ms=self._now_ms))
+        return self._perform(self.session.handle(loaded, now_ms=self._now_ms))
 
     def _outgoing(self, publish: Publish) -> Outgoing:
         self.sends[publish.purpose] = self.sends.get(publish.purpose, 0) + 1
@@ -198,7 +202,12 @@ class SessionParticipant:
             if not message_ids:
                 return []
             return self._perform(
-                self.session.accepted(message_ids, peers=peers, waku_hash=waku_hash, now_ms=now_ms)
+                self.session.handle(
+                    CopiesAccepted(
+                        message_ids=tuple(message_ids), peers=peers, waku_hash=waku_hash
+                    ),
+                    now_ms=now_ms,
+                )
             )
 
         return Outgoing(

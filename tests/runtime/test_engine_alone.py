@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from engine.core.sds.inputs import DeadlineReached
 from engine.events import MessageAdded
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
@@ -14,7 +15,7 @@ class Clocked(Person):
     def pass_time(self, ms: int) -> None:
         self.passed_ms += ms
         for runner in self.engine._conversations.groups():
-            runner.offer(lambda session, now_ms: session.advance(now_ms=now_ms))
+            runner.offer(DeadlineReached())
 
 
 def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(tmp_path: Path) -> None:

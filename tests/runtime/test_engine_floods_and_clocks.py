@@ -19,7 +19,7 @@ from engine.core.waku import WakuMessage
 from engine.crypto.sealed import SealedGroup
 from engine.events import EngineEvent, MessageAdded, MessageChanged
 from engine.network.memory import MemoryNetwork
-from engine.session.transitions import SessionTransition
+from engine.runtime.job_queue import LookAtClock
 from tests.runtime.conftest import Person
 
 Ts = TypeVarTuple("Ts")
@@ -131,7 +131,7 @@ def test_what_is_due_is_done_although_the_inbox_is_never_empty(tmp_path: Path) -
         async def keep_busy() -> None:
             while not over.is_set():
                 for _ in range(1_900 - len(runner._jobs)):
-                    runner.offer(lambda _session, _now_ms: SessionTransition())
+                    runner.offer(LookAtClock())
                 # Not 0: the storage threads need the interpreter too.
                 await asyncio.sleep(0.001)
 

@@ -14,6 +14,7 @@ from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId
 from engine.events import EngineEvent, ForksFound, MessageAdded
 from engine.network.memory import MemoryNetwork
+from engine.session.group.session import GroupSession
 from tests.runtime.conftest import Person
 
 
@@ -75,7 +76,7 @@ def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
         assert said["author"] == fork.sender_id
         assert [part["message_id"] for part in said["messages"]] == [fork.first_id, fork.second_id]
         session = alice.engine._conversations.group(group)._session
-        assert session is not None
+        assert isinstance(session, GroupSession)
         bodies = [
             session._wire.body_of(b64decode(part["signed_part"])) for part in said["messages"]
         ]

@@ -13,6 +13,7 @@ from engine.core.ids import ConversationId, MessageId, UnixMs
 from engine.core.ports import SaveValue
 from engine.events import ConversationAdded, ConversationChanged, EngineEvent
 from engine.network.memory import MemoryNetwork
+from engine.runtime.job_queue import LookAtClock
 from engine.runtime.people import UNTOLD_KEY
 from engine.session.pair.presence import MOST_DOUBLINGS, SAY_EVERY_MS
 from engine.session.pair.session import PairSession
@@ -52,10 +53,6 @@ def play(scenario: Callable[[MemoryNetwork], Coroutine[object, object, None]]) -
     asyncio.run(scenario(MemoryNetwork()))
 
 
-def nothing(_session: PairSession, _now_ms: UnixMs) -> SessionTransition:
-    return SessionTransition()
-
-
 def test_a_clock_that_is_set_does_not_silence_us(tmp_path: Path) -> None:
     async def scenario(network: MemoryNetwork) -> None:
         alice = await Shifted("Alice", tmp_path, network).start()
@@ -66,7 +63,7 @@ def test_a_clock_that_is_set_does_not_silence_us(tmp_path: Path) -> None:
         latest_ms = SAY_EVERY_MS << MOST_DOUBLINGS
         for ahead_ms in (HOUR_MS, 0, -HOUR_MS, 0):
             alice.ahead_ms = ahead_ms
-            await runner.do(nothing)
+            await runner.do(LookAtClock())
             assert runner._session is not None
             due_ms = runner._session.next_deadline()
             assert due_ms is not None

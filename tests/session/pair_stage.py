@@ -11,6 +11,7 @@ from engine.core.counters import Counters
 from engine.core.ids import ConversationId, DeliveryState, InstanceId, UnixMs, WakuHash
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ContactRecord, ProfileStore, RemoveGroup, StoredMessage
+from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.types import AskStore
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
@@ -18,6 +19,7 @@ from engine.crypto.pair import open_from_anybody
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.runtime.request_inbox import request_in
 from engine.session.entropy import Entropy
+from engine.session.inputs import AcceptContact, AskToTalk, MessageArrived, Say
 from engine.session.loading import read
 from engine.session.pair.factory import PAIR_CONFIG, PairFactory
 from engine.session.pair.saved import OwnProfile
@@ -88,7 +90,7 @@ class PairPerson:
 
     def ask(self, link: str) -> list[WakuMessage]:
         self._begin(self.book.asked(parse_contact_link(link, now_ms=self.now_ms)))
-        return self.perform(self.session.ask(now_ms=self.now_ms))
+        return self.perform(self.session.handle(AskToTalk(), now_ms=self.now_ms))
 
     def _begin(self, contact: ContactRecord) -> None:
         self.store.apply(self.book.beginning(contact))
@@ -123,7 +125,7 @@ class PairPerson:
             assert not isinstance(send, AskStore), "a pair has no dependencies to ask Stores for"
             loaded = read(self.store, self.conversation_id, send)
             if loaded is not None:
-                out += self.perform(self.session.loaded(loaded, now_ms=self.now_ms))
+                out += self.perform(self.session.handle(loaded, now_ms=self.now_ms))
         return out
 
     # --- doing --------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ class PairPerson:
         return self.perform(self.saying(text))
 
     def saying(self, text: str) -> SessionTransition:
-        return self.session.say(Text(text=text), now_ms=self.now_ms)
+        return self.session.handle(Say(Text(text=text)), now_ms=self.now_ms)
 
     def hear(self, *messages: WakuMessage) -> list[WakuMessage]:
         out: list[WakuMessage] = []
@@ -140,7 +142,9 @@ class PairPerson:
             if self._session is None:
                 opened = open_from_anybody(self.identity, message.payload)
                 self._begin(self.book.asking(opened, request_in(self.identity, opened)))
-            out += self.perform(self.session.receive(message, HASH, now_ms=self.now_ms))
+            out += self.perform(
+                self.session.handle(MessageArrived(message, HASH), now_ms=self.now_ms)
+            )
         return out
 
     def advance(self, by_ms: int = 0) -> list[WakuMessage]:
@@ -148,7 +152,7 @@ class PairPerson:
         return self.perform(self.advancing())
 
     def advancing(self) -> SessionTransition:
-        return self.session.advance(now_ms=self.now_ms)
+        return self.session.handle(DeadlineReached(), now_ms=self.now_ms)
 
     # --- looking ------------------------------------------------------------------------------
 
@@ -187,7 +191,7 @@ def friends() -> tuple[PairPerson, PairPerson]:
     """Alice asked, Bob accepted, and both know."""
     alice, bob = PairPerson("Alice"), PairPerson("Bob")
     exchange(alice, bob, alice.ask(bob.link()))
-    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=NOW)))
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=NOW)))
     for person, peer in ((alice, bob), (bob, alice)):
         exchange(person, peer, person.advance())
     return alice, bob

@@ -14,6 +14,7 @@ from engine.core.contacts import ContactState
 from engine.core.errors import ChatError, LocalProtocolError
 from engine.core.ids import DeliveryState, UnixMs
 from engine.core.waku import WakuMessage
+from engine.session.inputs import AcceptContact, MessageArrived
 from engine.session.transitions import SessionTransition
 from tests.session.pair_stage import HASH, PairPerson
 
@@ -138,7 +139,9 @@ class PairTrial:
 
     def _arrive(self, to: PairPerson, message: WakuMessage) -> None:
         if to.knows_the_other:
-            self._live(to, lambda: to.session.receive(message, HASH, now_ms=to.now_ms))
+            self._live(
+                to, lambda: to.session.handle(MessageArrived(message, HASH), now_ms=to.now_ms)
+            )
             return
         try:
             self._send(to, to.hear(message))
@@ -175,7 +178,7 @@ class PairTrial:
             if not one.knows_the_other:
                 return
             if one.session.record.state is ContactState.ASKING:
-                self._send(one, one.perform(one.session.accept(now_ms=one.now_ms)))
+                self._send(one, one.perform(one.session.handle(AcceptContact(), now_ms=one.now_ms)))
             if one.session.record.state is ContactState.ACCEPTED:
                 self._send(one, one.say("are you there?"))
         for pause_ms in SETTLING_MS:

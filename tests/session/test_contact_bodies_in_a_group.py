@@ -14,6 +14,7 @@ from engine.core.content import (
 from engine.core.ids import InstanceId, UnixMs
 from engine.core.sds.inputs import SendEphemeral
 from engine.runtime.views import message_view
+from engine.session.transition_builder import TransitionBuilder
 from engine.sim.session_participant import SessionParticipant
 
 NOW = UnixMs(1_800_000_000_000)
@@ -62,7 +63,9 @@ def test_contact_bodies_are_shown_as_unsupported_and_what_follows_is_delivered(
 def test_a_presence_is_dropped_and_counted() -> None:
     alice, bob = members()
     presence = SendEphemeral(content=encode_ephemeral(Presence(answer_wanted=True)))
-    for sent in bob._perform(bob.session._handle(presence, now_ms=NOW)):
+    builder = TransitionBuilder()
+    bob.session._feed(presence, builder, now_ms=NOW)
+    for sent in bob._perform(builder.finish()):
         alice.receive(sent.payload, now_ms=NOW)
     assert alice.counters["group.ephemeral_unsupported"] == 1
     assert alice.session.typing_now() == ()

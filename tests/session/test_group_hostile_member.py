@@ -14,11 +14,13 @@ from engine.codec.waku import decode_waku_message
 from engine.core.content import NONCE_BYTES, Content, Leave, Text, Typing
 from engine.core.ids import AuthorSequence, ChannelId, InstanceId, MessageId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
+from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.types import HistoryEntry, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import MAX_SIGNED_PART_BYTES
 from engine.session.group.wire import EPHEMERAL_MAX_AHEAD_MS
+from engine.session.inputs import MessageArrived
 from engine.session.transitions import LoadForRepair, SessionTransition
 from engine.sim.session_participant import SessionParticipant
 
@@ -117,7 +119,9 @@ class Mallory:
         now_ms, waku_hash = UnixMs(at_ms), WakuHash(sha256(payload).digest())
         if stored:
             session.open_ahead(message, waku_hash)
-        transition = session.receive(message, waku_hash, now_ms=now_ms, stored=stored)
+        transition = session.handle(
+            MessageArrived(message, waku_hash, stored=stored), now_ms=now_ms
+        )
         self.alice._perform(transition)
         return transition
 
@@ -137,7 +141,7 @@ def live(someone: SessionParticipant, start_ms: int, end_ms: int) -> list[Sessio
         idle = idle + 1 if deadline <= now_ms else 0
         assert idle < 100, "it spins"
         now_ms = max(now_ms, deadline)
-        transition = someone.session.advance(now_ms=UnixMs(now_ms))
+        transition = someone.session.handle(DeadlineReached(), now_ms=UnixMs(now_ms))
         someone._perform(transition)
         done.append(transition)
     return done

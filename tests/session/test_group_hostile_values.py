@@ -19,6 +19,7 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
 from engine.core.ports import PutGroup, PutMember
+from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.types import (
     ChannelState,
     Claim,
@@ -29,6 +30,7 @@ from engine.core.sds.types import (
 )
 from engine.core.waku import WakuMessage
 from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.session.inputs import MessageArrived
 from engine.sim.session_participant import SessionParticipant
 from proto import content_pb2
 
@@ -134,8 +136,8 @@ def test_no_signed_value_breaks_the_session_or_the_database(
                 payload=payload, content_topic=alice.session.content_topic, timestamp_ns=1
             )
             for transition in (
-                alice.session.receive(waku, WakuHash(bytes(32)), now_ms=now_ms),
-                alice.session.advance(now_ms=now_ms),
+                alice.session.handle(MessageArrived(waku, WakuHash(bytes(32))), now_ms=now_ms),
+                alice.session.handle(DeadlineReached(), now_ms=now_ms),
             ):
                 store.apply(transition.writes)
         store.latest_page(group.conversation_id, limit=100)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from engine.core.content import Text
 from engine.core.ids import MessageId, UnixMs
-from engine.core.sds.inputs import StoresMissing
+from engine.core.sds.inputs import RetrieveLostRequested, StoresMissing
+from engine.session.inputs import RetrieveKeptBack
 from engine.session.transitions import GapNoted
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
@@ -24,11 +25,11 @@ def a_day_later_without_it() -> tuple[
     missing = alice.session.channel.snapshot().log[-2].position.message_id
     later_ms = at_ms + DAY_MS + 10_000
     lacks = StoresMissing(message_ids=(missing,))
-    bob.session.stores_missing(lacks, now_ms=UnixMs(at_ms + 20_000))
+    bob.session.handle(lacks, now_ms=UnixMs(at_ms + 20_000))
     gap = bob.session.gap()
     assert gap is not None
     assert (gap.missing, gap.lost) == (1, ()), "it may still come: nobody gives it up so soon"
-    given_up = bob.session.stores_missing(lacks, now_ms=UnixMs(later_ms))
+    given_up = bob.session.handle(lacks, now_ms=UnixMs(later_ms))
     bob.store.apply(given_up.writes)
     return alice, bob, lost, later_ms
 
@@ -63,10 +64,10 @@ def lost_id(bob: SessionParticipant) -> MessageId:
 def test_who_gave_no_answer_is_told_and_when_it_was_asked_for_again() -> None:
     _, bob, _, later_ms = a_day_later_without_it()
     again_ms, missing = UnixMs(later_ms + 1_000), lost_id(bob)
-    told = bob.session.retrieve_lost([missing], now_ms=again_ms)
+    told = bob.session.handle(RetrieveLostRequested(message_ids=(missing,)), now_ms=again_ms)
     assert GapNoted() in told.notes
     silent = StoresMissing(message_ids=(missing,), lacked=1, silent=("/dns4/silent/tcp/1",))
-    answered = bob.session.stores_missing(silent, now_ms=UnixMs(again_ms + 10_000))
+    answered = bob.session.handle(silent, now_ms=UnixMs(again_ms + 10_000))
     assert GapNoted() in answered.notes
     gap = bob.session.gap()
     assert gap is not None
@@ -77,7 +78,9 @@ def test_who_gave_no_answer_is_told_and_when_it_was_asked_for_again() -> None:
 
 def test_what_comes_because_somebody_tried_again_takes_its_place() -> None:
     _, bob, said, later_ms = a_day_later_without_it()
-    bob.session.retrieve_lost([lost_id(bob)], now_ms=UnixMs(later_ms + 1_000))
+    bob.session.handle(
+        RetrieveLostRequested(message_ids=(lost_id(bob),)), now_ms=UnixMs(later_ms + 1_000)
+    )
     give(bob, said, later_ms + 2_000)
     assert bob.session.gap() is None
     assert texts(bob)[-2:] == ["lost", "heard"]
@@ -88,12 +91,12 @@ def test_what_is_only_older_than_all_one_wants_to_see_is_no_loss_until_more_is_w
     _, bob, _, later_ms = a_day_later_without_it()
     missing = lost_id(bob)
     kept_back = StoresMissing(message_ids=(missing,), lacked=0, kept_back=True)
-    bob.store.apply(bob.session.stores_missing(kept_back, now_ms=UnixMs(later_ms + 1)).writes)
+    bob.store.apply(bob.session.handle(kept_back, now_ms=UnixMs(later_ms + 1)).writes)
     assert bob.session.gap() is None
     bob.restart(now_ms=UnixMs(later_ms + 2))
     assert bob.session.gap() is None
-    assert not bob.session.wants(missing)
-    bob.session.retrieve_kept_back(now_ms=UnixMs(later_ms + 3))
-    assert bob.session.wants(missing)
-    bob.session.stores_missing(StoresMissing(message_ids=(missing,)), now_ms=UnixMs(later_ms + 4))
+    assert not bob.session.channel.wants(missing)
+    bob.session.handle(RetrieveKeptBack(), now_ms=UnixMs(later_ms + 3))
+    assert bob.session.channel.wants(missing)
+    bob.session.handle(StoresMissing(message_ids=(missing,)), now_ms=UnixMs(later_ms + 4))
     assert lost_id(bob) == missing, "now no Store has it"

@@ -6,6 +6,7 @@ import pytest
 
 from engine.core.content import Leave, Profile, Text
 from engine.core.ids import UnixMs
+from engine.core.sds.inputs import DeadlineReached
 from engine.session.group.people import RENAME_EVERY_MS
 from engine.session.transitions import MembersNoted
 from engine.sim.session_participant import SessionParticipant
@@ -48,7 +49,7 @@ def test_a_new_name_is_told_at_once_and_shown_with_the_old_one() -> None:
 def test_the_members_are_told_as_changed() -> None:
     alice, bob, now_ms = together()
     call(bob, "Robert")
-    bob_says = bob.session.advance(now_ms=UnixMs(now_ms))
+    bob_says = bob.session.handle(DeadlineReached(), now_ms=UnixMs(now_ms))
     assert MembersNoted() in bob_says.notes
     for sent in bob._perform(bob_says):
         alice.receive(sent.payload, now_ms=UnixMs(now_ms))

@@ -11,6 +11,7 @@ from engine.core.ids import PubsubTopic, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.waku.message_hash import message_hash
 from engine.session.group.verified_ahead import MAX_AHEAD, MAX_AHEAD_BYTES, VerifiedAhead
+from engine.session.inputs import MessageArrived
 from engine.sim.session_participant import SessionParticipant
 
 NOW = UnixMs(1_800_000_000_000)
@@ -63,8 +64,8 @@ def read(ahead: Callable[[SessionParticipant, list[WakuMessage]], None]) -> list
     for first in range(0, len(messages), 5):
         ahead(reader, messages[first : first + 5])
         for message in messages[first : first + 5]:
-            transition = reader.session.receive(
-                message, hash_of(message), now_ms=LATER, stored=True
+            transition = reader.session.handle(
+                MessageArrived(message, hash_of(message), stored=True), now_ms=LATER
             )
             reader.store.apply(transition.writes)
             seen.append(transition)
@@ -93,7 +94,9 @@ def test_bytes_under_a_foreign_hash_are_opened_by_themselves() -> None:
     spoilt = messages[4]
     for genuine in messages[:4]:
         reader.session.open_ahead(genuine, hash_of(spoilt))
-        refused = reader.session.receive(spoilt, hash_of(spoilt), now_ms=LATER, stored=True)
+        refused = reader.session.handle(
+            MessageArrived(spoilt, hash_of(spoilt), stored=True), now_ms=LATER
+        )
         assert not refused.writes
     assert reader.counters["group.bad_seal"] == 4
 

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Leave, Text
 from engine.core.ids import ConversationId, DeliveryState, ParticipantId, UnixMs, WakuHash
+from engine.core.sds.inputs import DeadlineReached
 from engine.core.waku import WakuMessage
 from engine.events import NoticeCleared, NoticeRaised
 from engine.runtime.held_views import held_notice, held_view
 from engine.runtime.views import message_view
 from engine.session.group.wire import EPHEMERAL_MAX_AGE_MS
+from engine.session.inputs import MessageArrived, TypeNow
 from engine.session.transitions import HeldAside, HeldAsideNoted, Publish
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
@@ -123,7 +125,7 @@ def test_garbage_on_the_topic_changes_nothing_and_is_counted(payload: bytes) -> 
     message = WakuMessage(
         payload=payload, content_topic=alice.session.content_topic, timestamp_ns=1
     )
-    transition = alice.session.receive(message, WakuHash(bytes(32)), now_ms=NOW)
+    transition = alice.session.handle(MessageArrived(message, WakuHash(bytes(32))), now_ms=NOW)
     assert transition.writes == ()
     assert transition.notes == ()
     assert alice.session.channel.snapshot() == before
@@ -137,7 +139,7 @@ def test_one_changed_bit_anywhere_is_refused(flip: int) -> None:
     payload = bytearray(message.payload)
     payload[flip // 8 % len(payload)] ^= 1 << flip % 8
     changed = replace(message, payload=bytes(payload))
-    transition = alice.session.receive(changed, WakuHash(bytes(32)), now_ms=NOW)
+    transition = alice.session.handle(MessageArrived(changed, WakuHash(bytes(32))), now_ms=NOW)
     assert transition.writes == ()
     assert names(alice) == {"Alice"}
 
@@ -170,16 +172,16 @@ def test_leaving_is_told_and_takes_the_leaver_out_of_n() -> None:
 def test_typing_is_shown_and_an_old_one_is_not() -> None:
     alice, bob = pair()
     give(alice, bob.say(Text(text="hi"), now_ms=NOW))
-    (publish,) = bob.session.type_now(active=True, now_ms=NOW).sends
+    (publish,) = bob.session.handle(TypeNow(active=True), now_ms=NOW).sends
     assert isinstance(publish, Publish)
     wire = publish.message
     late = UnixMs(NOW + EPHEMERAL_MAX_AGE_MS + 1)
-    alice.session.receive(wire, WakuHash(os.urandom(32)), now_ms=late)
+    alice.session.handle(MessageArrived(wire, WakuHash(os.urandom(32))), now_ms=late)
     assert alice.session.typing_now() == ()
     assert alice.counters["group.ephemeral_stale"] == 1
-    alice.session.receive(wire, WakuHash(os.urandom(32)), now_ms=NOW)
+    alice.session.handle(MessageArrived(wire, WakuHash(os.urandom(32))), now_ms=NOW)
     assert alice.session.typing_now() == (bob.participant_id,)
-    alice.session.advance(now_ms=UnixMs(NOW + 60_000))
+    alice.session.handle(DeadlineReached(), now_ms=UnixMs(NOW + 60_000))
     assert alice.session.typing_now() == ()
 
 
@@ -236,7 +238,9 @@ def test_somebody_whose_clock_is_far_ahead_is_held_named_and_shown_in_time() -> 
     said = bob.say(Text(text="from the future"), now_ms=UnixMs(ahead_ms))
     message = decode_waku_message(said[0].payload)
     now_ms = UnixMs(NOW + 60_000)
-    transition = alice.session.receive(message, WakuHash(os.urandom(32)), now_ms=now_ms)
+    transition = alice.session.handle(
+        MessageArrived(message, WakuHash(os.urandom(32))), now_ms=now_ms
+    )
     assert HeldAsideNoted() in transition.notes
     _assert_bobs_is_held(alice, bob.participant_id, ahead_ms)
     alice.store.apply(transition.writes)

@@ -6,6 +6,14 @@ from engine.core.contacts import ContactState
 from engine.core.content import Text
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import UnixMs
+from engine.session.inputs import (
+    AcceptContact,
+    AskToTalk,
+    DeclineContact,
+    Say,
+    SetBlocked,
+    WithdrawRequest,
+)
 from engine.session.pair.saved import OwnProfile
 from engine.session.transitions import RowAdded
 from tests.session.pair_stage import PairPerson, exchange, friends, live
@@ -39,14 +47,14 @@ def test_a_text_of_before_a_decline_accepts_nothing() -> None:
     """Seed 74: who declined and asked again took what was still on its way for the answer."""
     alice, bob = friends()
     text = alice.say("said while we talked")
-    declined = bob.perform(bob.session.decline(now_ms=bob.now_ms))
-    again = bob.perform(bob.session.ask(now_ms=bob.now_ms))
+    declined = bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms))
+    again = bob.perform(bob.session.handle(AskToTalk(), now_ms=bob.now_ms))
     bob.hear(*text)
     assert bob.session.record.state is ASKED
     assert bob.texts() == []
     exchange(bob, alice, [*declined, *again])
     assert states(alice, bob) == (ASKING, ASKED)
-    exchange(alice, bob, alice.perform(alice.session.accept(now_ms=alice.now_ms)))
+    exchange(alice, bob, alice.perform(alice.session.handle(AcceptContact(), now_ms=alice.now_ms)))
     live(alice, bob, 60)
     assert states(alice, bob) == (ACCEPTED, ACCEPTED)
     assert bob.texts() == ["said while we talked"]
@@ -56,9 +64,9 @@ def test_both_decline_and_ask_again_over_an_old_text() -> None:
     """Seed 91: one ended with a decline, the other with an acceptance that nobody had said."""
     alice, bob = friends()
     text = alice.say("said while we talked")
-    hers = alice.perform(alice.session.decline(now_ms=alice.now_ms))
-    his = bob.perform(bob.session.decline(now_ms=bob.now_ms))
-    his += bob.perform(bob.session.accept(now_ms=bob.now_ms))
+    hers = alice.perform(alice.session.handle(DeclineContact(), now_ms=alice.now_ms))
+    his = bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms))
+    his += bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms))
     bob.hear(*text, *hers)
     assert states(alice, bob) == (DECLINED, ASKED)
     exchange(bob, alice, his)
@@ -75,11 +83,11 @@ def test_both_decline_and_ask_again_over_an_old_text() -> None:
 def test_a_decline_that_comes_late_ends_its_round_all_the_same() -> None:
     """Seed 140: it came after a later message of its author, and was taken for an old one."""
     alice, bob = friends()
-    bob.perform(bob.session.decline(now_ms=bob.now_ms))
-    again = bob.perform(bob.session.ask(now_ms=bob.now_ms))
+    bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms))
+    again = bob.perform(bob.session.handle(AskToTalk(), now_ms=bob.now_ms))
     exchange(bob, alice, again)
     assert states(alice, bob) == (ACCEPTED, ACCEPTED)
-    late = bob.perform(bob.session.decline(now_ms=bob.now_ms))
+    late = bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms))
     alice.hear(*again, *late)
     assert states(alice, bob) == (DECLINED, DECLINED)
 
@@ -87,12 +95,12 @@ def test_a_decline_that_comes_late_ends_its_round_all_the_same() -> None:
 def test_an_answer_does_not_wait_for_what_was_lost_before_it() -> None:
     alice, bob = friends()
     bob.say("lost")
-    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=bob.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms)))
     assert states(alice, bob) == (DECLINED, DECLINED)
     alice.restart()
     bob.restart()
-    exchange(alice, bob, alice.perform(alice.session.ask(now_ms=alice.now_ms)))
-    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=bob.now_ms)))
+    exchange(alice, bob, alice.perform(alice.session.handle(AskToTalk(), now_ms=alice.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms)))
     live(alice, bob, 60)
     assert states(alice, bob) == (ACCEPTED, ACCEPTED)
     assert alice.texts() == ["lost"]
@@ -106,7 +114,7 @@ def test_an_answer_does_not_wait_for_what_was_lost_before_it() -> None:
 def test_an_acceptance_of_an_earlier_stay_is_not_one_of_this(later_ms: int) -> None:
     """Whoever recorded it plays it back; also to a clock that is behind by now."""
     alice, bob = asked()
-    kept = bob.perform(bob.session.accept(now_ms=bob.now_ms))
+    kept = bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms))
     exchange(bob, alice, kept)
     kept += bob.say("yesterday's secret")
     alice.remove()
@@ -123,7 +131,7 @@ def test_an_acceptance_of_an_earlier_stay_is_not_one_of_this(later_ms: int) -> N
 @pytest.mark.parametrize("later_ms", [HOUR_MS, -HOUR_MS])
 def test_an_old_decline_played_back_ends_no_new_request(later_ms: int) -> None:
     alice, bob = asked()
-    kept = bob.perform(bob.session.decline(now_ms=bob.now_ms))
+    kept = bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms))
     exchange(bob, alice, kept)
     alice.remove()
     later(later_ms, alice)
@@ -139,7 +147,7 @@ def test_a_decline_that_was_passed_over_ends_nothing_when_it_is_said_again(resta
     alice.ask(bob.link())
     request = bob.ask(alice.link())
     exchange(bob, alice, request)
-    declines = bob.perform(bob.session.decline(now_ms=bob.now_ms))
+    declines = bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms))
     exchange(bob, alice, declines)
     alice.session._contact.stand(friends()[0].session.agreement)
     again = bob.hear(*alice.say("we talk, do we?"))
@@ -177,13 +185,13 @@ def test_who_removed_us_and_asks_again_is_answered_however_wrong_their_clock(
 
 def test_who_removed_us_after_a_decline_learns_of_it_and_can_ask_anew() -> None:
     alice, bob = asked()
-    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=bob.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms)))
     alice.remove()
     later(-HOUR_MS, alice)
     exchange(alice, bob, alice.ask(bob.link()))
     assert states(alice, bob) == (DECLINED, DECLINED)
     later(2 * DAY_MS, alice, bob)
-    exchange(alice, bob, alice.perform(alice.session.ask(now_ms=alice.now_ms)))
+    exchange(alice, bob, alice.perform(alice.session.handle(AskToTalk(), now_ms=alice.now_ms)))
     assert states(alice, bob) == (ASKED, ASKING)
 
 
@@ -192,9 +200,9 @@ def test_who_removed_us_after_a_decline_learns_of_it_and_can_ask_anew() -> None:
 
 def test_whom_we_declined_is_heard_after_a_day_and_not_before() -> None:
     alice, bob = asked()
-    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=bob.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms)))
     bob.notes.clear()
-    exchange(alice, bob, alice.perform(alice.session.ask(now_ms=alice.now_ms)))
+    exchange(alice, bob, alice.perform(alice.session.handle(AskToTalk(), now_ms=alice.now_ms)))
     for hour in range(1, 29):
         later(HOUR_MS, alice, bob)
         live(alice, bob, 1)
@@ -207,9 +215,9 @@ def test_whom_we_declined_is_heard_after_a_day_and_not_before() -> None:
 
 def test_who_thinks_again_is_not_kept_waiting() -> None:
     alice, bob = asked()
-    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=bob.now_ms)))
-    sent = alice.perform(alice.session.ask(now_ms=alice.now_ms))
-    sent = [*alice.hear(*bob.perform(bob.session.ask(now_ms=bob.now_ms))), *sent]
+    exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms)))
+    sent = alice.perform(alice.session.handle(AskToTalk(), now_ms=alice.now_ms))
+    sent = [*alice.hear(*bob.perform(bob.session.handle(AskToTalk(), now_ms=bob.now_ms))), *sent]
     exchange(alice, bob, sent)
     assert states(alice, bob) == (ACCEPTED, ACCEPTED)
 
@@ -219,19 +227,19 @@ def test_who_thinks_again_is_not_kept_waiting() -> None:
 
 def test_a_withdrawn_request_is_gone_at_the_other_end_also_after_a_crash() -> None:
     alice, bob = asked()
-    alice.perform(alice.session.withdraw(now_ms=alice.now_ms))
+    alice.perform(alice.session.handle(WithdrawRequest(), now_ms=alice.now_ms))
     alice.restart()
     live(alice, bob, 20)
     assert states(alice, bob) == (DECLINED, DECLINED)
     assert [row.record.kind for row in bob.rows()] == ["asked", "withdrawn"]
-    exchange(alice, bob, alice.perform(alice.session.ask(now_ms=alice.now_ms)))
+    exchange(alice, bob, alice.perform(alice.session.handle(AskToTalk(), now_ms=alice.now_ms)))
     assert states(alice, bob) == (ASKED, ASKING), "nobody was declined, so nobody has to wait"
 
 
 def test_a_withdrawal_and_an_acceptance_that_cross_end_declined() -> None:
     alice, bob = asked()
-    withdrawn = alice.perform(alice.session.withdraw(now_ms=alice.now_ms))
-    accepted = bob.perform(bob.session.accept(now_ms=bob.now_ms))
+    withdrawn = alice.perform(alice.session.handle(WithdrawRequest(), now_ms=alice.now_ms))
+    accepted = bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms))
     bob.hear(*withdrawn)
     alice.hear(*accepted)
     live(alice, bob, 5)
@@ -241,10 +249,10 @@ def test_a_withdrawal_and_an_acceptance_that_cross_end_declined() -> None:
 def test_only_an_open_request_of_ours_can_be_withdrawn() -> None:
     alice, bob = asked()
     with pytest.raises(LocalProtocolError, match="no request to withdraw"):
-        bob.session.withdraw(now_ms=bob.now_ms)
-    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=bob.now_ms)))
+        bob.session.handle(WithdrawRequest(), now_ms=bob.now_ms)
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms)))
     with pytest.raises(LocalProtocolError, match="no request to withdraw"):
-        alice.session.withdraw(now_ms=alice.now_ms)
+        alice.session.handle(WithdrawRequest(), now_ms=alice.now_ms)
 
 
 # --- how it is said -------------------------------------------------------------------------------
@@ -255,7 +263,7 @@ def test_an_answer_with_a_picture_goes_whole_each_time_until_it_is_heard(restart
     """Before they agree, nobody asks for what is only offered."""
     alice, bob = asked()
     bob.book.own = OwnProfile(name="Bob", picture=PICTURE)
-    bob.perform(bob.session.accept(now_ms=bob.now_ms))  # Lost.
+    bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms))  # Lost.
     bob.say("and this comes after")
     if restarts:
         bob.restart()
@@ -271,8 +279,8 @@ def test_what_is_known_of_the_agreement_survives_a_restart() -> None:
         before = one.session.agreement
         one.restart()
         assert one.session.agreement == before
-    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=bob.now_ms)))
-    bob.perform(bob.session.block(blocked=True, now_ms=bob.now_ms))
+    exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms)))
+    bob.perform(bob.session.handle(SetBlocked(blocked=True), now_ms=bob.now_ms))
     before = bob.session.agreement
     bob.restart()
     assert (bob.session.agreement, bob.session.record.state) == (before, ContactState.BLOCKED)
@@ -280,21 +288,21 @@ def test_what_is_known_of_the_agreement_survives_a_restart() -> None:
 
 def test_a_blocked_person_s_statement_leaves_no_trace() -> None:
     alice, bob = friends()
-    bob.perform(bob.session.block(blocked=True, now_ms=bob.now_ms))
+    bob.perform(bob.session.handle(SetBlocked(blocked=True), now_ms=bob.now_ms))
     before = (bob.session.agreement, bob.rows())
-    sent = alice.perform(alice.session.decline(now_ms=alice.now_ms))
+    sent = alice.perform(alice.session.handle(DeclineContact(), now_ms=alice.now_ms))
     assert bob.hear(*sent) == []
     assert (bob.session.agreement, bob.rows()) == before
-    bob.perform(bob.session.block(blocked=False, now_ms=bob.now_ms))
+    bob.perform(bob.session.handle(SetBlocked(blocked=False), now_ms=bob.now_ms))
     live(alice, bob, 60)
     assert states(alice, bob) == (DECLINED, DECLINED)
 
 
 def test_who_writes_as_if_we_had_agreed_is_told() -> None:
     alice, bob = friends()
-    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=bob.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms)))
     alice.session._contact.stand(friends()[0].session.agreement)
-    transition = alice.session.say(Text(text="we talk, do we?"), now_ms=alice.now_ms)
+    transition = alice.session.handle(Say(Text(text="we talk, do we?")), now_ms=alice.now_ms)
     exchange(alice, bob, alice.perform(transition))
     assert bob.texts() == []
     live(alice, bob, 5)

@@ -8,6 +8,7 @@ from engine.core.mvds.types import KeepMessage, MvdsMessage, Payload
 from engine.core.ports import ApplyMvds
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, PairSeal
+from engine.session.inputs import CopiesAccepted, MessageArrived, Say
 from engine.session.pair.channel import MOST_BEFORE_AGREEING
 from engine.session.pair.saved import OwnProfile
 from engine.session.transitions import Publish, RowAdded
@@ -80,7 +81,7 @@ def test_many_small_requests_are_answered_once_and_not_with_a_picture_each() -> 
     flood = forged(
         bob, alice, like, tuple(said(bob, request(alice, later=n), n) for n in range(1, 300))
     )
-    transition = alice.session.receive(flood, HASH, now_ms=alice.now_ms)
+    transition = alice.session.handle(MessageArrived(flood, HASH), now_ms=alice.now_ms)
     kept = [
         mvds
         for write in transition.writes
@@ -130,12 +131,15 @@ def test_a_message_from_the_far_future_is_of_now() -> None:
 
 def test_a_receipt_that_comes_late_does_not_take_delivered_back() -> None:
     alice, bob = friends()
-    transition = alice.session.say(Text(text="hi"), now_ms=alice.now_ms)
+    transition = alice.session.handle(Say(Text(text="hi")), now_ms=alice.now_ms)
     (publish,) = (send for send in transition.sends if isinstance(send, Publish))
     exchange(alice, bob, alice.perform(transition))
     assert alice.delivery("hi") is DeliveryState.HELD
     alice.restart()
     alice.perform(
-        alice.session.accepted(publish.message_ids, peers=1, waku_hash=HASH, now_ms=alice.now_ms)
+        alice.session.handle(
+            CopiesAccepted(message_ids=tuple(publish.message_ids), peers=1, waku_hash=HASH),
+            now_ms=alice.now_ms,
+        )
     )
     assert alice.delivery("hi") is DeliveryState.HELD

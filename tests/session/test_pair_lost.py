@@ -2,8 +2,10 @@
 
 from engine.core.content import ContactAnswer
 from engine.core.ids import InstanceId, MessageId, UnixMs
+from engine.core.sds.inputs import RetrieveLostRequested
 from engine.events import GapView
 from engine.history_views import LostView
+from engine.session.inputs import SetLocalName
 from engine.session.pair.gaps import lost_before
 from engine.session.pair.lost import MAX_RANGES, MAX_RANGES_TOLD
 from engine.session.pair.order import LOST_AFTER_MS, MAX_WAITING, SHOW_AFTER_MS
@@ -220,7 +222,7 @@ def test_two_people_and_a_message_that_comes_months_later() -> None:
     bob.restart()
     assert gap_of(bob) == gap
     bob.notes.clear()
-    bob.perform(bob.session.rename("Ally", now_ms=bob.now_ms))
+    bob.perform(bob.session.handle(SetLocalName("Ally"), now_ms=bob.now_ms))
     assert GapNoted() in bob.notes
     assert {each.sender_name for each in gap_of(bob).lost} == {"Ally"}
     bob.now_ms = UnixMs(bob.now_ms + MONTHS_MS)
@@ -233,12 +235,12 @@ def test_two_people_and_a_message_that_comes_months_later() -> None:
 
 def test_who_wants_it_asked_for_again_is_told_when_it_was() -> None:
     alice, bob = friends()
-    assert bob.session.retrieve_lost([], now_ms=bob.now_ms).notes == ()
+    assert bob.session.handle(RetrieveLostRequested(message_ids=()), now_ms=bob.now_ms).notes == ()
     alice.say("lost")
     bob.hear(*alice.say("heard"))
     bob.advance(by_ms=SHOW_AFTER_MS)
     bob.advance(by_ms=LOST_AFTER_MS)
-    transition = bob.session.retrieve_lost([], now_ms=bob.now_ms)
+    transition = bob.session.handle(RetrieveLostRequested(message_ids=()), now_ms=bob.now_ms)
     assert GapNoted() in transition.notes
     (lost,) = gap_of(bob).lost
     assert lost.asked_again_ms == bob.now_ms

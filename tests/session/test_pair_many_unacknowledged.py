@@ -6,6 +6,7 @@ from engine.codec.mvds import encode_payload
 from engine.codec.pair_ids import mvds_id_of_row
 from engine.core.ids import UnixMs
 from engine.core.mvds.types import Payload
+from engine.session.inputs import AcceptContact
 from engine.session.pair.factory import PAIR_CONFIG
 from engine.session.transition_builder import TransitionBuilder
 from tests.session.pair_stage import PairPerson, exchange, live
@@ -17,7 +18,7 @@ COUNT = 23
 def test_what_was_on_disk_at_the_start_is_awaited_too() -> None:
     alice, bob = PairPerson("Alice", config=FEW), PairPerson("Bob")
     exchange(alice, bob, alice.ask(bob.link()))
-    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=bob.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms)))
     live(alice, bob, 5)
     for number in range(COUNT):
         alice.say(f"m{number:02}")

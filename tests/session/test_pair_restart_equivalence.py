@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from engine.core.content import Text
 from engine.core.ids import UnixMs
+from engine.core.sds.inputs import ConnectivityChanged, DeadlineReached
 from engine.core.waku import WakuMessage
 from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.session.inputs import AcceptContact, MessageArrived, Say
 from engine.session.transitions import SessionTransition
 from tests.session.pair_stage import HASH, NOW, PairPerson, exchange, friends
 
@@ -75,7 +77,7 @@ def test_a_device_that_dies_anywhere_ends_with_all_that_was_saved(
     with TemporaryDirectory() as place:
         alice, bob = Device(Path(place) / "causerie.db"), PairPerson("Bob")
         exchange(alice, bob, alice.ask(bob.link()))
-        exchange(bob, alice, bob.perform(bob.session.accept(now_ms=NOW)))
+        exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=NOW)))
         bobs = [message for number in range(HEARD) for message in bob.say(f"bob {number}")]
         bobs.append(bobs[0])
         for number, (step, which, pause_ms, death) in enumerate(steps):
@@ -83,7 +85,7 @@ def test_a_device_that_dies_anywhere_ends_with_all_that_was_saved(
             act(alice, step, number, bobs[which % len(bobs)], death)
             alice.check()
         bob.now_ms = alice.now_ms
-        alice.perform(alice.session.connectivity(online=True, now_ms=alice.now_ms))
+        alice.perform(alice.session.handle(ConnectivityChanged(online=True), now_ms=alice.now_ms))
         for _ in range(240):
             for person, peer in ((alice, bob), (bob, alice)):
                 exchange(person, peer, person.advance(by_ms=1_000))
@@ -103,16 +105,22 @@ def act(alice: Device, step: str, number: int, message: WakuMessage, death: str)
     session, now_ms = alice.session, alice.now_ms
     match step:
         case "say":
-            alice.live_through(session.say(Text(text=f"own {number}"), now_ms=now_ms), death)
+            alice.live_through(
+                session.handle(Say(Text(text=f"own {number}")), now_ms=now_ms), death
+            )
             if death != "before the disk":
                 alice.saved.append(f"own {number}")
         case "hear":
-            alice.live_through(session.receive(message, HASH, now_ms=now_ms), death)
+            alice.live_through(session.handle(MessageArrived(message, HASH), now_ms=now_ms), death)
         case "advance":
-            alice.live_through(session.advance(now_ms=now_ms), death)
+            alice.live_through(session.handle(DeadlineReached(), now_ms=now_ms), death)
         case "blink":
-            alice.live_through(session.connectivity(online=False, now_ms=now_ms), death)
-            alice.live_through(alice.session.connectivity(online=True, now_ms=now_ms), "")
+            alice.live_through(
+                session.handle(ConnectivityChanged(online=False), now_ms=now_ms), death
+            )
+            alice.live_through(
+                alice.session.handle(ConnectivityChanged(online=True), now_ms=now_ms), ""
+            )
         case _:
             alice.revive()
 

@@ -15,6 +15,7 @@ from engine.core.errors import LocalProtocolError
 from engine.core.ids import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.mvds.config import DAY_MS, MvdsConfig
 from engine.core.mvds.types import GroupId, MvdsMessage, Payload
+from engine.core.sds.inputs import ResendRequested
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import (
     EphemeralPart,
@@ -25,6 +26,17 @@ from engine.crypto.pair import (
     open_from_anybody,
 )
 from engine.runtime.request_inbox import request_in
+from engine.session.inputs import (
+    AcceptContact,
+    AskToTalk,
+    CopiesAccepted,
+    DeclineContact,
+    MessageArrived,
+    ProfileChanged,
+    Say,
+    SetBlocked,
+    TypeNow,
+)
 from engine.session.pair.channel import MOST_BEFORE_AGREEING
 from engine.session.pair.projector import GIVEN_UP
 from engine.session.transitions import (
@@ -64,7 +76,7 @@ def test_garbage_is_counted_and_changes_nothing(payload: bytes) -> None:
     alice, _ = friends()
     before = (alice.session.channel.node.snapshot(), alice.counters.snapshot(), len(alice.rows()))
     message = WakuMessage(payload=payload, content_topic=alice.session.content_topic)
-    transition = alice.session.receive(message, HASH, now_ms=NOW)
+    transition = alice.session.handle(MessageArrived(message, HASH), now_ms=NOW)
     assert transition == SessionTransition()
     assert alice.session.channel.node.snapshot() == before[0]
     assert sum(alice.counters.snapshot().values()) == sum(before[1].values()) + 1
@@ -77,8 +89,8 @@ def test_one_changed_bit_anywhere_is_refused(flip: int) -> None:
     (message,) = bob.say("hi")
     payload = bytearray(message.payload)
     payload[flip // 8 % len(payload)] ^= 1 << flip % 8
-    transition = alice.session.receive(
-        with_payload(message, bytes(payload)), HASH, now_ms=alice.now_ms
+    transition = alice.session.handle(
+        MessageArrived(with_payload(message, bytes(payload)), HASH), now_ms=alice.now_ms
     )
     assert alice.perform(transition) == []
     assert alice.texts() == [] or alice.texts() == ["hi"], "an unknown field may be flipped"
@@ -177,7 +189,7 @@ def test_last_seen_is_written_at_most_once_a_minute() -> None:
     for second in range(1, 121):
         alice.now_ms = bob.now_ms = UnixMs(NOW + second * 1_000)
         for message in bob.say(f"n{second}"):
-            transition = alice.session.receive(message, HASH, now_ms=alice.now_ms)
+            transition = alice.session.handle(MessageArrived(message, HASH), now_ms=alice.now_ms)
             writes += sum(type(write).__name__ == "PutContact" for write in transition.writes)
             alice.perform(transition)
     assert writes == 2
@@ -185,7 +197,7 @@ def test_last_seen_is_written_at_most_once_a_minute() -> None:
 
 def test_typing_ends_with_what_was_typed() -> None:
     alice, bob = friends()
-    sent = bob.perform(bob.session.type_now(active=True, now_ms=NOW))
+    sent = bob.perform(bob.session.handle(TypeNow(active=True), now_ms=NOW))
     alice.hear(*sent)
     assert alice.session.typing_now() == (bob.identity.participant_id,)
     alice.hear(*bob.say("done"))
@@ -197,7 +209,7 @@ def test_nothing_is_told_of_presence_or_typing_before_both_want_it() -> None:
     alice, bob = PairPerson("Alice"), PairPerson("Bob")
     sent = alice.ask(bob.link())
     assert [m.ephemeral for m in sent] == [None]
-    assert alice.perform(alice.session.type_now(active=True, now_ms=NOW)) == []
+    assert alice.perform(alice.session.handle(TypeNow(active=True), now_ms=NOW)) == []
     bob.hear(*sent)
     for body in (Presence(answer_wanted=True),):
         part = EphemeralPart(content=encode_ephemeral(body))
@@ -211,28 +223,40 @@ def test_nothing_is_told_of_presence_or_typing_before_both_want_it() -> None:
 
 def test_saved_sent_delivered_and_never_back() -> None:
     alice, bob = friends()
-    transition = alice.session.say(Text(text="hi"), now_ms=NOW)
+    transition = alice.session.handle(Say(Text(text="hi")), now_ms=NOW)
     assert transition.message_id is not None
     out = alice.perform(transition)
     assert alice.delivery("hi") is DeliveryState.SAVED
     ids = [transition.message_id]
-    alice.perform(alice.session.accepted(ids, peers=0, waku_hash=HASH, now_ms=NOW))
+    alice.perform(
+        alice.session.handle(
+            CopiesAccepted(message_ids=tuple(ids), peers=0, waku_hash=HASH), now_ms=NOW
+        )
+    )
     assert alice.delivery("hi") is DeliveryState.SAVED
-    alice.perform(alice.session.accepted(ids, peers=1, waku_hash=HASH, now_ms=NOW))
+    alice.perform(
+        alice.session.handle(
+            CopiesAccepted(message_ids=tuple(ids), peers=1, waku_hash=HASH), now_ms=NOW
+        )
+    )
     assert alice.delivery("hi") is DeliveryState.SENT
     exchange(alice, bob, out)
     assert alice.delivery("hi") is DeliveryState.HELD
-    alice.perform(alice.session.accepted(ids, peers=1, waku_hash=HASH, now_ms=NOW))
+    alice.perform(
+        alice.session.handle(
+            CopiesAccepted(message_ids=tuple(ids), peers=1, waku_hash=HASH), now_ms=NOW
+        )
+    )
     assert alice.delivery("hi") is DeliveryState.HELD
 
 
 def test_what_nobody_fetched_for_a_month_has_failed_and_can_be_sent_again() -> None:
     alice, bob = friends()
-    said = alice.session.say(Text(text="hello?"), now_ms=NOW)
+    said = alice.session.handle(Say(Text(text="hello?")), now_ms=NOW)
     alice.perform(said)
     assert said.message_id is not None
     with pytest.raises(LocalProtocolError):
-        alice.session.resend(MessageId("nonsense"), now_ms=NOW)
+        alice.session.handle(ResendRequested(message_id=MessageId("nonsense")), now_ms=NOW)
     deadline = alice.session.next_deadline()
     while deadline is not None and alice.delivery("hello?") is not DeliveryState.FAILED:
         assert deadline < NOW + 40 * DAY_MS, "looking so rarely, short waits count for less"
@@ -243,7 +267,9 @@ def test_what_nobody_fetched_for_a_month_has_failed_and_can_be_sent_again() -> N
     assert row.delivery is not None
     assert row.delivery.failure == GIVEN_UP
     alice.restart()
-    out = alice.perform(alice.session.resend(said.message_id, now_ms=alice.now_ms))
+    out = alice.perform(
+        alice.session.handle(ResendRequested(message_id=said.message_id), now_ms=alice.now_ms)
+    )
     assert alice.delivery("hello?") is DeliveryState.SAVED
     bob.now_ms = alice.now_ms
     exchange(alice, bob, out)
@@ -267,7 +293,7 @@ def test_a_start_with_few_records_in_memory_loses_none_of_the_others() -> None:
     config = MvdsConfig(load_records=10, seen_again_ms=4_000)
     alice, bob = PairPerson("Alice", config=config), PairPerson("Bob")
     exchange(alice, bob, alice.ask(bob.link()))
-    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=NOW)))
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=NOW)))
     for number in range(120):
         alice.now_ms = UnixMs(NOW + number)
         alice.say(f"n{number}")
@@ -300,7 +326,7 @@ def test_a_text_waits_at_its_sender_until_we_accepted() -> None:
     assert bob.texts() == []
     assert bob.counters["pair.before_agreeing"] == 1
     assert state_of(bob) is ContactState.ASKING
-    bob.perform(bob.session.accept(now_ms=NOW))
+    bob.perform(bob.session.handle(AcceptContact(), now_ms=NOW))
     assert bob.hear(seal_from(alice, bob, MvdsPart(payload=payload))) != []
     assert bob.texts() == ["buy this"]
 
@@ -331,11 +357,11 @@ def test_before_we_agreed_nobody_makes_us_keep_much() -> None:
 def test_nobody_accepts_in_our_place() -> None:
     alice, bob = PairPerson("Alice"), PairPerson("Bob")
     exchange(alice, bob, alice.ask(bob.link()))
-    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=NOW)))
+    exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=NOW)))
     assert (state_of(alice), state_of(bob)) == (ContactState.DECLINED, ContactState.DECLINED)
     lie = replace(alice.session.agreement, state=ContactState.ASKING)
     alice.session._contact.stand(lie)
-    exchange(alice, bob, alice.perform(alice.session.accept(now_ms=NOW)))
+    exchange(alice, bob, alice.perform(alice.session.handle(AcceptContact(), now_ms=NOW)))
     assert (state_of(alice), state_of(bob)) == (ContactState.DECLINED, ContactState.DECLINED)
     assert bob.counters["pair.known_statement"] == 1
     assert bob.counters["pair.not_accepted"] == 1, "a sign of life"
@@ -343,14 +369,14 @@ def test_nobody_accepts_in_our_place() -> None:
 
 def test_a_blocked_person_is_not_answered_and_heard_again_after() -> None:
     alice, bob = friends()
-    bob.perform(bob.session.block(blocked=True, now_ms=NOW))
+    bob.perform(bob.session.handle(SetBlocked(blocked=True), now_ms=NOW))
     out = alice.say("hello?")
     assert bob.hear(*out) == []
     assert bob.counters["pair.blocked"] == 1
     bob.restart()
     assert bob.advance(by_ms=120_000) == []
     assert state_of(bob) is ContactState.BLOCKED
-    bob.perform(bob.session.block(blocked=False, now_ms=bob.now_ms))
+    bob.perform(bob.session.handle(SetBlocked(blocked=False), now_ms=bob.now_ms))
     assert state_of(bob) is ContactState.ACCEPTED
     alice.now_ms = bob.now_ms
     live(alice, bob, 60)
@@ -380,7 +406,7 @@ def test_a_request_travels_on_the_inbox_until_it_is_answered_and_whole_each_time
     bob.now_ms = alice.now_ms
     exchange(alice, bob, lost)
     assert len(bob.session.record.picture) > 20_000
-    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=bob.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms)))
     assert {message.content_topic for message in alice.say("hi")} == {bob.session.content_topic}
 
 
@@ -390,10 +416,10 @@ def test_a_request_after_a_friendship_ended_goes_alone_whatever_else_waits() -> 
         alice.now_ms = UnixMs(NOW + number * 1_000)
         alice.say(f"{number} {'x' * 2_000}")  # All copies are lost.
     bob.now_ms = alice.now_ms
-    exchange(bob, alice, bob.perform(bob.session.decline(now_ms=bob.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms)))
     assert state_of(alice) is ContactState.DECLINED
     inbox = inbox_topic_of(bob.identity.public_key)
-    sent = alice.perform(alice.session.ask(now_ms=alice.now_ms))
+    sent = alice.perform(alice.session.handle(AskToTalk(), now_ms=alice.now_ms))
     for _ in range(30):
         sent += alice.advance(by_ms=1_000)
     to_inbox = [message for message in sent if message.content_topic == inbox]
@@ -404,7 +430,7 @@ def test_a_request_after_a_friendship_ended_goes_alone_whatever_else_waits() -> 
     bob.now_ms = alice.now_ms
     bob.hear(*to_inbox)
     assert bob.texts() == []
-    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=bob.now_ms)))
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms)))
     live(alice, bob, 120)
     assert len(bob.texts()) == 200
 
@@ -413,10 +439,10 @@ def test_a_name_changed_while_the_request_waits_is_told_after_the_answer() -> No
     alice, bob = PairPerson("Alice"), PairPerson("Bob")
     asked = alice.ask(bob.link())
     alice.book.own = replace(alice.book.own, name="Alicia")
-    assert alice.perform(alice.session.tell_profile(now_ms=NOW)) == []
+    assert alice.perform(alice.session.handle(ProfileChanged(), now_ms=NOW)) == []
     exchange(alice, bob, asked)
     assert bob.session.record.name == "Alice"
-    exchange(bob, alice, bob.perform(bob.session.accept(now_ms=NOW)))
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=NOW)))
     live(alice, bob, 10)
     assert bob.session.record.name == "Alicia"
 
@@ -424,9 +450,9 @@ def test_a_name_changed_while_the_request_waits_is_told_after_the_answer() -> No
 def test_who_was_not_answered_can_ask_again_after_a_day_and_not_before() -> None:
     alice, bob = PairPerson("Alice"), PairPerson("Bob")
     exchange(alice, bob, alice.ask(bob.link()))
-    assert alice.perform(alice.session.ask(now_ms=alice.now_ms)) == []
+    assert alice.perform(alice.session.handle(AskToTalk(), now_ms=alice.now_ms)) == []
     alice.now_ms = bob.now_ms = UnixMs(NOW + DAY_MS + 60_000)
-    exchange(alice, bob, alice.perform(alice.session.ask(now_ms=alice.now_ms)))
+    exchange(alice, bob, alice.perform(alice.session.handle(AskToTalk(), now_ms=alice.now_ms)))
     assert [row.record.kind for row in bob.rows()] == ["asked", "asked"]
 
 

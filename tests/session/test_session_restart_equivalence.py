@@ -15,12 +15,14 @@ from engine.core.content import Text
 from engine.core.counters import Counters
 from engine.core.ids import InstanceId, UnixMs, WakuHash
 from engine.core.ports import GroupRecord, ProfileRecord, ProfileStore, StoredMessage
+from engine.core.sds.inputs import DeadlineReached
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.entropy import Entropy
 from engine.session.group.factory import GroupFactory
+from engine.session.inputs import MessageArrived, Say
 from engine.session.transitions import SessionTransition
 from engine.sim.session_participant import SessionParticipant, seeded_bytes
 
@@ -48,7 +50,7 @@ class Device:
         self.store.apply(writes)
         self.session = self._book().load(group)
         for body in opening:
-            self.store.apply(self.session.say(body, now_ms=self.now_ms).writes)
+            self.store.apply(self.session.handle(Say(body), now_ms=self.now_ms).writes)
 
     def _book(self) -> GroupFactory:
         return GroupFactory(
@@ -82,16 +84,18 @@ class Device:
         return death != "before the disk"
 
     def say(self, text: str, death: str) -> None:
-        transition = self.session.say(Text(text=text), now_ms=self.now_ms)
+        transition = self.session.handle(Say(Text(text=text)), now_ms=self.now_ms)
         if self.perform(transition, death):
             self.saved.append(text)
 
     def hear(self, message: WakuMessage, death: str) -> None:
         waku_hash = WakuHash(bytes(32))
-        self.perform(self.session.receive(message, waku_hash, now_ms=self.now_ms), death)
+        self.perform(
+            self.session.handle(MessageArrived(message, waku_hash), now_ms=self.now_ms), death
+        )
 
     def advance(self, death: str) -> None:
-        self.perform(self.session.advance(now_ms=self.now_ms), death)
+        self.perform(self.session.handle(DeadlineReached(), now_ms=self.now_ms), death)
 
     def texts(self) -> list[str]:
         page = self.store.latest_page(self.group.conversation_id, limit=200)

@@ -48,7 +48,6 @@ from engine.runtime.history.progress_tables import (
 from engine.runtime.history.query_slots import Turns
 from engine.runtime.history.sinks import InboxSink, JobQueue, RunnerSink, Sink
 from engine.runtime.history.store_registry import StoreRegistry
-from engine.runtime.job_queue import S
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded_queries import RecordedQueries, which_is
 
@@ -122,7 +121,7 @@ class HistoryService:
 
     # --- conversations come and go --------------------------------------------------------------
 
-    def begin(self, runner: ConversationRunner[S], content_topic: ContentTopic) -> None:
+    def begin(self, runner: ConversationRunner, content_topic: ContentTopic) -> None:
         """Fill this conversation from now on."""
         table = ConversationProgressTable(
             runner.conversation_id, self._parts.store, self._parts.storage

@@ -6,18 +6,16 @@ returns once all of it is durable, so that nobody asks for more than can be work
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Final, Generic, Protocol
+from typing import Final, Protocol
 
 from engine.core.history.queries import HistoryMessage
 from engine.core.ids import MessageId, UnixMs, WakuHash
-from engine.core.sds.inputs import StoresMissing
+from engine.core.sds.inputs import HastenStoreQuery, StoreAnswered, StoresMissing
 from engine.core.waku import WakuMessage
 from engine.runtime.conversation_runner import ConversationRunner
-from engine.runtime.job_queue import S, Work
-from engine.session.transitions import SessionTransition
+from engine.runtime.job_queue import JobInput  # noqa: TC001 - as a type, like the rest
+from engine.session.inputs import MessageArrived, RetrieveKeptBack
 
-NOTHING: Final = SessionTransition()
 LOOK_AGAIN_S: Final = 0.1
 
 
@@ -58,28 +56,12 @@ class Sink(Protocol):
     def oldest_ms(self) -> UnixMs | None: ...
 
 
-def _receive(item: HistoryMessage, session: S, now_ms: UnixMs) -> SessionTransition:
-    return session.receive(item.message, item.message_hash, now_ms=now_ms, stored=True)
+def _arrived(item: HistoryMessage, *, if_wanted: MessageId | None = None) -> MessageArrived:
+    return MessageArrived(item.message, item.message_hash, stored=True, if_wanted=if_wanted)
 
 
-def _missing(lacks: StoresMissing, session: S, now_ms: UnixMs) -> SessionTransition:
-    return session.stores_missing(lacks, now_ms=now_ms)
-
-
-def _keep_back(message_id: MessageId, session: S, now_ms: UnixMs) -> SessionTransition:
-    """Nobody wants to see it, unless they asked for it after it was given up."""
-    kept_back = StoresMissing(message_ids=(message_id,), lacked=0, kept_back=True)
-    return session.stores_missing(kept_back, now_ms=now_ms)
-
-
-def _receive_if_wanted(
-    item: HistoryMessage, message_id: MessageId, session: S, now_ms: UnixMs
-) -> SessionTransition:
-    return _receive(item, session, now_ms) if session.wants(message_id) else NOTHING
-
-
-class RunnerSink(Generic[S]):
-    def __init__(self, runner: ConversationRunner[S]) -> None:
+class RunnerSink:
+    def __init__(self, runner: ConversationRunner) -> None:
         self._runner = runner
 
     def expect(self, messages: Sequence[HistoryMessage], /) -> None:
@@ -87,35 +69,33 @@ class RunnerSink(Generic[S]):
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         self._runner.begins(messages)
-        await self._runner.feed([partial(_receive, item) for item in messages])
+        await self._runner.feed([_arrived(item) for item in messages])
 
     async def take_older(
         self, messages: Sequence[HistoryMessage], ids: Mapping[WakuHash, MessageId], /
     ) -> None:
         self._runner.begins(messages)
-        works: list[Work[S]] = []
+        inputs: list[JobInput] = []
         for item in messages:
             message_id = ids.get(item.message_hash)
             if message_id is None:
-                works.append(partial(_receive, item))
-            else:
-                works.append(partial(_keep_back, message_id))
-                works.append(partial(_receive_if_wanted, item, message_id))
-        await self._runner.feed(works)
+                inputs.append(_arrived(item))
+            else:  # Nobody wants to see it, unless they asked for it after it was given up.
+                kept_back = StoresMissing(message_ids=(message_id,), lacked=0, kept_back=True)
+                inputs += [kept_back, _arrived(item, if_wanted=message_id)]
+        await self._runner.feed(inputs)
 
     async def answered(self, through_ms: UnixMs, /) -> None:
-        await self._runner.feed(
-            [lambda session, now_ms: session.stores_answered(through_ms=through_ms, now_ms=now_ms)]
-        )
+        await self._runner.feed([StoreAnswered(through_ms=through_ms)])
 
     async def missing(self, lacks: StoresMissing, /) -> None:
-        await self._runner.feed([partial(_missing, lacks)])
+        await self._runner.feed([lacks])
 
     async def reached_back(self) -> None:
-        await self._runner.feed([lambda session, now_ms: session.retrieve_kept_back(now_ms=now_ms)])
+        await self._runner.feed([RetrieveKeptBack()])
 
     async def hasten(self) -> None:
-        await self._runner.feed([lambda session, now_ms: session.hasten_stores(now_ms=now_ms)])
+        await self._runner.feed([HastenStoreQuery()])
 
     @property
     def waiting(self) -> int:

@@ -10,7 +10,7 @@ It refuses to know how bytes travel and where they are kept: the asyncio runner 
 drive the same class.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -80,7 +80,6 @@ from engine.crypto.hashes import hash64
 from engine.delivery.steps import Arrived, Refused, SdsStep
 from engine.events import GapView
 from engine.session.clock import SessionClock
-from engine.session.contract import Prechecked
 from engine.session.entropy import Entropy
 from engine.session.group.author_binding import bound_author
 from engine.session.group.clock_echoes import ClockEchoes
@@ -88,15 +87,22 @@ from engine.session.group.people import GroupPeople
 from engine.session.group.projector import GroupProjector
 from engine.session.group.saved import SavedGroup
 from engine.session.group.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh, content_of
+from engine.session.inputs import (
+    CopiesAccepted,
+    EnvelopeArrived,
+    MessageArrived,
+    RetrieveKeptBack,
+    Say,
+    SessionInput,
+    TypeNow,
+)
 from engine.session.transition_builder import TransitionBuilder
 from engine.session.transitions import (
     EchoHeard,
     GapNoted,
     HeldAside,
-    Loaded,
     LoadForRepair,
     LoadSetAside,
-    LoadToSayAgain,
     Publish,
     RawLoaded,
     RowAdded,
@@ -116,7 +122,7 @@ _NEW_INSTANCE_DOMAIN = "causerie/2/instance-after"
 
 
 class GroupSession:
-    """Feed it time, bytes and wishes; it gives back what to write, send and show."""
+    """Handles inputs, and gives back what to write, send and show."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
@@ -129,7 +135,7 @@ class GroupSession:
         now_ms: UnixMs,
         clock_offset_ms: int = 0,
     ) -> None:
-        """``clock_offset_ms``: how far our clock is ahead of ``now_ms``, see ``clock_set``."""
+        """``clock_offset_ms``: how far our clock is ahead of ``now_ms``, see ``ClockSet``."""
         self._group = seed.group
         self._identity = seed.identity
         self._entropy = entropy
@@ -166,12 +172,68 @@ class GroupSession:
             counters=counters,
         )
 
-    # --- what people want ---------------------------------------------------------------------
+    def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
+        """Raises LocalProtocolError for what people want and cannot have, and for a pair's inputs.
 
-    def say(self, body: Body, *, now_ms: UnixMs) -> SessionTransition:
-        """Put something into the conversation; the transition names the message's id."""
+        Never raises for bytes from outside.
+        """
         builder = TransitionBuilder()
-        return builder.finish(self._say(body, builder, now_ms=now_ms))
+        self._handle(input_, builder, now_ms=now_ms)
+        return builder.finish()
+
+    def _handle(  # noqa: C901, PLR0912 - a table of inputs
+        self, input_: SessionInput, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        match input_:
+            case MessageArrived():
+                self._message_arrived(input_, builder, now_ms=now_ms)
+            case EnvelopeArrived(envelope=GroupEnvelope() as envelope):
+                builder.steps.append(Arrived(now_ms, envelope.waku_hash, envelope.payload_bytes))
+                self._receive(partial(self._wire.open, envelope), builder, now_ms=now_ms)
+            case Say():
+                builder.message_id = self._say(input_.body, builder, now_ms=now_ms)
+            case TypeNow():
+                if self._typing.may_say(active=input_.active, now_ms=now_ms):
+                    typing = encode_ephemeral(Typing(active=input_.active))
+                    self._feed(SendEphemeral(content=typing), builder, now_ms=now_ms)
+            case DeadlineReached():
+                self._advance(builder, now_ms=now_ms)
+            case CopiesAccepted():
+                for message_id in input_.message_ids:
+                    copy = CopyAccepted(message_id, input_.peers, input_.waku_hash)
+                    self._feed(copy, builder, now_ms=now_ms)
+            case RetrieveKeptBack():
+                kept_back = self._projector.kept_back()
+                wanted = RetrieveLostRequested(message_ids=kept_back, of_members=False)
+                self._feed(wanted, builder, now_ms=now_ms)
+            case RetrieveLostRequested():
+                self._projector.asked_again(input_.message_ids, now_ms)
+                builder.notes.append(GapNoted())
+                self._feed(input_, builder, now_ms=now_ms)
+            case ShowSetAside():
+                self._feed(input_, builder, now_ms=now_ms)
+                builder.sends.append(LoadSetAside(sender_id=input_.sender_id))
+            case SetAsideLoaded():
+                self._take_set_aside(input_, builder, now_ms=now_ms)
+            case RawLoaded():
+                self._raw_loaded(input_, builder, now_ms=now_ms)
+            case ClockSet():
+                self._clock.offset_ms = input_.offset_ms
+                self._feed(input_, builder, now_ms=now_ms)
+            case (
+                ConnectivityChanged()
+                | ResendRequested()
+                | RetrieveRequested()
+                | StoreChanged()
+                | StoreAnswered()
+                | StoresMissing()
+                | HastenStoreQuery()
+            ):
+                self._feed(input_, builder, now_ms=now_ms)
+            case _:
+                raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
+
+    # --- what people want ---------------------------------------------------------------------
 
     def _say(
         self,
@@ -217,73 +279,31 @@ class GroupSession:
         self._translate(transition, builder, now_ms=now_ms)
         return own
 
-    def type_now(self, *, active: bool, now_ms: UnixMs) -> SessionTransition:
-        """Tell the others that we are typing, if that is news."""
-        if not self._typing.may_say(active=active, now_ms=now_ms):
-            return SessionTransition()
-        return self._handle(
-            SendEphemeral(content=encode_ephemeral(Typing(active=active))), now_ms=now_ms
-        )
-
-    def resend(self, message_id: MessageId, *, now_ms: UnixMs) -> SessionTransition:
-        """Raises LocalProtocolError if it is not ours or needs no resending."""
-        return self._handle(ResendRequested(message_id=message_id), now_ms=now_ms)
-
-    def retrieve(self, *, now_ms: UnixMs) -> SessionTransition:
-        return self._handle(RetrieveRequested(), now_ms=now_ms)
-
-    def retrieve_kept_back(self, *, now_ms: UnixMs) -> SessionTransition:
-        kept_back = self._projector.kept_back()
-        wanted = RetrieveLostRequested(message_ids=kept_back, of_members=False)
-        return self._handle(wanted, now_ms=now_ms)
-
-    def retrieve_lost(
-        self, message_ids: Sequence[MessageId], *, now_ms: UnixMs
-    ) -> SessionTransition:
-        self._projector.asked_again(message_ids, now_ms)
-        builder = TransitionBuilder()
-        builder.notes.append(GapNoted())
-        wanted = RetrieveLostRequested(message_ids=tuple(message_ids))
-        self._feed(wanted, builder, now_ms=now_ms)
-        return builder.finish()
-
-    def show_set_aside(self, sender_id: ParticipantId, *, now_ms: UnixMs) -> SessionTransition:
-        """See all that this member sends today, and what was set aside of it so far."""
-        builder = TransitionBuilder()
-        self._feed(ShowSetAside(sender_id=sender_id), builder, now_ms=now_ms)
-        builder.sends.append(LoadSetAside(sender_id=sender_id))
-        return builder.finish()
-
     # --- what the world says ------------------------------------------------------------------
 
     def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope | None:
-        """What is worth a place in the queue; None, and counted: it is not.  Changes nothing."""
         try:
             return self._wire.precheck(message, waku_hash)
         except RemoteProtocolError as error:
             self._counters.add(f"group.{error.reason}")
             return None
 
-    def receive(
-        self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs, stored: bool = False
-    ) -> SessionTransition:
-        """Take in one Waku message of this group's content topic.  Never raises for its bytes."""
-        arrived = Arrived(now_ms, waku_hash, len(message.payload), stored)
-        open_ = self._wire.open_stored if stored else self._wire.open_new
-        return self._receive(arrived, partial(open_, message, waku_hash), now_ms=now_ms)
+    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        self._wire.open_ahead(message, waku_hash)
 
-    def receive_checked(self, checked: Prechecked, *, now_ms: UnixMs) -> SessionTransition:
-        """As ``receive``, after ``precheck``."""
-        if not isinstance(checked, GroupEnvelope):
-            raise LocalProtocolError("this was checked by a pair")
-        arrived = Arrived(now_ms, checked.waku_hash, checked.payload_bytes)
-        return self._receive(arrived, partial(self._wire.open, checked), now_ms=now_ms)
+    def _message_arrived(
+        self, arrived: MessageArrived, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        message, waku_hash, stored = arrived.message, arrived.waku_hash, arrived.stored
+        if arrived.if_wanted is not None and not self._channel.wants(arrived.if_wanted):
+            return
+        builder.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
+        open_ = self._wire.open_stored if stored else self._wire.open_new
+        self._receive(partial(open_, message, waku_hash), builder, now_ms=now_ms)
 
     def _receive(
-        self, arrived: Arrived, open_: Callable[[], Verified], *, now_ms: UnixMs
-    ) -> SessionTransition:
-        builder = TransitionBuilder()
-        builder.steps.append(arrived)
+        self, open_: Callable[[], Verified], builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
         try:
             verified = open_()
             for statement in verified.opened.statements:
@@ -293,28 +313,9 @@ class GroupSession:
                 self._wire.done_with(verified)
         except RemoteProtocolError as error:
             self._refuse(error, builder, now_ms=now_ms)
-        return builder.finish()
 
-    def accepted(
-        self, message_ids: Sequence[MessageId], *, peers: int, waku_hash: WakuHash, now_ms: UnixMs
-    ) -> SessionTransition:
-        """Note that ``peers`` relays took a copy of our messages."""
-        builder = TransitionBuilder()
-        for message_id in message_ids:
-            copy = CopyAccepted(message_id=message_id, peers=peers, retrieval_hint=waku_hash)
-            self._feed(copy, builder, now_ms=now_ms)
-        return builder.finish()
-
-    def connectivity(self, *, online: bool, now_ms: UnixMs) -> SessionTransition:
-        return self._handle(ConnectivityChanged(online=online), now_ms=now_ms)
-
-    def clock_set(self, offset_ms: int, *, now_ms: UnixMs) -> SessionTransition:
-        self._clock.offset_ms = offset_ms
-        return self._handle(ClockSet(offset_ms=offset_ms), now_ms=now_ms)
-
-    def advance(self, *, now_ms: UnixMs) -> SessionTransition:
+    def _advance(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Do what is due."""
-        builder = TransitionBuilder()
         if self._typing.expire(now_ms):
             builder.notes.append(TypingNoted())
         self._feed(DeadlineReached(), builder, now_ms=now_ms)
@@ -322,23 +323,21 @@ class GroupSession:
         name = self._people.name_to_tell(self._clock.at(now_ms))
         if name is not None:
             self._say(name, builder, now_ms=now_ms)
-        return builder.finish()
 
-    def loaded(self, loaded: Loaded, *, now_ms: UnixMs) -> SessionTransition:
-        """Answer whoever asked for what was read."""
-        if isinstance(loaded, SetAsideLoaded):
-            return self._take_set_aside(loaded, now_ms=now_ms)
-        if not isinstance(loaded, RawLoaded):
-            raise LocalProtocolError("a group asks for no such thing")
+    def _raw_loaded(self, loaded: RawLoaded, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         message_id = loaded.load.message_id
-        if isinstance(loaded.load, LoadToSayAgain):
-            return self._say_again(message_id, loaded.raw, now_ms=now_ms)
-        repair = self.repair(loaded.raw, now_ms=now_ms)
-        return SessionTransition(sends=(replace(repair, repairs=message_id),))
+        if isinstance(loaded.load, LoadForRepair):
+            repair = self.repair(loaded.raw, now_ms=now_ms)
+            builder.sends.append(replace(repair, repairs=message_id))
+        elif self._channel.has_logged(message_id):
+            # What we said when our clock was ahead, unless it was said again meanwhile.
+            self._say(self._wire.body_of(loaded.raw), builder, now_ms=now_ms, replaces=message_id)
 
-    def _take_set_aside(self, loaded: SetAsideLoaded, *, now_ms: UnixMs) -> SessionTransition:
+    def _take_set_aside(
+        self, loaded: SetAsideLoaded, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
         """Place a few, and ask for the next ones."""
-        builder, sender_id = TransitionBuilder(), loaded.load.sender_id
+        sender_id = loaded.load.sender_id
         before = self._channel.waiting_aside(sender_id)
         for kept in loaded.kept:
             try:
@@ -356,19 +355,11 @@ class GroupSession:
             builder.sends.append(LoadSetAside(sender_id=sender_id))
         elif left:  # They wait behind a gap, as many as there is room for.
             self._show_again_ms[sender_id] = UnixMs(now_ms + SHOW_AGAIN_MS)
-        return builder.finish()
 
     def _go_on_showing(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         for sender_id in [who for who, at in self._show_again_ms.items() if at <= now_ms]:
             del self._show_again_ms[sender_id]
             builder.sends.append(LoadSetAside(sender_id=sender_id))
-
-    def _say_again(self, message_id: MessageId, raw: bytes, *, now_ms: UnixMs) -> SessionTransition:
-        """What we said when our clock was ahead, unless it was said again meanwhile."""
-        builder = TransitionBuilder()
-        if self._channel.has_logged(message_id):
-            self._say(self._wire.body_of(raw), builder, now_ms=now_ms, replaces=message_id)
-        return builder.finish()
 
     def _begin_instance(self, after: MessageId) -> None:
         """The numbers that our wrong clock's messages bear are used up."""
@@ -390,25 +381,7 @@ class GroupSession:
             clock_ms=clock_ms,
         )
 
-    # --- what Stores say ----------------------------------------------------------------------
-
-    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        self._wire.open_ahead(message, waku_hash)
-
-    def stores_changed(self, *, reachable: bool, now_ms: UnixMs) -> SessionTransition:
-        return self._handle(StoreChanged(reachable=reachable), now_ms=now_ms)
-
-    def stores_answered(self, *, through_ms: UnixMs, now_ms: UnixMs) -> SessionTransition:
-        return self._handle(StoreAnswered(through_ms=through_ms), now_ms=now_ms)
-
-    def stores_missing(self, lacks: StoresMissing, *, now_ms: UnixMs) -> SessionTransition:
-        return self._handle(lacks, now_ms=now_ms)
-
-    def hasten_stores(self, *, now_ms: UnixMs) -> SessionTransition:
-        return self._handle(HastenStoreQuery(), now_ms=now_ms)
-
-    def wants(self, message_id: MessageId) -> bool:
-        return self._channel.wants(message_id)
+    # --- what can be asked --------------------------------------------------------------------
 
     @property
     def oldest_ms(self) -> UnixMs | None:
@@ -423,8 +396,6 @@ class GroupSession:
     @property
     def record(self) -> GroupRecord:
         return self._group
-
-    # --- what can be asked --------------------------------------------------------------------
 
     @property
     def membership(self) -> Membership:
@@ -447,15 +418,12 @@ class GroupSession:
         return min((d for d in deadlines if d is not None), default=None)
 
     def gap(self) -> GapView | None:
-        """What is known to exist and not here; None if nothing is."""
         return self._projector.gap(self._channel.gaps())
 
     def held_aside(self) -> HeldAside:
-        """What has no place yet because it claims a time too far ahead."""
         return self._projector.held_aside()
 
     def set_aside(self) -> tuple[SetAsideOf, ...]:
-        """Who sends more than a day's quota, and how much of it waits."""
         return self._channel.set_aside()
 
     def forks(self) -> tuple[Fork, ...]:
@@ -470,11 +438,6 @@ class GroupSession:
         return self._channel
 
     # --- inside -------------------------------------------------------------------------------
-
-    def _handle(self, input_: Input, *, now_ms: UnixMs) -> SessionTransition:
-        builder = TransitionBuilder()
-        self._feed(input_, builder, now_ms=now_ms)
-        return builder.finish()
 
     def _feed(self, input_: Input, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         self._translate(self._step(input_, builder, now_ms=now_ms), builder, now_ms=now_ms)

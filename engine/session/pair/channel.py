@@ -23,7 +23,7 @@ from engine.core.content import (
     EphemeralContent,
 )
 from engine.core.counters import Counters
-from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.errors import RemoteProtocolError
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, Position, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.node import MvdsNode
@@ -63,7 +63,7 @@ from engine.session.pair.order import PairOrder, Placed, Shown
 from engine.session.pair.projector import PairProjector
 from engine.session.pair.wire import PairWire, SendPolicy
 from engine.session.transition_builder import TransitionBuilder
-from engine.session.transitions import BodiesLoaded, EchoHeard, GapNoted, Loaded, RecordsRead
+from engine.session.transitions import BodiesLoaded, EchoHeard, GapNoted, RecordsRead
 
 MS_PER_SECOND = 1_000
 MOST_BEFORE_AGREEING = 64
@@ -294,15 +294,16 @@ class PairChannel:
             self.order.connectivity(online=online, now_ms=now_ms)
             self._handle(ConnectivityChanged(online=online), builder, now_ms=now_ms)
 
-    def loaded(self, loaded: Loaded, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Raises LocalProtocolError for what was not asked for."""
+    def loaded(
+        self, loaded: BodiesLoaded | RecordsRead, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
         if isinstance(loaded, BodiesLoaded):
             publish = self.wire.carry_loaded(
                 loaded.payload, loaded.bodies, self._manner(), now_ms=now_ms
             )
             if publish is not None:
                 builder.sends.append(publish)
-        elif isinstance(loaded, RecordsRead):
+        else:
             if loaded.load.from_epoch is not None:
                 self._loaded_before = loaded.loaded_before
             answer = RecordsLoaded(
@@ -311,8 +312,6 @@ class PairChannel:
                 asked_ids=loaded.load.ids,
             )
             self._handle(answer, builder, now_ms=now_ms)
-        else:
-            raise LocalProtocolError("a pair asks for no such thing")
 
     def next_deadline(self) -> UnixMs | None:
         deadlines = (self.node.next_deadline(), self.order.next_deadline())

@@ -32,15 +32,41 @@ from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ContactRecord, MemberRecord, PutContact, SaveValue
 from engine.core.sds.flood_types import SetAsideOf
 from engine.core.sds.fork_types import Fork
-from engine.core.sds.inputs import StoresMissing
+from engine.core.sds.inputs import (
+    ClockSet,
+    ConnectivityChanged,
+    DeadlineReached,
+    HastenStoreQuery,
+    ResendRequested,
+    RetrieveLostRequested,
+    RetrieveRequested,
+    StoreAnswered,
+    StoreChanged,
+    StoresMissing,
+)
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair
 from engine.delivery.steps import Arrived, Refused
 from engine.events import GapView
 from engine.session.clock import SessionClock
-from engine.session.contract import Prechecked
 from engine.session.entropy import Entropy
 from engine.session.group.wire import EPHEMERAL_MAX_AGE_MS, EPHEMERAL_MAX_AHEAD_MS, check_is_fresh
+from engine.session.inputs import (
+    AcceptContact,
+    AskToTalk,
+    CopiesAccepted,
+    DeclineContact,
+    EnvelopeArrived,
+    MessageArrived,
+    ProfileChanged,
+    RetrieveKeptBack,
+    Say,
+    SessionInput,
+    SetBlocked,
+    SetLocalName,
+    TypeNow,
+    WithdrawRequest,
+)
 from engine.session.pair.channel import PairChannel
 from engine.session.pair.contact import PairContact
 from engine.session.pair.lost import signed
@@ -51,10 +77,11 @@ from engine.session.pair.statements import PairStatements
 from engine.session.pair.wire import PairEnvelope
 from engine.session.transition_builder import TransitionBuilder
 from engine.session.transitions import (
+    BodiesLoaded,
     GapNoted,
     HeldAside,
-    Loaded,
     MembersNoted,
+    RecordsRead,
     SessionTransition,
     TypingNoted,
 )
@@ -62,7 +89,7 @@ from engine.session.typing_board import TypingBoard
 
 
 class PairSession:
-    """Feed it time, bytes and wishes; it gives back what to write, send and show."""
+    """Handles inputs, and gives back what to write, send and show."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
@@ -79,7 +106,7 @@ class PairSession:
     ) -> None:
         """``contacts``: how many there are; all of them learn at the same time that we came.
 
-        ``clock_offset_ms``: how far our clock is ahead of ``now_ms``, see ``clock_set``.
+        ``clock_offset_ms``: how far our clock is ahead of ``now_ms``, see ``ClockSet``.
         """
         self._identity = seed.identity
         self._profile = profile
@@ -114,35 +141,96 @@ class PairSession:
         self._presence = PresenceBoard(last_seen_ms=seed.contact.last_seen_ms)
         self._set_presence(now_ms)
 
+    def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
+        """Raises LocalProtocolError for what people want and cannot have, and for a group's inputs.
+
+        Never raises for bytes from outside.
+        """
+        builder = TransitionBuilder()
+        self._handle(input_, builder, now_ms=now_ms)
+        return builder.finish()
+
+    def _handle(  # noqa: C901, PLR0912, PLR0915 - a table of inputs
+        self, input_: SessionInput, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        match input_:
+            case MessageArrived():
+                message, waku_hash = input_.message, input_.waku_hash
+                arrived = Arrived(now_ms, waku_hash, len(message.payload), input_.stored)
+                builder.steps.append(arrived)
+                self._receive(partial(self._open_new, message, waku_hash), builder, now_ms=now_ms)
+            case EnvelopeArrived(envelope=PairEnvelope() as envelope):
+                builder.steps.append(Arrived(now_ms, envelope.waku_hash, envelope.payload_bytes))
+                wire = self._channel.wire
+                self._receive(partial(wire.open, envelope), builder, now_ms=now_ms)
+            case Say():
+                self._say(input_.body, builder, now_ms=now_ms)
+            case TypeNow():
+                self._type_now(input_.active, builder, now_ms=now_ms)
+            case DeadlineReached():
+                self._advance(builder, now_ms=now_ms)
+            case CopiesAccepted():
+                self._copies_accepted(input_, builder)
+            case ConnectivityChanged():
+                self._connectivity(input_.online, builder, now_ms=now_ms)
+            case ClockSet():
+                self._clock.offset_ms = input_.offset_ms
+            case ResendRequested():
+                self._resend(input_.message_id, builder, now_ms=now_ms)
+            case RetrieveRequested():
+                self._retrieve(builder, now_ms=now_ms)
+            case RetrieveLostRequested():
+                # What is lost has no id here: these are of messages before which it is missing.
+                if self._channel.order.lost.ask_again(input_.message_ids, now_ms):
+                    self._retrieve(builder, now_ms=now_ms)
+                    builder.notes.append(GapNoted())
+            case BodiesLoaded() | RecordsRead():
+                self._channel.loaded(input_, builder, now_ms=now_ms)
+            case AskToTalk():
+                self._state(self._statements.ask, builder, now_ms=now_ms)
+            case AcceptContact():
+                self._state(self._statements.accept, builder, now_ms=now_ms)
+            case DeclineContact():
+                self._state(self._statements.decline, builder, now_ms=now_ms)
+            case WithdrawRequest():
+                self._state(self._statements.withdraw, builder, now_ms=now_ms)
+            case SetBlocked():
+                self._set_blocked(input_.blocked, builder, now_ms=now_ms)
+            case SetLocalName():
+                self._contact.rename(input_.name)
+                self._contact_changed(builder, now_ms=now_ms)
+            case ProfileChanged():
+                self._tell_profile(builder, now_ms=now_ms)
+            case (
+                StoreChanged()
+                | StoreAnswered()
+                | StoresMissing()
+                | HastenStoreQuery()
+                | RetrieveKeptBack()
+            ):
+                pass  # What is missing has no name here, so nothing is asked for by name.
+            case _:
+                raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
+
     # --- what people want ---------------------------------------------------------------------
 
-    def say(self, body: Body, *, now_ms: UnixMs) -> SessionTransition:
+    def _say(self, body: Body, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Raises LocalProtocolError, with the reason in words, before both wanted to talk."""
         if not isinstance(body, Text):
             raise LocalProtocolError("this is not said in so many words")
         self._contact.require_accepted()
         self._typing.may_say(active=False, now_ms=now_ms)
-        builder = TransitionBuilder()
-        return builder.finish(self._channel.say(body, builder, now_ms=now_ms))
+        builder.message_id = self._channel.say(body, builder, now_ms=now_ms)
 
-    def ask(self, *, now_ms: UnixMs) -> SessionTransition:
-        """Ask the other to talk, or accept if they ask; nothing if that was said already."""
-        return self._state(self._statements.ask, now_ms=now_ms)
+    def _state(
+        self, say: Callable[..., None], builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        before = self._contact.record
+        say(builder, now_ms=now_ms)
+        if self._contact.record != before:
+            self._contact_changed(builder, now_ms=now_ms)
 
-    def accept(self, *, now_ms: UnixMs) -> SessionTransition:
-        """Whom we declined, or who declined, is asked."""
-        return self._state(self._statements.accept, now_ms=now_ms)
-
-    def decline(self, *, now_ms: UnixMs) -> SessionTransition:
-        return self._state(self._statements.decline, now_ms=now_ms)
-
-    def withdraw(self, *, now_ms: UnixMs) -> SessionTransition:
-        """Our request.  Raises LocalProtocolError once it is answered."""
-        return self._state(self._statements.withdraw, now_ms=now_ms)
-
-    def block(self, *, blocked: bool, now_ms: UnixMs) -> SessionTransition:
-        """From now on, or no longer, nothing of theirs is taken in or answered."""
-        builder = TransitionBuilder()
+    def _set_blocked(self, blocked: bool, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         if blocked and not self._contact.is_blocked:
             key = before_block_key(self._contact.record)
             builder.writes.append(SaveValue(key=key, value=self._contact.state))
@@ -151,43 +239,29 @@ class PairSession:
         elif self._contact.is_blocked and not blocked:
             self._contact.unblock()
             self._contact_changed(builder, now_ms=now_ms)
-        return builder.finish()
 
-    def rename(self, name: str, *, now_ms: UnixMs) -> SessionTransition:
-        """On this device only."""
-        builder = TransitionBuilder()
-        self._contact.rename(name)
-        self._contact_changed(builder, now_ms=now_ms)
-        return builder.finish()
-
-    def tell_profile(self, *, now_ms: UnixMs) -> SessionTransition:
-        """Tell our name and picture, if we are on speaking terms; else it waits for the answer."""
-        builder = TransitionBuilder()
+    def _tell_profile(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Our name and picture, if we are on speaking terms; else it waits for the answer."""
         builder.notes.append(MembersNoted())  # The own name stands in the list of members, too.
         if self._contact.state in {ContactState.ASKED, ContactState.ACCEPTED}:
             own = self._profile()
             update = ProfileUpdate(name=own.name, picture=own.picture)
             self._channel.say(update, builder, now_ms=now_ms)
-        return builder.finish()
 
-    def type_now(self, *, active: bool, now_ms: UnixMs) -> SessionTransition:
-        builder = TransitionBuilder()
+    def _type_now(self, active: bool, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         together = self._contact.is_accepted and self._online
         if together and self._typing.may_say(active=active, now_ms=now_ms):
             self._channel.say_unheld(Typing(active=active), builder, now_ms=now_ms)
-        return builder.finish()
 
-    def resend(self, message_id: MessageId, *, now_ms: UnixMs) -> SessionTransition:
-        builder = TransitionBuilder()
+    def _resend(self, message_id: MessageId, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         self._channel.resend(message_id, builder, now_ms=now_ms)
         if self._contact.state is ContactState.ASKED:
             self._statements.repeat(builder, now_ms=now_ms)
-        return builder.finish()
 
-    def retrieve(self, *, now_ms: UnixMs) -> SessionTransition:
-        """Ask whether the other is there: if they are, they send what we lack."""
+    def _retrieve(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Ask whether the other is there: if they are, they send what is missing here."""
         self._presence.ask_again(now_ms=now_ms)
-        return self.advance(now_ms=now_ms)
+        self._advance(builder, now_ms=now_ms)
 
     # --- what the world says ------------------------------------------------------------------
 
@@ -198,77 +272,38 @@ class PairSession:
             self._counters.add(f"pair.{error.reason}")
             return None
 
-    def receive(
-        self,
-        message: WakuMessage,
-        waku_hash: WakuHash,
-        *,
-        now_ms: UnixMs,
-        stored: bool = False,
-    ) -> SessionTransition:
-        """Take in one Waku message of the pair's topic or of our inbox.  Never raises for it."""
-        builder = TransitionBuilder()
-        builder.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
-        try:
-            checked = self._channel.wire.precheck(message, waku_hash)
-            self._take(self._channel.wire.open(checked), builder, now_ms=now_ms)
-        except RemoteProtocolError as error:
-            self._refuse(error, builder, now_ms=now_ms)
-        return builder.finish()
+    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
+        """One to one there is not so much of it."""
 
-    def receive_checked(self, checked: Prechecked, *, now_ms: UnixMs) -> SessionTransition:
-        builder = TransitionBuilder()
-        builder.steps.append(Arrived(now_ms, checked.waku_hash, checked.payload_bytes))
-        try:
-            if not isinstance(checked, PairEnvelope):
-                raise LocalProtocolError("this was checked by a group")
-            self._take(self._channel.wire.open(checked), builder, now_ms=now_ms)
-        except RemoteProtocolError as error:
-            self._refuse(error, builder, now_ms=now_ms)
-        return builder.finish()
+    def _open_new(self, message: WakuMessage, waku_hash: WakuHash) -> OpenedPair:
+        wire = self._channel.wire
+        return wire.open(wire.precheck(message, waku_hash))
 
-    def _refuse(
-        self, error: RemoteProtocolError, builder: TransitionBuilder, *, now_ms: UnixMs
+    def _receive(
+        self, open_: Callable[[], OpenedPair], builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        self._counters.add(f"pair.{error.reason}")
-        builder.steps.append(Refused(now_ms, error.reason))
+        try:
+            self._take(open_(), builder, now_ms=now_ms)
+        except RemoteProtocolError as error:
+            self._counters.add(f"pair.{error.reason}")
+            builder.steps.append(Refused(now_ms, error.reason))
 
-    def accepted(
-        self,
-        message_ids: Sequence[MessageId],
-        *,
-        peers: int,
-        waku_hash: WakuHash,  # noqa: ARG002 - part of the protocol
-        now_ms: UnixMs,  # noqa: ARG002 - part of the protocol
-    ) -> SessionTransition:
-        builder = TransitionBuilder()
-        if peers > 0:
-            for message_id in message_ids:
+    def _copies_accepted(self, accepted: CopiesAccepted, builder: TransitionBuilder) -> None:
+        if accepted.peers > 0:
+            for message_id in accepted.message_ids:
                 # Of what is held or given up, a receipt may come late, also to another session.
                 if self._channel.is_awaited(message_id):
                     self._channel.projector.sent(message_id, builder)
-        return builder.finish()
 
-    def loaded(self, loaded: Loaded, *, now_ms: UnixMs) -> SessionTransition:
-        builder = TransitionBuilder()
-        self._channel.loaded(loaded, builder, now_ms=now_ms)
-        return builder.finish()
-
-    def connectivity(self, *, online: bool, now_ms: UnixMs) -> SessionTransition:
-        builder = TransitionBuilder()
+    def _connectivity(self, online: bool, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         self._online = online
         was_here = self.other_is_here
         self._go_online(builder, now_ms=now_ms)
         if self.other_is_here != was_here:
             builder.notes.append(MembersNoted())
-        return builder.finish()
 
-    def clock_set(self, offset_ms: int, *, now_ms: UnixMs) -> SessionTransition:  # noqa: ARG002
-        self._clock.offset_ms = offset_ms
-        return SessionTransition()
-
-    def advance(self, *, now_ms: UnixMs) -> SessionTransition:
-        builder = TransitionBuilder()
+    def _advance(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Do what is due."""
         if self._typing.expire(now_ms):
             builder.notes.append(TypingNoted())
         if self._presence.expire(now_ms):
@@ -283,68 +318,13 @@ class PairSession:
         for one in shown:
             if not self._contact.is_blocked:
                 self._channel.projector.shown(one, builder, now_ms=now_ms)
-        return builder.finish()
 
-    # --- what Stores say ----------------------------------------------------------------------
-
-    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        """One to one there is not so much of it."""
-
-    def stores_changed(
-        self,
-        *,
-        reachable: bool,  # noqa: ARG002 - part of the protocol, like all of these
-        now_ms: UnixMs,  # noqa: ARG002
-    ) -> SessionTransition:
-        """What lacks is not known by name here, so nothing is asked for by name."""
-        return SessionTransition()
-
-    def stores_answered(
-        self,
-        *,
-        through_ms: UnixMs,  # noqa: ARG002
-        now_ms: UnixMs,  # noqa: ARG002
-    ) -> SessionTransition:
-        return SessionTransition()
-
-    def stores_missing(
-        self,
-        lacks: StoresMissing,  # noqa: ARG002
-        *,
-        now_ms: UnixMs,  # noqa: ARG002
-    ) -> SessionTransition:
-        return SessionTransition()
-
-    def retrieve_kept_back(self, *, now_ms: UnixMs) -> SessionTransition:  # noqa: ARG002
-        return SessionTransition()
-
-    def retrieve_lost(
-        self,
-        message_ids: Sequence[MessageId],
-        *,
-        now_ms: UnixMs,
-    ) -> SessionTransition:
-        """Ask whether the other is there: who still has it to send, sends it then.
-
-        What is lost has no id here: ``message_ids`` are of those before which it lacks; none: all.
-        """
-        if not self._channel.order.lost.ask_again(message_ids, now_ms):
-            return SessionTransition()
-        transition = self.retrieve(now_ms=now_ms)
-        return replace(transition, notes=(*transition.notes, GapNoted()))
-
-    def hasten_stores(self, *, now_ms: UnixMs) -> SessionTransition:  # noqa: ARG002
-        return SessionTransition()
-
-    def wants(self, message_id: MessageId) -> bool:  # noqa: ARG002
-        return False
+    # --- what can be asked --------------------------------------------------------------------
 
     @property
     def oldest_ms(self) -> UnixMs | None:
         """There is nothing before we met."""
         return None
-
-    # --- what can be asked --------------------------------------------------------------------
 
     @property
     def content_topic(self) -> ContentTopic:
@@ -401,14 +381,6 @@ class PairSession:
         return self._typing.now()
 
     # --- inside: what we say ------------------------------------------------------------------
-
-    def _state(self, say: Callable[..., None], *, now_ms: UnixMs) -> SessionTransition:
-        builder = TransitionBuilder()
-        before = self._contact.record
-        say(builder, now_ms=now_ms)
-        if self._contact.record != before:
-            self._contact_changed(builder, now_ms=now_ms)
-        return builder.finish()
 
     def _say_presence(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         answer_wanted = self._presence.due(now_ms, awaits=self._channel.awaits)
