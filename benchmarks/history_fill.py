@@ -16,13 +16,13 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
+from engine.core.entropy import Entropy
 from engine.core.ids import UnixMs
 from engine.events import EngineEvent, MessageAdded, MessageKind
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
-from engine.session.entropy import Entropy
 
 TICK_S: Final = 0.002
 SWITCH_INTERVAL_S: Final = 0.0005

@@ -15,15 +15,16 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from engine.codec.invite import parse_invite
 from engine.codec.waku import encode_waku_message
 from engine.core.content import Body, Text
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.ids import InstanceId, UnixMs
-from engine.core.ports import ProfileRecord
+from engine.core.records import ProfileRecord
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import ArchivedMessage
 from engine.crypto.identity import Identity
+from engine.crypto.links import parse_invite
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import all_services
 from engine.network.node.settings import NodeSettings
@@ -32,7 +33,6 @@ from engine.network.waku.topics import Sharding
 from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.session.contract import Session  # noqa: TC001 - as a type, like the rest
-from engine.session.entropy import Entropy
 from engine.session.group.factory import GroupFactory
 from engine.session.inputs import MessageArrived, Say
 from engine.session.transitions import Publish

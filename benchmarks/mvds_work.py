@@ -30,7 +30,8 @@ from engine.core.mvds.types import (
     Record,
     RecordType,
 )
-from engine.core.ports import ApplyMvds, ContactRecord, PutContact
+from engine.core.ports import ApplyMvds, PutContact
+from engine.core.records import ContactRecord
 from engine.persistence.sqlite_store import SqliteProfileStore
 
 NOW: Final = UnixMs(1_760_000_000_000)

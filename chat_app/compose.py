@@ -14,6 +14,7 @@ from random import SystemRandom
 from chat_app.network_choices import discovers, listen_host, proxy_of
 from chat_app.network_control import NetworkControl
 from chat_app.settings import Settings
+from engine.core.entropy import Entropy
 from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.ids import UnixMs
 from engine.delivery.recorder import Recorder
@@ -35,7 +36,6 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
-from engine.session.entropy import Entropy
 
 NS_PER_MS = 1_000_000
 DAY_NS = 24 * 3_600 * 10**9

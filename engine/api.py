@@ -5,21 +5,19 @@ an action) and the errors it names; anything else that escapes is a bug.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from engine.core.contacts import ContactState
-from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.answers import ContactPreview, ForkProof, HolderView, InvitePreview, TimelinePage
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import (
     ConnectionView,
     ConversationView,
-    EngineEvent,
     FloodView,
     ForkView,
     GapView,
     HeldView,
     IdentityView,
-    MessageView,
+    Listener,
     OwnClockView,
 )
 from engine.history_views import HistoryView, StoreTestView, StoreView
@@ -27,70 +25,6 @@ from engine.history_views import HistoryView, StoreTestView, StoreView
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NAME_CHARACTERS = 64
 PAGE_SIZE = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """Consecutive rows, oldest first."""
-
-    messages: tuple[MessageView, ...]
-    has_older: bool
-    has_newer: bool
-    older_count: int
-    """Rows before the first one: the scrollbar's ordinal."""
-    total: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvitePreview:
-    """What a link says, before anything touches the network."""
-
-    conversation_id: ConversationId
-    group_name: str
-    inviter_name: str
-    admin_fingerprint: str
-    node_addresses: tuple[str, ...]
-    already_joined: bool
-    service_nodes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContactPreview:
-    """What a contact link says, before anything touches the network."""
-
-    conversation_id: ConversationId
-    participant_id: ParticipantId
-    name: str
-    fingerprint: str
-    node_addresses: tuple[str, ...]
-    known: ContactState | None
-    """How far we have come with this person already; None = not at all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HolderView:
-    """One line of "who holds it": source and since when, or None if not yet."""
-
-    participant_id: ParticipantId
-    name: str
-    certain: bool
-    source: str | None
-    since_ms: UnixMs | None
-    false_probability: float | None = None
-    """Of a maybe: how likely it is wrong, where that is known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkProof:
-    """Two messages of one author that contradict each other, and how to show it to anybody."""
-
-    messages: tuple[MessageView | None, MessageView | None]
-    """None: it has no row, because it still waits or was hidden here."""
-    text: str
-    """JSON: what it proves, and the two signed parts in base64."""
-
-
-Listener = Callable[[EngineEvent], None]
 
 
 class ChatEngine(Protocol):
@@ -207,21 +141,21 @@ class ChatEngine(Protocol):
 
     async def latest_page(
         self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE
-    ) -> Page: ...
+    ) -> TimelinePage: ...
 
     async def page_before(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
-    ) -> Page:
+    ) -> TimelinePage:
         """Rows strictly before ``position``."""
 
     async def page_after(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
-    ) -> Page:
+    ) -> TimelinePage:
         """Rows strictly after ``position``."""
 
     async def page_around(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
-    ) -> Page:
+    ) -> TimelinePage:
         """Rows on both sides of ``position``, itself included where it exists."""
 
     async def gap(self, conversation_id: ConversationId) -> GapView | None: ...

@@ -4,6 +4,7 @@ Events are past tense and carry whole read models, so that a listener never has 
 draw.  Nothing here knows how a message was carried, sealed or stored.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -431,3 +432,5 @@ EngineEvent: TypeAlias = (
     | HistoryChanged
     | StoresChanged
 )
+
+Listener: TypeAlias = Callable[[EngineEvent], None]

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QWidget
 
 from chat_app.qt_loop import run_on_qt
 from engine.core.contacts import ContactState
+from engine.core.entropy import Entropy
 from engine.core.ids import ConversationId, UnixMs
 from engine.history_views import (
     HistoryChanged,
@@ -37,7 +38,6 @@ from engine.history_views import (
 from engine.network.memory import MemoryNetwork
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
-from engine.session.entropy import Entropy
 from ui.app import build_window
 from ui.dialogs.person import MINE, AddPerson
 from ui.settings import Appearance, UiSettings

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import assert_never
 
-from engine.api import ContactPreview
+from engine.answers import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import ContactView, ConversationView, MessageKind

@@ -1,8 +1,8 @@
-"""Invitation links: ``causerie:join/`` and what lets somebody into a group.
+"""The text of invitation links: ``causerie:join/`` and what lets somebody into a group.
 
 The form is ``proto/invite.proto`` in the text of ``engine.codec.link_text``; bytes that we should
-write otherwise are refused.  Every refusal is a sentence for the user.  Nothing here touches the
-network, and addresses are only checked for length and characters.
+write otherwise are refused.  Every refusal is a sentence for the user.  Addresses are only checked
+for length and characters, and the admin's key in ``engine.crypto.links``.
 """
 
 from collections.abc import Iterable, MutableSequence
@@ -13,7 +13,7 @@ from engine.codec.canonical import one_form
 from engine.codec.link_text import LinkForm, is_address
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.content import clean_name
-from engine.core.errors import CryptoError, InviteError, LocalProtocolError
+from engine.core.errors import InviteError, LocalProtocolError
 from engine.core.invite import (
     EPOCH_KEY_BYTES,
     GROUP_ID_BYTES,
@@ -23,7 +23,6 @@ from engine.core.invite import (
     MAX_SERVICE_NODES,
     Invite,
 )
-from engine.crypto.keys import require_public_key
 from proto import invite_pb2
 
 VERSION = 2
@@ -40,7 +39,7 @@ _FORM = LinkForm(
 _ASK = "Ask for a new one."
 
 
-def encode_invite(invite: Invite) -> str:
+def write_invite(invite: Invite) -> str:
     """A link of at most MAX_LINK_CHARACTERS; addresses that do not fit any more are left out.
 
     Raises LocalProtocolError for an invitation that nobody could use.
@@ -85,8 +84,8 @@ def _is_service_node(address: str) -> bool:
     return is_address(address) and "/p2p/" in address
 
 
-def parse_invite(link: str) -> Invite:
-    """Raises InviteError, whose text tells the user what is wrong and what to do."""
+def read_invite(link: str) -> Invite:
+    """Shape and bounds only.  Raises InviteError with words for the user."""
     encoded = _FORM.read(link)
     wire = _decode(encoded)
     _check(wire)
@@ -121,12 +120,6 @@ def _check(wire: invite_pb2.Invite) -> None:
     complete = lengths == (GROUP_ID_BYTES, EPOCH_KEY_BYTES)
     if wire.version < VERSION or not complete:
         raise InviteError(f"Something is missing in this invitation. {_ASK}")
-    try:
-        require_public_key(wire.admin_public_key)
-    except CryptoError as error:
-        raise InviteError(
-            "This invitation names an admin key that cannot be genuine. Do not trust it."
-        ) from error
     addresses = wire.node_addresses
     if len(addresses) > MAX_NODE_ADDRESSES or not all(is_address(a) for a in addresses):
         raise InviteError(f"This invitation has an unusable address in it. {_ASK}")

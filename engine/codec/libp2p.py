@@ -5,11 +5,12 @@ a message that breaks one is dropped whole with a RemoteProtocolError, except th
 are cut at their bound, because real peers announce dozens of addresses that mean nothing to us.
 """
 
+from dataclasses import dataclass
+from enum import IntEnum
+
 from google.protobuf.message import DecodeError, Message
 
 from engine.core.errors import RemoteProtocolError
-from engine.network.libp2p.keys import KeyType, PublicKey
-from engine.network.libp2p.messages import IdentifyMessage, NoisePayload
 from proto import libp2p_pb2
 
 MAX_PUBLIC_KEY_BYTES = 2_048
@@ -17,6 +18,42 @@ MAX_LISTEN_ADDRESSES = 32
 MAX_PROTOCOLS = 256
 MAX_PROTOCOL_LENGTH = 256
 MAX_AGENT_LENGTH = 128
+
+
+class KeyType(IntEnum):
+    RSA = 0
+    ED25519 = 1
+    SECP256K1 = 2
+    ECDSA = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicKey:
+    """A key as it stands in the ``PublicKey`` message: type and the type's own encoding."""
+
+    key_type: KeyType
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisePayload:
+    """What the Noise handshake carries in messages 2 and 3 (noise-libp2p spec)."""
+
+    identity_key: bytes
+    """The encoded ``PublicKey``, exactly as sent."""
+    identity_signature: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentifyMessage:
+    """identify 1.0.0.  None or empty: the field was missing (a push may be partial)."""
+
+    public_key: bytes | None = None
+    listen_addresses: tuple[bytes, ...] = ()
+    protocols: tuple[str, ...] = ()
+    observed_address: bytes | None = None
+    protocol_version: str = ""
+    agent_version: str = ""
 
 
 def encode_public_key(key: PublicKey) -> bytes:

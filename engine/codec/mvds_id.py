@@ -2,13 +2,16 @@
 
 sha256("MESSAGE_ID" ‖ group id ‖ timestamp as 8 bytes little-endian ‖ body), nothing in between.
 Because nothing is, only one length of group id can be allowed: 32 bytes and 33 can be cut so that
-two different messages have one id.
+two different messages have one id.  In a timeline a one-to-one message is known by its MVDS id in
+base64url, without padding.
 """
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 from typing import Final
 
-from engine.core.errors import RemoteProtocolError
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.ids import MessageId
 from engine.core.mvds.types import MvdsId, MvdsMessage
 
 GROUP_ID_BYTES: Final = 32
@@ -26,3 +29,21 @@ def mvds_id_of(message: MvdsMessage) -> MvdsId:
     except OverflowError as error:
         raise RemoteProtocolError("mvds_bad_timestamp") from error
     return MvdsId(sha256(_PREFIX + message.group_id + timestamp + message.body).digest())
+
+
+MVDS_ID_BYTES = 32
+
+
+def message_id_of(mvds_id: MvdsId) -> MessageId:
+    return MessageId(urlsafe_b64encode(mvds_id).decode().rstrip("="))
+
+
+def mvds_id_of_row(message_id: MessageId) -> MvdsId:
+    """Raises LocalProtocolError for what is no such id."""
+    try:
+        raw = urlsafe_b64decode(message_id + "=" * (-len(message_id) % 4))
+    except ValueError as error:
+        raise LocalProtocolError("no such message") from error
+    if len(raw) != MVDS_ID_BYTES:
+        raise LocalProtocolError("no such message")
+    return MvdsId(raw)

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NewType
 
-from engine.core.sds.value import value
+from engine.core.value import value
 
 MessageId = NewType("MessageId", str)
 """An SDS message id, opaque on the wire; ours are 22 characters of base64url."""
@@ -27,6 +27,12 @@ ContentTopic = NewType("ContentTopic", str)
 PubsubTopic = NewType("PubsubTopic", str)
 WakuHash = NewType("WakuHash", bytes)
 """The deterministic Waku message hash, 32 bytes; also SDS's retrieval hint."""
+
+KEY_BYTES = 32
+"""Of an Ed25519 or X25519 key, public or private."""
+
+SIGNATURE_BYTES = 64
+"""Of Ed25519."""
 
 
 @value(frozen=True, slots=True, order=True)

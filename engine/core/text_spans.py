@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from engine.core.ports import SpanRecord
+from engine.core.records import SpanRecord
 
 LINK = "link"
 MAX_SPANS = 100

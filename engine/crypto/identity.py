@@ -7,25 +7,20 @@ is kept, and who this is for, is not known here.
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import TypeAlias
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from engine.codec.tuples import tuple_bytes
+from engine.core.entropy import RandomBytes
 from engine.core.errors import CryptoError, LocalProtocolError
-from engine.core.ids import ParticipantId
-from engine.crypto.keys import KEY_BYTES, import_public_key
+from engine.core.ids import KEY_BYTES, ParticipantId
+from engine.crypto.keys import import_public_key
 
-RandomBytes: TypeAlias = Callable[[int], bytes]
-"""``os.urandom`` in life, seeded in tests and in the demo."""
-
-SIGNATURE_BYTES = 64
 _PARTICIPANT_DOMAIN = "causerie/1/participant"
 _FINGERPRINT_DOMAIN = "causerie/1/fingerprint"
 _PARTICIPANT_ID_BYTES = 16

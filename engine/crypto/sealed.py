@@ -53,19 +53,20 @@ from engine.codec.envelope import (
 from engine.codec.holdings import MAX_CLAIM_BYTES, decode_claim, encode_claim
 from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad, unpad
 from engine.codec.tuples import tuple_bytes
+from engine.core.entropy import RandomBytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
-from engine.core.ids import ContentTopic, ConversationId, ParticipantId, UnixMs
+from engine.core.ids import (
+    KEY_BYTES,
+    SIGNATURE_BYTES,
+    ContentTopic,
+    ConversationId,
+    ParticipantId,
+    UnixMs,
+)
 from engine.core.invite import EPOCH_KEY_BYTES, GROUP_ID_BYTES, conversation_id_of
 from engine.core.sds.types import Claim
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
-from engine.crypto.identity import (
-    SIGNATURE_BYTES,
-    Identity,
-    RandomBytes,
-    participant_id_of,
-    verify,
-)
-from engine.crypto.keys import KEY_BYTES
+from engine.crypto.identity import Identity, participant_id_of, verify
 
 MAX_ENVELOPE_BYTES = MAX_WAKU_MESSAGE_BYTES - 512
 """What we make leaves room for the Waku message's other fields; what we accept may be larger."""

@@ -4,8 +4,7 @@ MVDS delivers in no order.  A pair gives its messages their places itself, and i
 timeline tell them; a bare node's messages, in a simulation, have their places by timestamp and id.
 """
 
-from engine.codec.mvds_id import mvds_id_of
-from engine.codec.pair_ids import message_id_of
+from engine.codec.mvds_id import message_id_of, mvds_id_of
 from engine.core.ids import MessageId, ParticipantId
 from engine.core.mvds.types import (
     Acknowledged,

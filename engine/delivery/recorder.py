@@ -20,7 +20,8 @@ from typing import Final
 
 from engine.core.errors import StorageError
 from engine.core.ids import ParticipantId, UnixMs
-from engine.core.ports import LoggedMessage, MemberRecord, StoreWrite
+from engine.core.ports import StoreWrite
+from engine.core.records import LoggedMessage, MemberRecord
 from engine.delivery.contract import Kind, Via
 from engine.delivery.log_writer import Limits, LogWriter, Owner, usable_rows
 from engine.delivery.pseudonym import Pseudonyms

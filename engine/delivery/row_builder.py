@@ -15,7 +15,8 @@ from engine.core.ids import (
     UnixMs,
     WakuHash,
 )
-from engine.core.ports import LoggedMessage, MemberRecord, PutMember, PutMessage, StoreWrite
+from engine.core.ports import PutMember, PutMessage, StoreWrite
+from engine.core.records import LoggedMessage, MemberRecord
 from engine.core.sds.types import SendPurpose
 from engine.delivery.channel_rows import ChannelRows
 from engine.delivery.contract import Kind, Protocol, Via

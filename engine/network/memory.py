@@ -16,7 +16,6 @@ from engine.core.errors import LocalProtocolError, RemoteProtocolError, Transpor
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
-from engine.network.node.status import connection_level
 from engine.network.stores.port import StoreNetwork
 from engine.network.transport import (
     MessageHandler,
@@ -24,6 +23,7 @@ from engine.network.transport import (
     Receipt,
     StatusHandler,
     TransportStatus,
+    connection_level,
 )
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding

@@ -95,3 +95,16 @@ class Transport(Protocol):
         """How Store nodes are asked; None where there are none to be asked."""
 
     def counters(self) -> Mapping[str, int]: ...
+
+
+def connection_level(*, running: bool, peers: int, meshed: int) -> tuple[TransportLevel, str]:
+    """``peers`` relay our topic; ``meshed`` of them pass every message on to us at once."""
+    if not running:
+        return TransportLevel.OFFLINE, "not started"
+    if peers == 0:
+        return TransportLevel.OFFLINE, "nobody is connected yet"
+    if peers == 1:
+        return TransportLevel.MINIMAL, "connected to one peer: everything depends on it"
+    if meshed == 0:
+        return TransportLevel.MINIMAL, f"connected to {peers} peers, none passes messages on yet"
+    return TransportLevel.GOOD, f"connected to {peers} peers"

@@ -19,7 +19,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import KeptAside
+from engine.core.records import KeptAside
 from engine.core.sds.flood_types import SetAside, Spent
 from engine.core.sds.fork_types import Fork
 from engine.core.sds.log_table import LogTable

@@ -7,7 +7,7 @@ import sqlite3
 from typing import Final
 
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
-from engine.core.ports import LoggedMessage
+from engine.core.records import LoggedMessage
 
 MAX_PAGE: Final = 20_000
 

@@ -20,9 +20,9 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import (
+from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
+from engine.core.records import (
     ContactRecord,
-    ConversationSummary,
     DeliveryRecord,
     GroupRecord,
     KeptAside,
@@ -30,8 +30,6 @@ from engine.core.ports import (
     MemberRecord,
     MessageRecord,
     OwnSequence,
-    StoredMessage,
-    StoredPage,
 )
 from engine.core.sds.flood_types import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
 from engine.core.sds.fork_types import Fork, PutFork

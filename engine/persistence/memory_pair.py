@@ -26,16 +26,14 @@ from engine.core.mvds.types import (
 )
 from engine.core.ports import (
     ApplyMvds,
-    LostRange,
-    PairState,
     PutLost,
     PutWaiting,
     RemoveLost,
     RemoveWaiting,
     SavePairAuthor,
     SavePairClock,
-    WaitingContent,
 )
+from engine.core.records import LostRange, PairState, WaitingContent
 from engine.persistence.rules import PairWrite, due_order
 
 

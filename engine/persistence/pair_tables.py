@@ -12,17 +12,14 @@ from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.ports import (
     ApplyMvds,
-    ContactRecord,
-    LostRange,
-    PairState,
     PutLost,
     PutWaiting,
     RemoveLost,
     RemoveWaiting,
     SavePairAuthor,
     SavePairClock,
-    WaitingContent,
 )
+from engine.core.records import ContactRecord, LostRange, PairState, WaitingContent
 from engine.persistence.mvds_tables import apply_mvds_write
 from engine.persistence.profile_tables import add_conversation, find_conversation
 from engine.persistence.rules import ConversationKind, PairWrite, check_picture, require_kind

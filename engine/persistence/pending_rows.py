@@ -7,7 +7,7 @@ them, or until it is about to be committed.  Nothing outlives the transaction.
 
 import sqlite3
 
-from engine.core.ports import MessageRecord
+from engine.core.records import MessageRecord
 from engine.core.sds.types import AppendToLog
 from engine.persistence.channel_tables import append_to_log
 from engine.persistence.timeline_tables import put_messages

@@ -18,15 +18,8 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import (
-    ContactRecord,
-    GroupRecord,
-    MemberRecord,
-    OwnSequence,
-    ProfileRecord,
-    PutGroup,
-    PutNodeAddress,
-)
+from engine.core.ports import PutGroup, PutNodeAddress
+from engine.core.records import ContactRecord, GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.persistence.rules import (
     MAX_NODE_ADDRESSES,
     ConversationKind,

@@ -25,9 +25,7 @@ from engine.core.ports import (
     AddCounters,
     ApplyChannel,
     ApplyMvds,
-    ContactRecord,
     ConversationSummary,
-    GroupRecord,
     PutDelivery,
     PutGroup,
     PutLost,
@@ -48,6 +46,7 @@ from engine.core.ports import (
     StoredMessage,
     StoredPage,
 )
+from engine.core.records import ContactRecord, GroupRecord
 from engine.core.sds.types import ChannelState
 
 MAX_PAGE_ROWS: Final = 1_000

@@ -17,16 +17,8 @@ from engine.core.ports import (
     AddCounters,
     ApplyChannel,
     ApplyHistory,
-    ContactRecord,
     ConversationSummary,
-    GroupRecord,
     HideMessage,
-    KeptAside,
-    LoggedMessage,
-    MemberRecord,
-    OwnSequence,
-    PairState,
-    ProfileRecord,
     PutContact,
     PutDelivery,
     PutGroup,
@@ -47,6 +39,16 @@ from engine.core.ports import (
     StoredMessage,
     StoredPage,
     StoreWrite,
+)
+from engine.core.records import (
+    ContactRecord,
+    GroupRecord,
+    KeptAside,
+    LoggedMessage,
+    MemberRecord,
+    OwnSequence,
+    PairState,
+    ProfileRecord,
 )
 from engine.core.sds.types import (
     AppendToLog,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from engine.core.ids import MessageId, Position
-from engine.core.ports import DeliveryRecord, MessageRecord, SpanRecord
+from engine.core.records import DeliveryRecord, MessageRecord, SpanRecord
 from engine.persistence.many_rows import Value, by_the_dozen, insert, with_ids, with_rows
 from engine.persistence.muted_members import DELETED, OF_MUTED, read_muted_members
 from engine.persistence.ordinals import count_in, count_out

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.api import ForkProof, HolderView, Page
+from engine.answers import ForkProof, HolderView, TimelinePage
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, Position
 from engine.events import FloodView, ForkView, GapView, HeldView
@@ -69,22 +69,24 @@ class PageCommands:
     _conversations: Conversations
     _services: ProfileServices | None
 
-    async def latest_page(self, conversation_id: ConversationId, *, limit: int = 100) -> Page:
+    async def latest_page(
+        self, conversation_id: ConversationId, *, limit: int = 100
+    ) -> TimelinePage:
         return await self._pages.latest(conversation_id, limit=limit)
 
     async def page_before(
         self, conversation_id: ConversationId, position: Position, *, limit: int = 100
-    ) -> Page:
+    ) -> TimelinePage:
         return await self._pages.before(conversation_id, position, limit=limit)
 
     async def page_after(
         self, conversation_id: ConversationId, position: Position, *, limit: int = 100
-    ) -> Page:
+    ) -> TimelinePage:
         return await self._pages.after(conversation_id, position, limit=limit)
 
     async def page_around(
         self, conversation_id: ConversationId, position: Position, *, limit: int = 100
-    ) -> Page:
+    ) -> TimelinePage:
         return await self._pages.around(conversation_id, position, limit=limit)
 
     async def gap(self, conversation_id: ConversationId) -> GapView | None:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.core.errors import ChatError
-from engine.core.ports import LoggedMessage
+from engine.core.records import LoggedMessage
 from engine.delivery.recorder import Recorder
 from engine.network.transport import TransportRole, TransportStatus
 from engine.runtime.conversation_runner import ConversationRunner

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from engine.core.entropy import Entropy
 from engine.core.history.config import HistoryConfig
 from engine.core.ids import UnixMs
 from engine.core.ports import ProfileStore
@@ -11,7 +12,6 @@ from engine.core.sds.config import FloodLimits
 from engine.delivery.recorder import Recorder
 from engine.network.transport import Transport
 from engine.runtime.own_clock import boot_time_ms
-from engine.session.entropy import Entropy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from engine.api import ContactPreview, InvitePreview, Listener
+from engine.answers import ContactPreview, InvitePreview
 from engine.core.content import check_picture
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
@@ -21,14 +21,8 @@ from engine.core.ids import (
     ParticipantId,
     Position,
 )
-from engine.core.ports import (
-    HideMessage,
-    ProfileRecord,
-    ProfileStore,
-    SavePicture,
-    SaveProfile,
-    SaveValue,
-)
+from engine.core.ports import HideMessage, ProfileStore, SavePicture, SaveProfile, SaveValue
+from engine.core.records import ProfileRecord
 from engine.core.sds.inputs import (
     ResendRequested,
     RetrieveLostRequested,
@@ -43,6 +37,7 @@ from engine.events import (
     ConversationView,
     EngineEvent,
     IdentityView,
+    Listener,
     MessageRemoved,
     OwnClockView,
 )

@@ -3,9 +3,8 @@
 import logging
 from collections.abc import Callable
 
-from engine.api import Listener
 from engine.core.counters import Counters
-from engine.events import EngineEvent
+from engine.events import EngineEvent, Listener
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId
-from engine.core.ports import ContactRecord, ConversationSummary, StoredMessage
+from engine.core.ports import ConversationSummary, StoredMessage
+from engine.core.records import ContactRecord
 from engine.events import (
     ContactView,
     ConversationChanged,

@@ -5,14 +5,15 @@ What a group is, and who is in it, is its session's business.
 
 from collections.abc import Sequence
 
-from engine.api import InvitePreview
-from engine.codec.invite import parse_invite
+from engine.answers import InvitePreview
 from engine.core.content import Body, Leave
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId
-from engine.core.ports import GroupRecord, RemoveGroup, StoreWrite
+from engine.core.ports import RemoveGroup, StoreWrite
+from engine.core.records import GroupRecord
 from engine.core.sds.inputs import DeadlineReached
 from engine.crypto.identity import fingerprint_of
+from engine.crypto.links import parse_invite
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from engine.core.duration import duration_words
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
-from engine.core.ports import MessageRecord, StoredMessage
+from engine.core.ports import StoredMessage
+from engine.core.records import MessageRecord
 from engine.core.sds.fork_types import Fork
 from engine.events import (
     ClockView,

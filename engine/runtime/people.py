@@ -6,8 +6,7 @@ How far two people have come is their session's business; conversations begin an
 
 import logging
 
-from engine.api import ContactPreview
-from engine.codec.contact_link import parse_contact_link
+from engine.answers import ContactPreview
 from engine.core.contacts import ContactLink, ContactState
 from engine.core.content import ContactRequest
 from engine.core.errors import ChatError, InviteError, LocalProtocolError
@@ -18,10 +17,12 @@ from engine.core.ids import (
     ParticipantId,
     WakuHash,
 )
-from engine.core.ports import ContactRecord, PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
+from engine.core.ports import PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
+from engine.core.records import ContactRecord
 from engine.core.sds.inputs import ResendRequested
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import fingerprint_of, participant_id_of
+from engine.crypto.links import parse_contact_link
 from engine.crypto.pair import OpenedPair
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from engine.core.ports import ProfileRecord
+from engine.core.entropy import Entropy
+from engine.core.records import ProfileRecord
 from engine.core.sds.config import FloodLimits
 from engine.crypto.identity import Identity
 from engine.runtime.conversations import Conversations
@@ -13,7 +14,6 @@ from engine.runtime.people import People
 from engine.runtime.request_inbox import RequestInbox
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.timeline_pages import TimelinePages
-from engine.session.entropy import Entropy
 from engine.session.group.factory import GroupFactory
 from engine.session.pair.factory import PAIR_CONFIG, PairFactory
 from engine.session.pair.saved import OwnProfile

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 
 from engine.core.history.queries import ByHash, QueryEnded, QueryStarted
-from engine.core.ports import ContactRecord
+from engine.core.records import ContactRecord
 from engine.delivery.contract import Protocol
 from engine.delivery.recorder import Recorder
 from engine.delivery.row_builder import Copy, Which

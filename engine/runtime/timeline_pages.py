@@ -4,7 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import Sequence
 
-from engine.api import ForkProof, HolderView, Page
+from engine.answers import ForkProof, HolderView, TimelinePage
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.core.ports import ProfileStore, StoredPage
@@ -36,34 +36,34 @@ class TimelinePages:
         self._conversations = conversations
         self._own_id = own_id
 
-    async def latest(self, conversation_id: ConversationId, *, limit: int) -> Page:
+    async def latest(self, conversation_id: ConversationId, *, limit: int) -> TimelinePage:
         runner = self._conversations.runner(conversation_id)
         page = await self._storage.run(self._store.latest_page, conversation_id, limit=limit)
         return self._view(page, runner)
 
     async def before(
         self, conversation_id: ConversationId, position: Position, *, limit: int
-    ) -> Page:
+    ) -> TimelinePage:
         runner, store = self._conversations.runner(conversation_id), self._store
         page = await self._storage.run(store.page_before, conversation_id, position, limit=limit)
         return self._view(page, runner)
 
     async def after(
         self, conversation_id: ConversationId, position: Position, *, limit: int
-    ) -> Page:
+    ) -> TimelinePage:
         runner, store = self._conversations.runner(conversation_id), self._store
         page = await self._storage.run(store.page_after, conversation_id, position, limit=limit)
         return self._view(page, runner)
 
     async def around(
         self, conversation_id: ConversationId, position: Position, *, limit: int
-    ) -> Page:
+    ) -> TimelinePage:
         older = await self.before(conversation_id, position, limit=max(limit // 2, 1))
         after = older.messages[-1].position if older.messages else BEFORE_ALL
         newer = await self.after(conversation_id, after, limit=limit - limit // 2)
         both = older.messages + newer.messages
         beyond = max(len(both) - limit, 0)  # With a limit of 1 the older one has no room.
-        return Page(
+        return TimelinePage(
             messages=both[beyond:],
             has_older=older.older_count + beyond > 0,
             has_newer=newer.has_newer,
@@ -95,7 +95,7 @@ class TimelinePages:
         )
         return ForkProof(messages=(first, second), text=_proof(fork, ids, signed))
 
-    def _view(self, page: StoredPage, runner: ConversationRunner) -> Page:
+    def _view(self, page: StoredPage, runner: ConversationRunner) -> TimelinePage:
         return page_view(page, runner.members, self._own_id, is_pair=runner.is_pair)
 
 

@@ -9,20 +9,15 @@ written down: there the other says "I have it" of every single message.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from engine.api import HolderView, Page
+from engine.answers import HolderView, TimelinePage
 from engine.core.ids import (
     DeliveryState,
     HolderSource,
     ParticipantId,
     UnixMs,
 )
-from engine.core.ports import (
-    ContactRecord,
-    ConversationSummary,
-    MemberRecord,
-    StoredMessage,
-    StoredPage,
-)
+from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
+from engine.core.records import ContactRecord, MemberRecord
 from engine.core.sds.types import HolderEntry
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.pair import safety_number
@@ -130,8 +125,8 @@ def audience_of(
 
 def page_view(
     page: StoredPage, members: Members, own_id: ParticipantId, *, is_pair: bool = False
-) -> Page:
-    return Page(
+) -> TimelinePage:
+    return TimelinePage(
         messages=tuple(
             message_view(stored, members, own_id, is_pair=is_pair) for stored in page.messages
         ),

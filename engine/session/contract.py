@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
 from engine.core.ids import ParticipantId, UnixMs, WakuHash
-from engine.core.ports import ContactRecord, GroupRecord, MemberRecord
+from engine.core.records import ContactRecord, GroupRecord, MemberRecord
 from engine.core.sds.flood_types import SetAsideOf
 from engine.core.sds.fork_types import Fork
 from engine.core.waku import WakuMessage

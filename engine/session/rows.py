@@ -20,7 +20,7 @@ from engine.core.content import (
 )
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
-from engine.core.ports import MessageRecord, SpanRecord
+from engine.core.records import MessageRecord, SpanRecord
 from engine.core.text_spans import find_spans
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"

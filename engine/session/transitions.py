@@ -12,7 +12,8 @@ from typing import TypeAlias
 from engine.core.clock_evidence import Echo
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.mvds.types import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
-from engine.core.ports import KeptAside, MessageRecord, StoreWrite
+from engine.core.ports import StoreWrite
+from engine.core.records import KeptAside, MessageRecord
 from engine.core.sds.types import AskStore, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.delivery.steps import Step

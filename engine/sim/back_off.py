@@ -5,9 +5,9 @@ The core's own functions stay what they are; these only make them of two numbers
 
 from dataclasses import replace
 
+from engine.core.entropy import RandomUnit
 from engine.core.mvds.config import JITTER, LOWER_BACK_OFF, BackOff
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import RandomUnit
 
 POSSIBLY: int = 3
 """A message that a filter names waits so many times longer, as in ours of SDS."""

@@ -24,7 +24,7 @@ from engine.core.ids import (
     ParticipantId,
     UnixMs,
 )
-from engine.core.ports import LoggedMessage
+from engine.core.records import LoggedMessage
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.fork_types import ForkFound

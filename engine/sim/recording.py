@@ -18,7 +18,7 @@ from engine.core.ids import (
     UnixMs,
     WakuHash,
 )
-from engine.core.ports import LoggedMessage
+from engine.core.records import LoggedMessage
 from engine.core.sds.types import SendPurpose
 from engine.delivery.contract import (
     LOG_TABLES,

@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 from engine.codec.envelope import decode_signed_part
-from engine.codec.invite import parse_invite
 from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Body, Text
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.faults import SeededRandom
 from engine.core.ids import HolderSource, InstanceId, ParticipantId, PubsubTopic, UnixMs
-from engine.core.ports import ApplyChannel, GroupRecord, ProfileRecord, StoreWrite
+from engine.core.ports import ApplyChannel, StoreWrite
+from engine.core.records import GroupRecord, ProfileRecord
 from engine.core.sds.inputs import ConnectivityChanged, DeadlineReached
 from engine.core.sds.types import (
     AppendToLog,
@@ -27,9 +28,9 @@ from engine.core.sds.types import (
     Write,
 )
 from engine.crypto.identity import Identity
+from engine.crypto.links import parse_invite
 from engine.network.waku.message_hash import message_hash
 from engine.persistence.memory_store import MemoryProfileStore
-from engine.session.entropy import Entropy
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
 from engine.session.inputs import CopiesAccepted, MessageArrived, Say

@@ -11,12 +11,12 @@ import pytest
 
 from chat_app.__main__ import main
 from chat_app.compose import open_store
+from engine.core.entropy import Entropy
 from engine.core.ids import UnixMs
 from engine.events import ClockJudged, EngineEvent, MessageAdded
 from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine, EngineDependencies
-from engine.session.entropy import Entropy
 
 HOUR_MS = 3_600_000
 

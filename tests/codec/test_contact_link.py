@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.contact_link import encode_contact_link, parse_contact_link
-from engine.codec.invite import encode_invite, parse_invite
 from engine.codec.tuples import tuple_bytes
 from engine.core.contacts import CONTACT_PREFIX, ContactLink
 from engine.core.errors import InviteError, LocalProtocolError
 from engine.core.ids import UnixMs
 from engine.core.invite import MAX_LINK_CHARACTERS, MAX_NODE_ADDRESSES, Invite
 from engine.crypto.identity import Identity
+from engine.crypto.links import encode_contact_link, encode_invite, parse_contact_link, parse_invite
 from proto import contact_pb2
 
 NOW = UnixMs(1_700_000_000_000)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.invite import encode_invite, parse_invite
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import InviteError, LocalProtocolError
 from engine.core.ids import ConversationId
@@ -22,6 +21,7 @@ from engine.core.invite import (
     group_id_of,
 )
 from engine.crypto.identity import Identity
+from engine.crypto.links import encode_invite, parse_invite
 from proto import invite_pb2
 
 ADMIN = Identity(signing_key=bytes(range(32)), encryption_key=bytes(range(32)))

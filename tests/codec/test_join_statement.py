@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.codec.content import decode_content, encode_content
-from engine.codec.join import build_join, decode_join, verify_join
+from engine.codec.join import decode_join
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import Content, Join
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import AuthorSequence, InstanceId, UnixMs
 from engine.crypto.identity import Identity
+from engine.crypto.join import build_join, verify_join
 from proto import content_pb2
 
 GROUP, OTHER_GROUP = bytes(range(32)), bytes(32)

@@ -5,8 +5,9 @@ from hashlib import shake_256
 
 import pytest
 
+from engine.core.entropy import RandomBytes
 from engine.core.ids import ParticipantId
-from engine.crypto.identity import Identity, RandomBytes
+from engine.crypto.identity import Identity
 from engine.crypto.sealed import SealedGroup, new_group
 from proto import sds_pb2
 

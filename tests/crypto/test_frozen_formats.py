@@ -21,13 +21,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engine.codec.content import decode_content, decode_ephemeral, encode_content
 from engine.codec.holdings import decode_claim, encode_claim
-from engine.codec.invite import encode_invite, parse_invite
-from engine.codec.join import build_join, decode_join, verify_join
+from engine.codec.join import decode_join
 from engine.codec.message_id import message_id_in
 from engine.core.content import Created, Join, Leave, Text, Typing
 from engine.core.ids import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.types import Claim, SequenceRange
 from engine.crypto.identity import Identity, fingerprint_of, participant_id_of
+from engine.crypto.join import build_join, verify_join
+from engine.crypto.links import encode_invite, parse_invite
 from engine.crypto.sealed import SealedGroup, content_topic_of
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors" / "crypto"

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.core.entropy import RandomBytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
-from engine.crypto.identity import Identity, RandomBytes, fingerprint_of, participant_id_of, verify
+from engine.crypto.identity import Identity, fingerprint_of, participant_id_of, verify
 
 
 def test_an_identity_comes_back_from_its_two_private_keys(alice: Identity) -> None:

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from engine.codec.contact_link import encode_contact_link, parse_contact_link
 from engine.codec.content import (
     decode_pair_content,
     decode_pair_ephemeral,
@@ -35,6 +34,7 @@ from engine.core.content import (
 )
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, UnixMs
 from engine.crypto.identity import Identity
+from engine.crypto.links import encode_contact_link, parse_contact_link
 from engine.crypto.pair import (
     EphemeralPart,
     MvdsPart,

@@ -25,10 +25,11 @@ from engine.codec.envelope import (
 )
 from engine.codec.holdings import MAX_AUTHORS, MAX_CLAIM_BYTES
 from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad
+from engine.core.entropy import RandomBytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from engine.core.ids import InstanceId, ParticipantId, UnixMs
 from engine.core.sds.types import Claim, Holdings, SequenceRange
-from engine.crypto.identity import Identity, RandomBytes
+from engine.crypto.identity import Identity
 from engine.crypto.sealed import (
     MAX_ENVELOPE_BYTES,
     MAX_SIGNED_PART_BYTES,

@@ -13,6 +13,7 @@ import pytest
 
 from chat_app.__main__ import main
 from engine.core.contacts import ContactState
+from engine.core.entropy import Entropy
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.delivery.contract import (
     DELIVERY_EVENT,
@@ -30,7 +31,6 @@ from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
-from engine.session.entropy import Entropy
 
 KEY = bytes(range(32))
 PATIENCE_S = 60

@@ -25,9 +25,9 @@ from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.node.services import all_services
 from engine.network.waku.filter.client import FilterClient, Pushed
 from engine.network.waku.lightpush.client import LightpushClient
-from engine.network.waku.lightpush.server import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.metadata import WakuMetadata
+from engine.network.waku.protocols import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.store.client import StoreClient
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
 from engine.persistence.archive_thread import ThreadedArchive

@@ -14,8 +14,8 @@ import pytest
 
 from chat_app.compose import build_engine
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
-from engine.codec.invite import encode_invite, parse_invite
 from engine.core.ids import ConversationId
+from engine.crypto.links import encode_invite, parse_invite
 from engine.events import EngineEvent, MessageAdded, MessageChanged, MessageView
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory

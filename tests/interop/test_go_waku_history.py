@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.codec.invite import encode_invite, parse_invite
+from engine.crypto.links import encode_invite, parse_invite
 from engine.history_views import StoreHealth
 from tests.interop.go_waku import go_waku
 from tests.interop.test_go_waku_app import QUICK, person, through

@@ -16,8 +16,8 @@ import pytest
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.node.services import all_services
-from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.interop.js_waku import JsWaku, js_waku

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.codec.invite import parse_invite
 from engine.codec.waku import decode_waku_message
 from engine.core.waku_archive import ArchiveQuery
+from engine.crypto.links import parse_invite
 from engine.crypto.sealed import content_topic_of
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
 from tests.interop.js_waku import js_waku

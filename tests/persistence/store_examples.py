@@ -25,14 +25,6 @@ from engine.core.mvds.types import (
 from engine.core.ports import (
     ApplyChannel,
     ApplyMvds,
-    ContactRecord,
-    DeliveryRecord,
-    GroupRecord,
-    LostRange,
-    MemberRecord,
-    MessageRecord,
-    OwnSequence,
-    ProfileRecord,
     PutDelivery,
     PutLost,
     PutMember,
@@ -41,6 +33,16 @@ from engine.core.ports import (
     SaveOwnSequence,
     SavePairClock,
     StoreWrite,
+)
+from engine.core.records import (
+    ContactRecord,
+    DeliveryRecord,
+    GroupRecord,
+    LostRange,
+    MemberRecord,
+    MessageRecord,
+    OwnSequence,
+    ProfileRecord,
     WaitingContent,
 )
 from engine.core.sds.flood_types import PutSetAside, PutSpent, SetAside, Spent

@@ -18,7 +18,8 @@ from engine.core.ids import (
     InstanceId,
     MessageId,
 )
-from engine.core.ports import HideMessage, KeptAside, ProfileStore, PutGroup, StoreWrite
+from engine.core.ports import HideMessage, ProfileStore, PutGroup, StoreWrite
+from engine.core.records import KeptAside
 from engine.core.sds.flood_types import ForgetSetAside, RemoveSetAside, SetAside
 from engine.core.sds.types import (
     ChannelState,

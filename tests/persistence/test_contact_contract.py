@@ -12,7 +12,6 @@ from engine.core.contacts import MAX_PICTURE_BYTES, ContactState
 from engine.core.errors import LocalProtocolError, StorageError
 from engine.core.ids import UnixMs
 from engine.core.ports import (
-    PairState,
     ProfileStore,
     PutContact,
     PutGroup,
@@ -25,6 +24,7 @@ from engine.core.ports import (
     SaveValue,
     StoreWrite,
 )
+from engine.core.records import PairState
 from tests.persistence.store_examples import (
     ALICE,
     GROUP,

@@ -14,7 +14,6 @@ from engine.core.ids import ConversationId, DeliveryState, InstanceId, MessageId
 from engine.core.mvds.types import Epoch, KeepMessage, MvdsState, NoteHeld, PutPendingAck
 from engine.core.ports import (
     HideMessage,
-    PairState,
     ProfileStore,
     PutContact,
     PutDelivery,
@@ -29,6 +28,7 @@ from engine.core.ports import (
     SaveReadMark,
     StoreWrite,
 )
+from engine.core.records import PairState
 from engine.core.sds.types import ChannelState, SaveClock
 from tests.persistence.store_examples import (
     ALICE,

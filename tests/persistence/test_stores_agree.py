@@ -38,7 +38,6 @@ from engine.core.mvds.types import (
 )
 from engine.core.ports import (
     HideMessage,
-    LoggedMessage,
     ProfileStore,
     PutContact,
     PutGroup,
@@ -55,6 +54,7 @@ from engine.core.ports import (
     SaveReadMark,
     StoreWrite,
 )
+from engine.core.records import LoggedMessage
 from engine.core.sds.flood_types import ForgetSetAside, RemoveSetAside
 from engine.core.sds.types import (
     ChannelState,

@@ -1,7 +1,8 @@
 """A whole conversation in its order, as audits read it: the same from both stores."""
 
 from engine.core.ids import ConversationId, MessageId, Position
-from engine.core.ports import HideMessage, LoggedMessage, ProfileStore, PutContact, PutGroup
+from engine.core.ports import HideMessage, ProfileStore, PutContact, PutGroup
+from engine.core.records import LoggedMessage
 from engine.core.sds.types import ChannelState
 from tests.persistence.store_examples import (
     GROUP,

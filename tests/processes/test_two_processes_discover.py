@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.codec.invite import encode_invite, parse_invite
+from engine.crypto.links import encode_invite, parse_invite
 from engine.network.discovery.interfaces import local_network_addresses
 from tests.network.discovery.multicast import require_multicast
 from tests.processes.conftest import AppProcess, Line

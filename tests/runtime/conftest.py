@@ -9,9 +9,11 @@ from random import SystemRandom
 
 import pytest
 
+from engine.core.entropy import Entropy
 from engine.core.errors import StorageError
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
-from engine.core.ports import GroupRecord, StoreWrite
+from engine.core.ports import StoreWrite
+from engine.core.records import GroupRecord
 from engine.core.sds.config import FloodLimits
 from engine.crypto.sealed import content_topic_of
 from engine.events import EngineEvent
@@ -20,7 +22,6 @@ from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from engine.runtime.own_clock import boot_time_ms
-from engine.session.entropy import Entropy
 
 KEY = bytes(range(32))
 PATIENCE_S = 60

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.codec.contact_link import encode_contact_link
 from engine.core.contacts import ContactState
 from engine.core.errors import InviteError, LocalProtocolError, StorageError
 from engine.core.faults import FaultPlan, parse_fault_spec
 from engine.core.ids import ContentTopic, ConversationId, DeliveryState, UnixMs, WakuHash
-from engine.core.ports import ContactRecord, SaveValue
+from engine.core.ports import SaveValue
+from engine.core.records import ContactRecord
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
+from engine.crypto.links import encode_contact_link
 from engine.crypto.pair import inbox_topic_of
 from engine.events import (
     ConversationAdded,

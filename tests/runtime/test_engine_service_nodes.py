@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.codec.invite import parse_invite
+from engine.crypto.links import parse_invite
 from engine.runtime.engine import Engine
 from tests.runtime.conftest import Person
 

@@ -9,13 +9,12 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.codec.libp2p import encode_identify, encode_public_key
+from engine.codec.libp2p import IdentifyMessage, encode_identify, encode_public_key
 from engine.core.errors import ChatError
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.identify import IDENTIFY
 from engine.network.libp2p.keys import IdentityKey
 from engine.network.libp2p.limits import HostLimits
-from engine.network.libp2p.messages import IdentifyMessage
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.multistream import HEADER, encode_message
 from engine.network.libp2p.tcp import TcpPipe, Traffic

@@ -12,8 +12,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from engine.codec.content import encode_content
 from engine.codec.envelope import SignedPart, decode_envelope, encode_envelope, encode_signed_part
-from engine.codec.invite import parse_invite
-from engine.codec.join import build_join
 from engine.codec.message_id import message_id_in
 from engine.codec.padding import pad
 from engine.codec.sds import decode_message, encode_message
@@ -29,6 +27,8 @@ from engine.core.ids import (
 from engine.core.sds.types import Claim, HistoryEntry, Message
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
+from engine.crypto.join import build_join
+from engine.crypto.links import parse_invite
 from engine.crypto.sealed import Opened, SealedGroup, _message_keys
 from proto import envelope_pb2
 from tests.security.stage import Relay, Stage

@@ -26,7 +26,8 @@ from engine.core.ids import (
     UnixMs,
     WakuHash,
 )
-from engine.core.ports import GroupRecord, ProfileStore
+from engine.core.ports import ProfileStore
+from engine.core.records import GroupRecord
 from engine.core.sds.config import FloodLimits
 from engine.core.sds.types import ChannelState
 from engine.core.waku import WakuMessage

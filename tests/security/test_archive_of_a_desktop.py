@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from engine.codec.contact_link import parse_contact_link
+from engine.crypto.links import parse_contact_link
 from engine.crypto.pair import inbox_topic_of
 from tests.security.stage import Stage, figure, now, run
 

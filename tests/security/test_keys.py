@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from engine.codec.contact_link import _FORM as CONTACT_FORM
 from engine.codec.contact_link import _signed_bytes as signed_of_contact_link
-from engine.codec.contact_link import parse_contact_link
 from engine.codec.content import encode_content
 from engine.codec.invite import _FORM as INVITE_FORM
 from engine.codec.mvds import encode_payload
@@ -25,6 +24,7 @@ from engine.core.errors import InviteError
 from engine.core.ids import AuthorSequence, InstanceId
 from engine.core.mvds.types import MvdsMessage, Payload
 from engine.crypto.identity import Identity
+from engine.crypto.links import parse_contact_link
 from engine.crypto.pair import MvdsPart, PairSeal, inbox_topic_of
 from proto import contact_pb2, invite_pb2
 from tests.crypto.test_public_key_import import (

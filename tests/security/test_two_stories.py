@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from engine.api import HolderView
+from engine.answers import HolderView
 from engine.codec.sds import decode_message
 from engine.core.ids import MessageId
 from engine.core.sds.config import SdsConfig

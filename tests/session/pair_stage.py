@@ -5,20 +5,21 @@ from dataclasses import replace
 from hashlib import sha256
 from random import Random
 
-from engine.codec.contact_link import parse_contact_link
 from engine.core.content import Text
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.ids import ConversationId, DeliveryState, InstanceId, UnixMs, WakuHash
 from engine.core.mvds.config import MvdsConfig
-from engine.core.ports import ContactRecord, ProfileStore, RemoveGroup, StoredMessage
+from engine.core.ports import ProfileStore, RemoveGroup, StoredMessage
+from engine.core.records import ContactRecord
 from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.types import AskStore
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
+from engine.crypto.links import parse_contact_link
 from engine.crypto.pair import open_from_anybody
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.runtime.request_inbox import request_in
-from engine.session.entropy import Entropy
 from engine.session.inputs import AcceptContact, AskToTalk, MessageArrived, Say
 from engine.session.loading import read
 from engine.session.pair.factory import PAIR_CONFIG, PairFactory

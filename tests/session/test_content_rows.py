@@ -23,7 +23,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import MessageRecord
+from engine.core.records import MessageRecord
 from engine.events import MessageKind
 from engine.session.rows import makes_row, row_of
 

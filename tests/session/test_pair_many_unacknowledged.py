@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.codec.mvds import encode_payload
-from engine.codec.pair_ids import mvds_id_of_row
+from engine.codec.mvds_id import mvds_id_of_row
 from engine.core.ids import UnixMs
 from engine.core.mvds.types import Payload
 from engine.session.inputs import AcceptContact

@@ -18,8 +18,6 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.ports import (
-    LostRange,
-    PairState,
     PutLost,
     PutWaiting,
     RemoveLost,
@@ -27,8 +25,8 @@ from engine.core.ports import (
     SavePairAuthor,
     SavePairClock,
     StoreWrite,
-    WaitingContent,
 )
+from engine.core.records import LostRange, PairState, WaitingContent
 from engine.session.clock import SessionClock
 from engine.session.pair.order import (
     LOST_AFTER_MS,

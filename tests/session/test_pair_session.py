@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.codec.contact_link import parse_contact_link
 from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.mvds import encode_payload
 from engine.core.contacts import ContactState
@@ -17,6 +16,7 @@ from engine.core.mvds.config import DAY_MS, MvdsConfig
 from engine.core.mvds.types import GroupId, MvdsMessage, Payload
 from engine.core.sds.inputs import ResendRequested
 from engine.core.waku import WakuMessage
+from engine.crypto.links import parse_contact_link
 from engine.crypto.pair import (
     EphemeralPart,
     MvdsPart,

@@ -9,18 +9,19 @@ from tempfile import TemporaryDirectory
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from engine.codec.invite import parse_invite
 from engine.codec.waku import decode_waku_message
 from engine.core.content import Text
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.ids import InstanceId, UnixMs, WakuHash
-from engine.core.ports import GroupRecord, ProfileRecord, ProfileStore, StoredMessage
+from engine.core.ports import ProfileStore, StoredMessage
+from engine.core.records import GroupRecord, ProfileRecord
 from engine.core.sds.inputs import DeadlineReached
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
+from engine.crypto.links import parse_invite
 from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.session.entropy import Entropy
 from engine.session.group.factory import GroupFactory
 from engine.session.inputs import MessageArrived, Say
 from engine.session.transitions import SessionTransition

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
-from engine.api import PAGE_SIZE, ChatEngine, ForkProof, HolderView, InvitePreview, Listener, Page
+from engine.answers import ForkProof, HolderView, InvitePreview, TimelinePage
+from engine.api import PAGE_SIZE, ChatEngine
 from engine.core.errors import InviteError
 from engine.core.ids import (
     ConversationId,
@@ -40,6 +41,7 @@ from engine.events import (
     HeldUpdated,
     HeldView,
     IdentityView,
+    Listener,
     MemberView,
     MessageAdded,
     MessageChanged,
@@ -395,27 +397,29 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
     ) -> None:
         self._enter("fetch_lost", (conversation_id, tuple(message_ids)))
 
-    async def latest_page(self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE) -> Page:
+    async def latest_page(
+        self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE
+    ) -> TimelinePage:
         self._enter("latest_page", conversation_id)
         total = len(self.rows[conversation_id])
         return self._page(conversation_id, max(0, total - limit), total)
 
     async def page_before(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
-    ) -> Page:
+    ) -> TimelinePage:
         end = self._count_before(conversation_id, position)
         return self._page(conversation_id, max(0, end - limit), end)
 
     async def page_after(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
-    ) -> Page:
+    ) -> TimelinePage:
         ordered = self._ordered(conversation_id)
         start = sum(1 for row in ordered if row.position <= position)
         return self._page(conversation_id, start, min(len(ordered), start + limit))
 
     async def page_around(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
-    ) -> Page:
+    ) -> TimelinePage:
         middle = self._count_before(conversation_id, position)
         total = len(self.rows[conversation_id])
         return self._page(
@@ -481,9 +485,9 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
     def _count_before(self, conversation_id: ConversationId, position: Position) -> int:
         return sum(1 for row in self._ordered(conversation_id) if row.position < position)
 
-    def _page(self, conversation_id: ConversationId, start: int, end: int) -> Page:
+    def _page(self, conversation_id: ConversationId, start: int, end: int) -> TimelinePage:
         rows = self._ordered(conversation_id)
-        return Page(
+        return TimelinePage(
             messages=tuple(rows[start:end]),
             has_older=start > 0,
             has_newer=end < len(rows),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QColor, QImage
 
-from engine.api import ContactPreview
+from engine.answers import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.errors import InviteError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs

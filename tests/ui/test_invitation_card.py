@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from engine.api import InvitePreview
+from engine.answers import InvitePreview
 from engine.core.ids import ConversationId
 from ui.dialogs.join import InviteCard
 

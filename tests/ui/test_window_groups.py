@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from engine.api import HolderView
+from engine.answers import HolderView
 from engine.core.errors import ConfigError, InviteError, StorageError
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import DeliveryView

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
-from engine.api import ForkProof
+from engine.answers import ForkProof
 from engine.events import ForkView, MessageView
 from ui.controls import Card, Text
 from ui.dialogs.sheet import Sheet

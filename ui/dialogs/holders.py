@@ -5,7 +5,7 @@ from datetime import datetime
 
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from engine.api import HolderView
+from engine.answers import HolderView
 from engine.core.ids import HolderSource
 from ui.avatar import Avatar
 from ui.controls import ColourRole, ElidedText, Pill, Text

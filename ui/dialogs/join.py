@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from engine.api import InvitePreview
+from engine.answers import InvitePreview
 from engine.core.errors import ChatError
 from ui.avatar import Avatar
 from ui.controls import Card, ElidedText, Text

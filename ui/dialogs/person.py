@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from engine.api import ContactPreview
+from engine.answers import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.errors import ChatError
 from ui.avatar import Avatar

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, auto
 
-from engine.api import Page
+from engine.answers import TimelinePage
 from engine.core.ids import MessageId, ParticipantId, Position
 from engine.events import GapView, HeldView, MessageView
 from engine.history_views import HistoryView
@@ -189,20 +189,20 @@ class LoadedMessages:
 
     # changes ----------------------------------------------------------------------------------
 
-    def reset(self, page: Page) -> None:
+    def reset(self, page: TimelinePage) -> None:
         """Start anew with ``page``."""
         self._replace_all(page.messages)
         self.older_count, self._total = page.older_count, page.total
         self.has_older, self.has_newer = page.has_older, page.has_newer
 
-    def extend_older(self, page: Page) -> None:
+    def extend_older(self, page: TimelinePage) -> None:
         """Put the page before the first message in front; gives up the newest beyond the bound."""
         self._replace_all((*page.messages, *self._messages))
         self.older_count, self._total = page.older_count, page.total
         self.has_older = page.has_older
         self._drop_newest()
 
-    def extend_newer(self, page: Page) -> None:
+    def extend_newer(self, page: TimelinePage) -> None:
         self._replace_all((*self._messages, *page.messages))
         self.has_newer = page.has_newer
         self._total = page.total

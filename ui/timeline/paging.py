@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from typing import Protocol
 
-from engine.api import Page
+from engine.answers import TimelinePage
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId, MessageId, Position
 
@@ -25,19 +25,19 @@ log = logging.getLogger(__name__)
 class PageSource(Protocol):
     """Where pages come from: four methods of ``engine.api.ChatEngine``."""
 
-    def latest_page(self, conversation_id: ConversationId, /) -> Awaitable[Page]: ...
+    def latest_page(self, conversation_id: ConversationId, /) -> Awaitable[TimelinePage]: ...
 
     def page_before(
         self, conversation_id: ConversationId, position: Position, /
-    ) -> Awaitable[Page]: ...
+    ) -> Awaitable[TimelinePage]: ...
 
     def page_after(
         self, conversation_id: ConversationId, position: Position, /
-    ) -> Awaitable[Page]: ...
+    ) -> Awaitable[TimelinePage]: ...
 
     def page_around(
         self, conversation_id: ConversationId, position: Position, /
-    ) -> Awaitable[Page]: ...
+    ) -> Awaitable[TimelinePage]: ...
 
 
 class Load(Enum):
@@ -58,7 +58,7 @@ class Pager:
         self,
         source: PageSource,
         *,
-        applied: Callable[[Load, Page], None],
+        applied: Callable[[Load, TimelinePage], None],
         failed: Callable[[str], None],
     ) -> None:
         self._source = source
@@ -115,7 +115,9 @@ class Pager:
             self._task.cancel()
             self._task = None
 
-    def _start(self, load: Load, fetch: Callable[[ConversationId], Awaitable[Page]]) -> None:
+    def _start(
+        self, load: Load, fetch: Callable[[ConversationId], Awaitable[TimelinePage]]
+    ) -> None:
         if self._conversation_id is not None:
             loop = asyncio.get_running_loop()
             self._task = loop.create_task(self._run(self._conversation_id, load, fetch))
@@ -124,7 +126,7 @@ class Pager:
         self,
         conversation_id: ConversationId,
         load: Load,
-        fetch: Callable[[ConversationId], Awaitable[Page]],
+        fetch: Callable[[ConversationId], Awaitable[TimelinePage]],
     ) -> None:
         try:
             page = await fetch(conversation_id)
@@ -138,7 +140,9 @@ class Pager:
         if self._wanted_ordinal is not None and not self.busy:
             self.seek(*self._wanted_ordinal)
 
-    async def _near(self, conversation_id: ConversationId, ordinal: int, total: int) -> Page:
+    async def _near(
+        self, conversation_id: ConversationId, ordinal: int, total: int
+    ) -> TimelinePage:
         """Interpolate between known pairs of ordinal and Lamport timestamp, or bisect."""
         page = await self._source.page_after(conversation_id, _BEFORE_EVERYTHING)
         low = _last_point(page)
@@ -164,17 +168,17 @@ class Pager:
         return page
 
 
-def _holds(page: Page, ordinal: int) -> bool:
+def _holds(page: TimelinePage, ordinal: int) -> bool:
     return page.older_count <= ordinal < page.older_count + len(page.messages)
 
 
-def _first_point(page: Page) -> tuple[int, int] | None:
+def _first_point(page: TimelinePage) -> tuple[int, int] | None:
     if not page.messages:
         return None
     return page.older_count, page.messages[0].position.lamport_timestamp
 
 
-def _last_point(page: Page) -> tuple[int, int] | None:
+def _last_point(page: TimelinePage) -> tuple[int, int] | None:
     placed = [m for m in page.messages if not m.waiting]
     if not placed:
         return None

@@ -13,7 +13,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QMoveEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.api import Page
+from engine.answers import TimelinePage
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from engine.history_views import HistoryView
@@ -213,7 +213,7 @@ class TimelineView(TimelineWatching):
 
     # pages ------------------------------------------------------------------------------------
 
-    def _apply(self, load: Load, page: Page) -> None:
+    def _apply(self, load: Load, page: TimelinePage) -> None:
         loaded, placing = self.scene.loaded, self.scene.placing
         match load:
             case Load.OLDER:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 from engine.core.history.progress import Purpose
 from engine.core.history.queries import Answered, Candidate, DeadlineReached, HoldChanged
 from engine.core.ids import ContentTopic, PubsubTopic, UnixMs, WakuHash
-from engine.core.sds.value import value
+from engine.core.value import value
 
 
 @value(frozen=True, slots=True, kw_only=True)

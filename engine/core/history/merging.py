@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
 from engine.core.history.hash_pages import HashPages
 from engine.core.history.pages import Place
@@ -46,7 +47,6 @@ from engine.core.history.reorder_buffer import EVERYTHING, ReorderBuffer
 from engine.core.history.store_pager import StorePager
 from engine.core.history.window_pages import WindowPages
 from engine.core.ids import UnixMs, WakuHash
-from engine.core.sds.types import RandomUnit
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from engine.core.history.queries import Cursor, HistoryMessage, Page, StoreVersion
-from engine.core.sds.value import value
+from engine.core.value import value
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from engine.core.ids import ConversationId, UnixMs
-from engine.core.sds.value import value
+from engine.core.value import value
 
 NS_PER_MS: Final = 1_000_000
 

@@ -13,7 +13,7 @@ from typing import Final, NewType, TypeAlias
 from engine.core.errors import LocalProtocolError
 from engine.core.history.progress import HistoryWrite, Purpose
 from engine.core.ids import ContentTopic, PubsubTopic, UnixMs, WakuHash
-from engine.core.sds.value import value
+from engine.core.value import value
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import HashLookup
 from engine.core.history.pages import Place
 from engine.core.history.progress import Progress, Purpose, advanced, is_done, widened
 from engine.core.history.queries import StoreRef
 from engine.core.ids import UnixMs, WakuHash
-from engine.core.sds.types import RandomUnit
 
 _ORDER: Final = {purpose: place for place, purpose in enumerate(Purpose)}
 _DURABLE: Final = frozenset({Purpose.USER, Purpose.EARLIER, Purpose.CONNECT})

@@ -16,6 +16,7 @@ from itertools import count
 from typing import assert_never
 
 from engine.core.counters import Counters
+from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import (
     DependenciesMissing,
@@ -70,7 +71,6 @@ from engine.core.history.requests import (
     retry_at,
 )
 from engine.core.ids import ConversationId, UnixMs, WakuHash
-from engine.core.sds.types import RandomUnit
 
 
 class _Step:

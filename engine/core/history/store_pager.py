@@ -8,6 +8,7 @@ brought before stays, for every message was checked by itself.  Nothing here kno
 
 from typing import Final, assert_never
 
+from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
 from engine.core.history.pages import Pages
 from engine.core.history.queries import (
@@ -25,7 +26,6 @@ from engine.core.history.queries import (
     StoreVersion,
 )
 from engine.core.ids import UnixMs
-from engine.core.sds.types import RandomUnit
 from engine.core.waku_store import HistoryError, StoreStatus
 
 _BUSY: Final = {

@@ -20,7 +20,7 @@ from typing import TypeAlias
 from engine.core.content import Join
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
-from engine.core.ports import MemberRecord
+from engine.core.records import MemberRecord
 
 MAX_MEMBERS = 2000
 """Everybody who ever joined, those who left included."""

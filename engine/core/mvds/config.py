@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from engine.core.sds.types import RandomUnit
+from engine.core.entropy import RandomUnit
 
 SECOND_MS: Final = 1_000
 DAY_MS: Final = 24 * 3_600 * SECOND_MS

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from engine.core.counters import Counters
+from engine.core.entropy import RandomUnit
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
@@ -36,7 +37,6 @@ from engine.core.mvds.types import (
     RecordType,
     ResendRequested,
 )
-from engine.core.sds.types import RandomUnit
 
 SET_BACK_EPOCHS = 60
 """What a clock is corrected by every now and then is less."""

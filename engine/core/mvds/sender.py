@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
+from engine.core.entropy import RandomUnit
 from engine.core.mvds.config import Mode, MvdsConfig
 from engine.core.mvds.packing import ID_ENTRY_BYTES, Packing
 from engine.core.mvds.peer import UNSENT, Live, Peer
@@ -26,7 +27,6 @@ from engine.core.mvds.types import (
     RecordType,
     RemovePendingAck,
 )
-from engine.core.sds.types import RandomUnit
 
 
 class Sender:

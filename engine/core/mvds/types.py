@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final, NewType, TypeAlias
 
 from engine.core.ids import ParticipantId, UnixMs
-from engine.core.sds.value import value
+from engine.core.value import value
 
 MvdsId = NewType("MvdsId", bytes)
 """sha256("MESSAGE_ID" ‖ group id ‖ timestamp ‖ body), 32 bytes."""

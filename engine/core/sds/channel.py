@@ -9,6 +9,7 @@ stored, carried or shown, and it keeps no content once a message is delivered.
 from typing import assert_never
 
 from engine.core.counters import Counters
+from engine.core.entropy import RandomUnit
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
@@ -49,7 +50,6 @@ from engine.core.sds.types import (
     Message,
     MessageDelivered,
     MessageIdOf,
-    RandomUnit,
     RepairRequested,
     SaveRetrievalHint,
     SendPurpose,

@@ -4,7 +4,7 @@ A part of the vocabulary of ``types``; what becomes of it is decided in ``floodi
 """
 
 from engine.core.ids import MessageId, ParticipantId
-from engine.core.sds.value import value
+from engine.core.value import value
 
 
 @value(frozen=True, slots=True, kw_only=True)

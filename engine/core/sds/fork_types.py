@@ -4,7 +4,7 @@ A part of the vocabulary of ``types``; how a fork is found is decided in ``chain
 """
 
 from engine.core.ids import InstanceId, MessageId, ParticipantId
-from engine.core.sds.value import value
+from engine.core.value import value
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.core.sds.types import Holdings, Message
-from engine.core.sds.value import value
+from engine.core.value import value
 
 
 @value(frozen=True, slots=True)

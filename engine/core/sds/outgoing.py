@@ -12,6 +12,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Final
 
+from engine.core.entropy import RandomUnit
 from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.bloom import base_hashes
 from engine.core.sds.config import SdsConfig
@@ -23,7 +24,6 @@ from engine.core.sds.types import (
     OutgoingEntry,
     OutgoingState,
     PutOutgoing,
-    RandomUnit,
     RemoveOutgoing,
     SendPurpose,
 )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from engine.core.counters import Counters
+from engine.core.entropy import RandomUnit
 from engine.core.ids import (
     ChannelId,
     HolderSource,
@@ -51,7 +52,6 @@ from engine.core.sds.types import (
     HistoryEntry,
     OwnFromFuture,
     PutHolder,
-    RandomUnit,
     Replacement,
     SaveClock,
 )

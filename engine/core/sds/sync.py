@@ -6,9 +6,10 @@ syncs is answered; nothing is sent while everybody is known to be level; rounds 
 member alone keeps going slow down.  What a sync message contains is not known here.
 """
 
+from engine.core.entropy import RandomUnit
 from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import HistoryEntry, RandomUnit
+from engine.core.sds.types import HistoryEntry
 
 _UNSAID_MAX = 1_024
 

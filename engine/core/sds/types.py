@@ -32,7 +32,7 @@ from engine.core.sds.flood_types import (
     Spent,
 )
 from engine.core.sds.fork_types import Fork, ForkFound, PutFork
-from engine.core.sds.value import value
+from engine.core.value import value
 
 
 class HistoryEntry(NamedTuple):
@@ -580,9 +580,6 @@ Sign: TypeAlias = Callable[[Message, Claim | None, UnixMs], bytes]
 """Turn a message into the raw bytes that are kept and broadcast (sealed channel: a signed part).
 
 The time is our clock's."""
-
-RandomUnit: TypeAlias = Callable[[], float]
-"""Uniform in [0, 1)."""
 
 Hash64: TypeAlias = Callable[[str], int]
 """First 8 bytes, big-endian, of sha256 of the UTF-8 text: SDS-R's H."""

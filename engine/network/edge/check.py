@@ -17,15 +17,17 @@ from engine.codec.waku_metadata import (
     encode_metadata,
 )
 from engine.core.errors import ChatError
-from engine.network.edge.dialled import dial_reason
 from engine.network.edge.service_nodes import Service, offers, service_address
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.libp2p.proxy import Proxy
-from engine.network.waku.metadata import METADATA_PROTOCOL
-from engine.network.waku.relay.session import RELAY_PROTOCOL
+from engine.network.waku.protocols import (
+    LEGACY_STORE_PROTOCOL,
+    METADATA_PROTOCOL,
+    RELAY_PROTOCOL,
+    STORE_QUERY_PROTOCOL,
+)
 from engine.network.waku.service.exchange import ExchangeLimits, ask
-from engine.network.waku.store.server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 
 _NAMES: Final[dict[str, tuple[ProtocolId, ...]]] = {
     "relay": (RELAY_PROTOCOL,),
@@ -113,3 +115,11 @@ def _problem(protocols: Sequence[ProtocolId], theirs: int | None, cluster: int) 
         return f"it is in cluster {theirs}, this device in cluster {cluster}"
     missing = [service for service in Service if not offers(protocols, service)]
     return f"it offers no {' and no '.join(missing)}" if missing else ""
+
+
+def dial_reason(multiaddr: str, error: ChatError) -> str:
+    """Why a dial failed, for a sentence that names the address itself."""
+    reason = str(error)
+    for prefix in (f"cannot connect to {multiaddr}: ", f"{multiaddr}: "):
+        reason = reason.removeprefix(prefix)
+    return reason

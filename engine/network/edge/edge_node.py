@@ -22,7 +22,7 @@ from engine.core.errors import (
 )
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku import WakuMessage
-from engine.network.edge.dialled import dial_reason
+from engine.network.edge.check import dial_reason
 from engine.network.edge.health import EdgeHealth, edge_level
 from engine.network.edge.running import EdgeParts, RunningEdge
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes

@@ -17,8 +17,11 @@ from engine.core.errors import ConfigError, OwnWords
 from engine.network.edge.settings import EdgePace
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
-from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL
-from engine.network.waku.lightpush.server import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
+from engine.network.waku.protocols import (
+    FILTER_SUBSCRIBE_PROTOCOL,
+    LEGACY_LIGHTPUSH_PROTOCOL,
+    LIGHTPUSH_PROTOCOL,
+)
 
 MAX_SERVICE_NODES: Final = 16
 MAX_ADDRESSES: Final = 4

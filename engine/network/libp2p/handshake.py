@@ -11,14 +11,14 @@ import asyncio
 import struct
 
 from engine.codec.libp2p import (
+    NoisePayload,
     decode_noise_payload,
     decode_public_key,
     encode_noise_payload,
     encode_public_key,
 )
 from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
-from engine.network.libp2p.keys import IdentityKey
-from engine.network.libp2p.messages import NoisePayload
+from engine.network.libp2p.keys import IdentityKey, verify
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.noise import (
     MAX_PLAINTEXT_BYTES,
@@ -102,7 +102,7 @@ class SecureHandshake:
     def _authenticate(payload_bytes: bytes, remote_static_key: bytes) -> PeerId:
         payload = decode_noise_payload(payload_bytes)
         key = decode_public_key(payload.identity_key)
-        key.verify(payload.identity_signature, SIGNATURE_PREFIX + remote_static_key)
+        verify(key, payload.identity_signature, SIGNATURE_PREFIX + remote_static_key)
         return peer_id_of_key(payload.identity_key)
 
 

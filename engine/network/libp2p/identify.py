@@ -5,9 +5,8 @@ taken only if they are of a shape that can be dialled, name no other peer, and a
 addresses of another machine.
 """
 
-from engine.codec.libp2p import decode_identify, encode_identify
+from engine.codec.libp2p import IdentifyMessage, decode_identify, encode_identify
 from engine.core.errors import RemoteProtocolError
-from engine.network.libp2p.messages import IdentifyMessage
 from engine.network.libp2p.multiaddr import Multiaddr, multiaddr_from_bytes
 from engine.network.libp2p.ports import PeerId, ProtocolId, RemotePeer, Stream
 from engine.network.libp2p.varint import encode_varint

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from weakref import WeakKeyDictionary
 
+from engine.codec.libp2p import IdentifyMessage
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
 from engine.network.libp2p.connection import Connection
@@ -21,7 +22,6 @@ from engine.network.libp2p.identify import (
     updated_peer,
 )
 from engine.network.libp2p.limits import HostLimits
-from engine.network.libp2p.messages import IdentifyMessage
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.peer_id import peer_id_of_key
 from engine.network.libp2p.peers import PeerTable

@@ -10,20 +10,16 @@ having a twin; nothing here takes a signature for a name, so a twin does no harm
 peer whose library does not choose the lower one is not locked out.
 """
 
-from dataclasses import dataclass
-from enum import IntEnum
-
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from engine.codec.libp2p import KeyType, PublicKey
 from engine.core.errors import ConfigError, CryptoError
 
 ED25519_BYTES = 32
 _SECP256K1_BYTES = 33
-_COMPACT_BYTES = 64
 _P = 2**255 - 19
 # y coordinates of the eight points of small order: anybody can sign for such a key.
 _SMALL_ORDER_Y = frozenset(
@@ -43,62 +39,35 @@ _SMALL_ORDER_Y = frozenset(
 )
 
 
-class KeyType(IntEnum):
-    RSA = 0
-    ED25519 = 1
-    SECP256K1 = 2
-    ECDSA = 3
+def verify(key: PublicKey, signature: bytes, message: bytes) -> None:
+    """Raises CryptoError if the key is unusable or the signature is not its own."""
+    try:
+        match key.key_type:
+            case KeyType.ED25519:
+                _ed25519(key.data).verify(signature, message)
+            case KeyType.SECP256K1:
+                _secp256k1(key.data).verify(signature, message, ec.ECDSA(SHA256()))
+            case KeyType.RSA | KeyType.ECDSA:
+                raise CryptoError("identity_key_type_unsupported", key.key_type.name)
+    except InvalidSignature as error:
+        raise CryptoError("identity_bad_signature") from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicKey:
-    """A key as it stands in the ``PublicKey`` message: type and the type's own encoding."""
+def _ed25519(data: bytes) -> Ed25519PublicKey:
+    if len(data) != ED25519_BYTES:
+        raise CryptoError("identity_bad_key")
+    if int.from_bytes(data, "little") % (1 << 255) % _P in _SMALL_ORDER_Y:
+        raise CryptoError("identity_small_order_key")
+    return Ed25519PublicKey.from_public_bytes(data)
 
-    key_type: KeyType
-    data: bytes
 
-    def verify(self, signature: bytes, message: bytes) -> None:
-        """Raises CryptoError if the key is unusable or the signature is not its own."""
-        try:
-            match self.key_type:
-                case KeyType.ED25519:
-                    self._ed25519().verify(signature, message)
-                case KeyType.SECP256K1:
-                    self._secp256k1().verify(signature, message, ec.ECDSA(SHA256()))
-                case KeyType.RSA | KeyType.ECDSA:
-                    raise CryptoError("identity_key_type_unsupported", self.key_type.name)
-        except InvalidSignature as error:
-            raise CryptoError("identity_bad_signature") from error
-
-    def verify_digest(self, signature: bytes, digest: bytes) -> None:
-        """Of a secp256k1 key: ``signature`` is r and s, 32 bytes each, over 32 bytes of a hash.
-
-        Raises CryptoError.
-        """
-        if len(signature) != _COMPACT_BYTES:
-            raise CryptoError("identity_bad_signature")
-        r, s = (int.from_bytes(part, "big") for part in (signature[:32], signature[32:]))
-        try:
-            self._secp256k1().verify(
-                encode_dss_signature(r, s), digest, ec.ECDSA(Prehashed(SHA256()))
-            )
-        except InvalidSignature as error:
-            raise CryptoError("identity_bad_signature") from error
-
-    def _ed25519(self) -> Ed25519PublicKey:
-        if len(self.data) != ED25519_BYTES:
-            raise CryptoError("identity_bad_key")
-        if int.from_bytes(self.data, "little") % (1 << 255) % _P in _SMALL_ORDER_Y:
-            raise CryptoError("identity_small_order_key")
-        return Ed25519PublicKey.from_public_bytes(self.data)
-
-    def _secp256k1(self) -> ec.EllipticCurvePublicKey:
-        if len(self.data) != _SECP256K1_BYTES:
-            raise CryptoError("identity_bad_key")
-        try:
-            return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), self.data)
-        except ValueError as error:
-            raise CryptoError("identity_bad_key") from error
+def _secp256k1(data: bytes) -> ec.EllipticCurvePublicKey:
+    if len(data) != _SECP256K1_BYTES:
+        raise CryptoError("identity_bad_key")
+    try:
+        return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), data)
+    except ValueError as error:
+        raise CryptoError("identity_bad_key") from error
 
 
 class IdentityKey:

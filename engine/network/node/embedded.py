@@ -36,7 +36,6 @@ from engine.network.node.attempts import Attempts
 from engine.network.node.introductions import Introductions
 from engine.network.node.services import NodeServices, ServiceContext
 from engine.network.node.settings import NodeSettings
-from engine.network.node.status import connection_level
 from engine.network.reach import Reached, reached
 from engine.network.stores.asking import HostStores
 from engine.network.transport import (
@@ -45,11 +44,12 @@ from engine.network.transport import (
     Receipt,
     StatusHandler,
     TransportStatus,
+    connection_level,
 )
 from engine.network.waku.gossip.vocabulary import MessageDelivered
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.relay import WakuRelay
-from engine.network.waku.relay.session import RELAY_PROTOCOL
 
 if TYPE_CHECKING:
     from engine.network.waku.store.intake import Archive

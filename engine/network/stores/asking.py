@@ -32,9 +32,9 @@ from engine.network.reach import Reached
 from engine.network.stores.port import FoundStore, TestedStore
 from engine.network.stores.testing import test_store
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.protocols import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits
 from engine.network.waku.store.client import HistoryPage, StoreClient, StorePage
-from engine.network.waku.store.server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from engine.network.waku.topics import Sharding
 
 PROTOCOLS: Final = {

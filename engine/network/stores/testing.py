@@ -24,7 +24,7 @@ from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.ports import ProtocolId
 from engine.network.reach import Reached
 from engine.network.stores.port import TestedStore
-from engine.network.waku.metadata import METADATA_PROTOCOL
+from engine.network.waku.protocols import METADATA_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 from engine.network.waku.store.client import StoreClient
 from engine.network.waku.topics import Sharding

@@ -9,7 +9,7 @@ left alone.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Final, Protocol
+from typing import Protocol
 
 from engine.codec.waku_metadata import (
     MAX_METADATA_BYTES,
@@ -19,12 +19,12 @@ from engine.codec.waku_metadata import (
 )
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, TransportError
-from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
+from engine.network.libp2p.ports import Host, PeerId, RemotePeer
+from engine.network.waku.protocols import METADATA_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings, serve_requests
 
-METADATA_PROTOCOL: Final = ProtocolId("/vac/waku/metadata/1.0.0")
 _ASK_LIMITS = ExchangeLimits(timeout_s=10, max_response_bytes=MAX_METADATA_BYTES)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.core.counters import Counters
+from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
 from engine.core.history.queries import StoreEnded, StoreNote, StoreRef
-from engine.core.sds.types import RandomUnit
 from engine.history_views import HistoryView
 from engine.network.stores.port import StoreNetwork
 from engine.runtime.history.query_slots import Turns

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.core.counters import Counters
+from engine.core.entropy import RandomUnit
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
 from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import Topics
@@ -25,7 +26,7 @@ from engine.core.history.queries import (
 )
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
-from engine.core.sds.types import AskStore, RandomUnit
+from engine.core.sds.types import AskStore
 from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.history_views import (

@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from engine.codec.invite import encode_invite
-from engine.codec.join import build_join, verify_join
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import INSTANCE_ID_BYTES, Body, Created
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.ids import (
     ContentTopic,
     InstanceId,
@@ -34,22 +33,14 @@ from engine.core.invite import (
     group_id_of,
 )
 from engine.core.membership.members import Membership
-from engine.core.ports import (
-    GroupRecord,
-    MemberRecord,
-    OwnSequence,
-    ProfileRecord,
-    ProfileStore,
-    PutGroup,
-    PutMember,
-    PutNodeAddress,
-    StoreWrite,
-)
+from engine.core.ports import ProfileStore, PutGroup, PutMember, PutNodeAddress, StoreWrite
+from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.core.sds.config import FloodLimits, SdsConfig
 from engine.core.sds.types import ChannelState
 from engine.crypto.identity import Identity, participant_id_of
+from engine.crypto.join import build_join, verify_join
+from engine.crypto.links import encode_invite
 from engine.crypto.sealed import content_topic_of
-from engine.session.entropy import Entropy
 from engine.session.group.saved import SavedGroup
 from engine.session.group.session import GroupSession
 

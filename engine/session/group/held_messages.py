@@ -7,7 +7,7 @@ a start.  It knows nothing of why a clock is wrong, only by how much.
 
 from engine.codec.content import decode_content
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
-from engine.core.ports import MessageRecord
+from engine.core.records import MessageRecord
 from engine.core.sds.types import HeldAsideChanged, HeldMessage
 from engine.session.rows import row_of
 from engine.session.transitions import HeldAside

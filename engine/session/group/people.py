@@ -10,15 +10,17 @@ group knows, which also mends what a crash kept from being told, and at most onc
 
 from collections.abc import Sequence
 
-from engine.codec.join import decode_join, verify_join
+from engine.codec.join import decode_join
 from engine.core.content import Body, Join, Leave, Profile
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.invite import group_id_of
 from engine.core.membership.members import Membership
-from engine.core.ports import MemberRecord, PutMember
+from engine.core.ports import PutMember
+from engine.core.records import MemberRecord
 from engine.crypto.identity import participant_id_of
+from engine.crypto.join import verify_join
 from engine.session.group.parking import Parking
 from engine.session.group.saved import SavedGroup
 from engine.session.group.wire import Verified

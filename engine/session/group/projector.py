@@ -21,7 +21,8 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import DeliveryRecord, PutDelivery, PutMessage
+from engine.core.ports import PutDelivery, PutMessage
+from engine.core.records import DeliveryRecord
 from engine.core.sds.flood_types import SetAsideChanged
 from engine.core.sds.fork_types import ForkFound
 from engine.core.sds.types import (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.core.ports import GroupRecord, MemberRecord, OwnSequence
+from engine.core.records import GroupRecord, MemberRecord, OwnSequence
 from engine.core.sds.types import ChannelState
 from engine.crypto.identity import Identity
 

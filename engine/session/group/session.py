@@ -22,6 +22,7 @@ from engine.codec.message_id import message_id_in
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import INSTANCE_ID_BYTES, NONCE_BYTES, Body, Content, Typing
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import (
     AuthorSequence,
@@ -35,13 +36,8 @@ from engine.core.ids import (
 )
 from engine.core.invite import group_id_of
 from engine.core.membership.members import Membership
-from engine.core.ports import (
-    ApplyChannel,
-    GroupRecord,
-    MemberRecord,
-    OwnSequence,
-    SaveOwnSequence,
-)
+from engine.core.ports import ApplyChannel, SaveOwnSequence
+from engine.core.records import GroupRecord, MemberRecord, OwnSequence
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.flood_types import SetAsideOf
@@ -80,7 +76,6 @@ from engine.crypto.hashes import hash64
 from engine.delivery.steps import Arrived, Refused, SdsStep
 from engine.events import GapView
 from engine.session.clock import SessionClock
-from engine.session.entropy import Entropy
 from engine.session.group.author_binding import bound_author
 from engine.session.group.clock_echoes import ClockEchoes
 from engine.session.group.people import GroupPeople

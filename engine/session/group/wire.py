@@ -19,7 +19,7 @@ from engine.core.content import Body, Content
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
-from engine.core.ports import GroupRecord
+from engine.core.records import GroupRecord
 from engine.core.sds.types import Claim, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity

@@ -11,8 +11,7 @@ from itertools import islice
 
 from engine.codec.content import decode_pair_content, encode_content
 from engine.codec.mvds import decode_payload
-from engine.codec.mvds_id import mvds_id_of
-from engine.codec.pair_ids import message_id_of, mvds_id_of_row
+from engine.codec.mvds_id import message_id_of, mvds_id_of, mvds_id_of_row
 from engine.core.contacts import ContactState
 from engine.core.content import (
     NONCE_BYTES,
@@ -23,6 +22,7 @@ from engine.core.content import (
     EphemeralContent,
 )
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, Position, UnixMs
 from engine.core.mvds.config import MvdsConfig
@@ -46,18 +46,11 @@ from engine.core.mvds.types import (
     RecordsLoaded,
     ResendRequested,
 )
-from engine.core.ports import (
-    ApplyMvds,
-    ContactRecord,
-    OwnSequence,
-    PairState,
-    SaveOwnSequence,
-    WaitingContent,
-)
+from engine.core.ports import ApplyMvds, SaveOwnSequence
+from engine.core.records import ContactRecord, OwnSequence, PairState, WaitingContent
 from engine.crypto.identity import Identity
 from engine.delivery.steps import MvdsStep
 from engine.session.clock import SessionClock
-from engine.session.entropy import Entropy
 from engine.session.group.clock_echoes import ClockEchoes
 from engine.session.pair.order import PairOrder, Placed, Shown
 from engine.session.pair.projector import PairProjector

@@ -12,7 +12,7 @@ from engine.core.contacts import ContactState
 from engine.core.content import Body, ContactAnswer, ContactRequest, ProfileUpdate
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import InstanceId, UnixMs
-from engine.core.ports import ContactRecord
+from engine.core.records import ContactRecord
 
 DECLINED_FOR_MS = 24 * 3_600_000
 _NOT_NOW = {

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from engine.codec.contact_link import encode_contact_link
 from engine.codec.tuples import tuple_bytes
 from engine.core.contacts import CONTACT_LINK_DAYS, ContactLink, ContactState
 from engine.core.content import INSTANCE_ID_BYTES, ContactRequest
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.ids import (
     ContentTopic,
     ConversationId,
@@ -22,17 +22,11 @@ from engine.core.ids import (
 )
 from engine.core.invite import conversation_id_of
 from engine.core.mvds.config import MvdsConfig
-from engine.core.ports import (
-    ContactRecord,
-    OwnSequence,
-    ProfileStore,
-    PutContact,
-    SaveValue,
-    StoreWrite,
-)
+from engine.core.ports import ProfileStore, PutContact, SaveValue, StoreWrite
+from engine.core.records import ContactRecord, OwnSequence
 from engine.crypto.identity import Identity, participant_id_of
+from engine.crypto.links import encode_contact_link
 from engine.crypto.pair import OpenedPair, PairSeal, inbox_topic_of, pair_group_id
-from engine.session.entropy import Entropy
 from engine.session.pair.channel import SavedChannel
 from engine.session.pair.saved import (
     KeptAgreement,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.core.content import ContactAnswer, ContactRequest, Content
 from engine.core.ids import MessageId, Position
-from engine.core.ports import WaitingContent
+from engine.core.records import WaitingContent
 from engine.events import GapPlace, GapView
 from engine.history_views import LostView
 

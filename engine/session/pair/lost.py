@@ -23,7 +23,8 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import LostRange, PutLost, RemoveLost, StoreWrite
+from engine.core.ports import PutLost, RemoveLost, StoreWrite
+from engine.core.records import LostRange
 from engine.events import GapView
 from engine.history_views import LostView
 

@@ -22,16 +22,8 @@ from engine.core.content import Content
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ConversationId, InstanceId, MessageId, Position, UnixMs
-from engine.core.ports import (
-    LostRange,
-    PairState,
-    PutWaiting,
-    RemoveWaiting,
-    SavePairAuthor,
-    SavePairClock,
-    StoreWrite,
-    WaitingContent,
-)
+from engine.core.ports import PutWaiting, RemoveWaiting, SavePairAuthor, SavePairClock, StoreWrite
+from engine.core.records import LostRange, PairState, WaitingContent
 from engine.events import GapPlace, GapView
 from engine.session.clock import SessionClock
 from engine.session.pair.gaps import MAX_MISSING_TOLD, Waits, is_statement, places_of

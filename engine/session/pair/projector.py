@@ -17,7 +17,8 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import DeliveryRecord, HideMessage, PutDelivery, PutMessage
+from engine.core.ports import HideMessage, PutDelivery, PutMessage
+from engine.core.records import DeliveryRecord
 from engine.session.pair.order import AHEAD_MS, Placed, Shown
 from engine.session.rows import ACCEPTED, ASKED, TEXT, makes_row, row_of
 from engine.session.transition_builder import TransitionBuilder

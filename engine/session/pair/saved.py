@@ -7,7 +7,7 @@ from engine.core.contacts import ContactState
 from engine.core.content import NOBODY
 from engine.core.ids import InstanceId, ParticipantId, UnixMs
 from engine.core.mvds.types import MvdsId
-from engine.core.ports import ContactRecord, MemberRecord
+from engine.core.records import ContactRecord, MemberRecord
 from engine.crypto.identity import Identity
 from engine.session.pair.channel import SavedChannel
 

@@ -26,10 +26,12 @@ from engine.core.content import (
     Typing,
 )
 from engine.core.counters import Counters
+from engine.core.entropy import Entropy
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.mvds.config import MvdsConfig
-from engine.core.ports import ContactRecord, MemberRecord, PutContact, SaveValue
+from engine.core.ports import PutContact, SaveValue
+from engine.core.records import ContactRecord, MemberRecord
 from engine.core.sds.flood_types import SetAsideOf
 from engine.core.sds.fork_types import Fork
 from engine.core.sds.inputs import (
@@ -49,7 +51,6 @@ from engine.crypto.pair import MvdsPart, OpenedPair
 from engine.delivery.steps import Arrived, Refused
 from engine.events import GapView
 from engine.session.clock import SessionClock
-from engine.session.entropy import Entropy
 from engine.session.group.wire import EPHEMERAL_MAX_AGE_MS, EPHEMERAL_MAX_AHEAD_MS, check_is_fresh
 from engine.session.inputs import (
     AcceptContact,

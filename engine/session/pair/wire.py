@@ -15,8 +15,8 @@ from hashlib import sha256
 
 from engine.codec.content import encode_ephemeral
 from engine.codec.mvds import encode_payload
+from engine.codec.mvds_id import message_id_of
 from engine.codec.pair import decode_pair_envelope
-from engine.codec.pair_ids import message_id_of
 from engine.core.content import EphemeralContent
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, MessageId, UnixMs, WakuHash

@@ -13,8 +13,7 @@ from enum import Enum, auto
 from typing import Final
 
 from engine.codec.mvds import decode_payload, encode_payload
-from engine.codec.mvds_id import mvds_id_of
-from engine.codec.pair_ids import message_id_of
+from engine.codec.mvds_id import message_id_of, mvds_id_of
 from engine.core.errors import RemoteProtocolError
 from engine.core.faults import SeededRandom
 from engine.core.ids import ParticipantId, UnixMs

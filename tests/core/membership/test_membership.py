@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.codec.join import build_join, verify_join
 from engine.core.content import Join
 from engine.core.errors import CryptoError, RemoteProtocolError
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.membership.members import MAX_MEMBERS, Membership
-from engine.core.ports import MemberRecord
+from engine.core.records import MemberRecord
 from engine.crypto.identity import Identity
+from engine.crypto.join import build_join, verify_join
 
 GROUP, OTHER_GROUP = bytes(range(32)), bytes(32)
 CONVERSATION = ConversationId("conversation")

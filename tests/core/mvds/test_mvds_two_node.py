@@ -16,8 +16,8 @@ from typing import Any, cast
 import pytest
 
 from engine.codec.mvds_id import mvds_id_of
+from engine.core.entropy import RandomUnit
 from engine.core.mvds.config import Mode, MvdsConfig
-from engine.core.sds.types import RandomUnit
 from engine.sim.mvds.epochs import OneMessage, two_node
 
 Row = dict[str, Any]

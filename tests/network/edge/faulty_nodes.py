@@ -23,9 +23,11 @@ from engine.codec.waku_metadata import Metadata, encode_metadata
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Stream
-from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL
-from engine.network.waku.lightpush.server import LIGHTPUSH_PROTOCOL
-from engine.network.waku.metadata import METADATA_PROTOCOL
+from engine.network.waku.protocols import (
+    FILTER_SUBSCRIBE_PROTOCOL,
+    LIGHTPUSH_PROTOCOL,
+    METADATA_PROTOCOL,
+)
 from engine.network.waku.service.exchange import answer, read_request
 
 if TYPE_CHECKING:

@@ -35,9 +35,8 @@ from engine.network.edge.subscriptions import Subscriptions
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.filter.client import FilterClient, Pushed
-from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL
-from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.framing import encode_frame
+from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL, FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.exchange import answer, first_bytes, read_request
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import QUICK, SHARD, ServiceNet, until, waku_message

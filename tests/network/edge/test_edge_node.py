@@ -15,8 +15,9 @@ from engine.core.waku import WakuMessage
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.services import ServiceSettings
 from engine.network.transport import TransportLevel, TransportRole
-from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
+from engine.network.waku.filter.server import FilterSettings
 from engine.network.waku.lightpush.server import LightpushSettings
+from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from tests.network.edge.edge_net import QUICK, TOPIC, EdgeNet, addresses, message
 from tests.network.edge.faulty_nodes import peerless

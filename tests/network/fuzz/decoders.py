@@ -31,14 +31,13 @@ from engine.codec.envelope import (
 )
 from engine.codec.gossipsub import MAX_RPC_BYTES, decode_rpc
 from engine.codec.holdings import decode_claim
-from engine.codec.join import decode_join
+from engine.codec.join import decode_join, signed_join
 from engine.codec.libp2p import decode_identify, decode_noise_payload, decode_public_key
 from engine.codec.mvds import decode_payload
 from engine.codec.padding import unpad
 from engine.codec.pair import decode_pair_envelope, decode_pair_plaintext
 from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message
-from engine.codec.waku_enr import decode_enr
 from engine.codec.waku_filter import (
     decode_filter_request,
     decode_filter_response,
@@ -52,7 +51,6 @@ from engine.codec.waku_lightpush import (
     decode_push_response,
 )
 from engine.codec.waku_metadata import decode_metadata
-from engine.codec.waku_peer_exchange import decode_peer_exchange_response
 from engine.codec.waku_store import decode_store_request, decode_store_response, request_id_of
 from engine.core.errors import TransportError
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
@@ -368,7 +366,6 @@ DECODERS: tuple[Decoder, ...] = (
                 "network.libp2p.noise.read_message",
                 "network.libp2p.noise.decrypt",
                 "network.libp2p.noise.decrypt_and_hash",
-                "network.libp2p.keys.verify",
             ),
         )
         for number in (1, 2, 3)
@@ -434,13 +431,6 @@ DECODERS: tuple[Decoder, ...] = (
     ),
     _plain("store 2 request", decode_history_query, "codec.waku_history"),
     _plain("store 2 response", decode_history_response, "codec.waku_history", 8 * MIB),
-    _plain("peer exchange response", decode_peer_exchange_response, "codec.waku_peer_exchange"),
-    Decoder(
-        name="node record",
-        decode=decode_enr,
-        covers=("codec.waku_enr.decode_enr", "network.libp2p.keys.verify_digest"),
-        largest=KIB,
-    ),
     Decoder(
         name="announcement",
         decode=lambda data: read_txt(data, Scope.LOCAL_NETWORK),
@@ -457,7 +447,12 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("signed part", decode_signed_part, "codec.envelope", 150 * KIB),
     _plain("sds of an envelope", sds_sender_of, "codec.envelope", 150 * KIB),
     _plain("claim", decode_claim, "codec.holdings", 150 * KIB),
-    _plain("join", decode_join, "codec.join", 150 * KIB),
+    Decoder(
+        name="join",
+        decode=lambda data: (decode_join(data), signed_join(data, group_id=bytes(32))),
+        covers=("codec.join.decode_join", "codec.join.signed_join"),
+        largest=150 * KIB,
+    ),
     _plain("content", decode_content, "codec.content", 150 * KIB),
     _plain("ephemeral", decode_ephemeral, "codec.content", 150 * KIB),
     _plain("pair envelope", decode_pair_envelope, "codec.pair", 150 * KIB),

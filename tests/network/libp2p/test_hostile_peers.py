@@ -9,12 +9,11 @@ import random
 
 import pytest
 
-from engine.codec.libp2p import encode_identify, encode_public_key
+from engine.codec.libp2p import IdentifyMessage, encode_identify, encode_public_key
 from engine.core.errors import TransportError
 from engine.network.libp2p.identify import IDENTIFY
 from engine.network.libp2p.keys import IdentityKey
 from engine.network.libp2p.limits import HostLimits
-from engine.network.libp2p.messages import IdentifyMessage
 from engine.network.libp2p.multistream import HEADER, encode_message
 from engine.network.libp2p.varint import encode_varint
 from engine.network.libp2p.yamux import FRAMES_PER_CALL, INITIAL_WINDOW

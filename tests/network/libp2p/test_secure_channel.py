@@ -10,6 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.codec.libp2p import (
+    IdentifyMessage,
+    KeyType,
+    NoisePayload,
+    PublicKey,
     decode_identify,
     decode_noise_payload,
     encode_identify,
@@ -25,8 +29,7 @@ from engine.network.libp2p.handshake import (
     WrongPeerError,
 )
 from engine.network.libp2p.identify import dialable_addresses, remote_peer, updated_peer
-from engine.network.libp2p.keys import IdentityKey, KeyType, PublicKey
-from engine.network.libp2p.messages import IdentifyMessage, NoisePayload
+from engine.network.libp2p.keys import IdentityKey
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.noise import XXHandshake
 from engine.network.libp2p.peer_id import peer_id_of_key

@@ -19,7 +19,7 @@ from engine.network.node.standalone import run_node
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.relay.session import RELAY_PROTOCOL
+from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.topics import Sharding
 from tests.network.node.loopback import TOPIC, Loopback, message, settings_of
 

@@ -22,24 +22,24 @@ from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.filter.client import FilterClient, Pushed
-from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
+from engine.network.waku.filter.server import FilterSettings
 from engine.network.waku.lightpush.client import LightpushClient
-from engine.network.waku.lightpush.server import (
-    LEGACY_LIGHTPUSH_PROTOCOL,
-    LIGHTPUSH_PROTOCOL,
-    LightpushSettings,
-)
+from engine.network.waku.lightpush.server import LightpushSettings
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.metadata import METADATA_PROTOCOL, WakuMetadata
+from engine.network.waku.metadata import WakuMetadata
+from engine.network.waku.protocols import (
+    FILTER_SUBSCRIBE_PROTOCOL,
+    LEGACY_LIGHTPUSH_PROTOCOL,
+    LEGACY_STORE_PROTOCOL,
+    LIGHTPUSH_PROTOCOL,
+    METADATA_PROTOCOL,
+    STORE_QUERY_PROTOCOL,
+)
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings as ServedSettings
 from engine.network.waku.store.client import StoreClient
-from engine.network.waku.store.server import (
-    LEGACY_STORE_PROTOCOL,
-    STORE_QUERY_PROTOCOL,
-    StoreSettings,
-)
+from engine.network.waku.store.server import StoreSettings
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of

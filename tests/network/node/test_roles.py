@@ -13,7 +13,7 @@ from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.roles import Role, RolePace, RoleSettings, RoleTransport
 from engine.network.node.settings import NodeSettings
 from engine.network.transport import Transport, TransportLevel, TransportRole
-from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL
+from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.topics import Sharding
 from tests.network.edge.edge_net import QUICK, EdgeNet, Listening, addresses, message
 

@@ -19,12 +19,9 @@ from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import StreamHandler
 from engine.network.waku.filter.client import FilterClient, Pushed
-from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL, PushSettings
-from engine.network.waku.filter.server import (
-    FILTER_SUBSCRIBE_PROTOCOL,
-    FilterServer,
-    FilterSettings,
-)
+from engine.network.waku.filter.push import PushSettings
+from engine.network.waku.filter.server import FilterServer, FilterSettings
+from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL, FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.send_queue import SendQueueLimits
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import PATIENT, SHARD, TOPIC, ServiceNet, exchange

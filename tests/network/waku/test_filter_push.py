@@ -18,8 +18,8 @@ from engine.codec.waku_filter import (
 )
 from engine.core.ids import PubsubTopic
 from engine.network.libp2p.ports import Stream
-from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL
 from engine.network.waku.framing import FrameDecoder, encode_frame
+from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL
 from tests.network.waku.filter_net import (
     IMPATIENT,
     OTHER_SHARD,

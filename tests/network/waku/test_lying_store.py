@@ -26,8 +26,8 @@ from engine.core.waku_store import (
 from engine.network.libp2p.ports import ProtocolId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.protocols import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from engine.network.waku.store.client import HistoryPage, StoreClient, StorePage
-from engine.network.waku.store.server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import OTHER_TOPIC, PATIENT, SHARD, TOPIC, ServiceNet
 from tests.network.waku.store_net import SOME_HASH, message

@@ -14,8 +14,8 @@ from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.gossip.score_params import ScoreParams, TopicScoreParams
 from engine.network.waku.gossip.vocabulary import PEER
+from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.relay import RelaySettings
-from engine.network.waku.relay.session import RELAY_PROTOCOL
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.relay_net import TOPIC, Net, Node, waku_data
 

@@ -22,10 +22,10 @@ from engine.core.errors import RemoteProtocolError, TransportError
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.filter.client import Pushed
-from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL
-from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL, FilterSettings
+from engine.network.waku.filter.server import FilterSettings
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL, FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings
 from tests.network.waku.filter_net import OTHER_SHARD, ask_by_hand, filter_net

@@ -24,13 +24,8 @@ from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
 from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.lightpush.client import LightpushClient
-from engine.network.waku.lightpush.server import (
-    LEGACY_LIGHTPUSH_PROTOCOL,
-    LIGHTPUSH_PROTOCOL,
-    LightpushServer,
-    LightpushSettings,
-    Published,
-)
+from engine.network.waku.lightpush.server import LightpushServer, LightpushSettings, Published
+from engine.network.waku.protocols import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings
 from engine.network.waku.topics import Sharding

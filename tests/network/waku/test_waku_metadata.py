@@ -8,7 +8,8 @@ import pytest
 from engine.codec.waku_metadata import Metadata, decode_metadata, encode_metadata
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import encode_frame
-from engine.network.waku.metadata import METADATA_PROTOCOL, WakuMetadata
+from engine.network.waku.metadata import WakuMetadata
+from engine.network.waku.protocols import METADATA_PROTOCOL
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import ServiceNet, exchange, until
 

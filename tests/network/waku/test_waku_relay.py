@@ -10,8 +10,9 @@ from engine.codec.gossipsub import Rpc, encode_rpc
 from engine.core.errors import TransportError
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import encode_frame
+from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.relay import RelaySettings
-from engine.network.waku.relay.session import RELAY_PROTOCOL, SessionSettings
+from engine.network.waku.relay.session import SessionSettings
 from engine.network.waku.send_queue import SendQueueLimits
 from tests.network.waku.memory_host import MemoryStream
 from tests.network.waku.relay_net import TOPIC, Net, Node, waku_data

@@ -17,13 +17,10 @@ from engine.codec.waku_store import decode_store_response, encode_store_request
 from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku_store import HistoryError, HistoryIndex, HistoryQuery, StoreQueryRequest
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.protocols import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings
-from engine.network.waku.store.server import (
-    LEGACY_STORE_PROTOCOL,
-    STORE_QUERY_PROTOCOL,
-    StoreSettings,
-)
+from engine.network.waku.store.server import StoreSettings
 from tests.network.waku.service_net import OTHER_TOPIC, SHARD, TOPIC
 from tests.network.waku.store_net import NOW_NS, SOME_HASH, flat, message, numbers, store_net
 

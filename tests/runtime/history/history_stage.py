@@ -10,6 +10,7 @@ from random import SystemRandom
 from typing import TypeAlias
 
 from engine.core.contacts import ContactState
+from engine.core.entropy import Entropy
 from engine.core.history.config import HistoryConfig
 from engine.core.ids import ConversationId, DeliveryState, UnixMs
 from engine.delivery.recorder import Recorder
@@ -30,7 +31,6 @@ from engine.network.waku.store.server import StoreSettings
 from engine.persistence.archive_thread import ThreadedArchive
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.own_clock import boot_time_ms
-from engine.session.entropy import Entropy
 from tests.runtime.conftest import BreakableStore
 
 KEY = bytes(range(32))

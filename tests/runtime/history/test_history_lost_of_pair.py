@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.core.ids import ConversationId, InstanceId, MessageId, Position, UnixMs
-from engine.core.ports import LostRange, MessageRecord, PutLost, PutMessage, StoreWrite
+from engine.core.ports import PutLost, PutMessage, StoreWrite
+from engine.core.records import LostRange, MessageRecord
 from engine.core.waku_archive import ArchivePage, ArchiveQuery
 from engine.events import MemberView
 from engine.history_views import HistoryReason

@@ -4,16 +4,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from engine.api import Page
+from engine.answers import TimelinePage
 from engine.events import MessageView
 from tests.ui.timeline.timeline_stage import chatter, message
 from ui.timeline.loaded import MAX_LOADED, LoadedMessages, Placement
 from ui.timeline.rows import order
 
 
-def page(log: list[MessageView], begin: int, end: int) -> Page:
+def page(log: list[MessageView], begin: int, end: int) -> TimelinePage:
     begin, end = max(begin, 0), min(end, len(log))
-    return Page(
+    return TimelinePage(
         messages=tuple(log[begin:end]),
         has_older=begin > 0,
         has_newer=end < len(log),

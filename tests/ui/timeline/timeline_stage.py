@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, SignalInstance
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
-from engine.api import Page
+from engine.answers import TimelinePage
 from engine.core.errors import StorageError
 from engine.core.ids import (
     ConversationId,
@@ -180,12 +180,12 @@ class MemoryPages:
             self._gate.set()
             self._gate = None
 
-    async def _page(self, what: str, begin: int, end: int) -> Page:
+    async def _page(self, what: str, begin: int, end: int) -> TimelinePage:
         self.asked.append(what)
         if self.broken:
             raise StorageError("The disk is full.")
         begin, end = max(begin, 0), min(end, len(self.messages))
-        page = Page(
+        page = TimelinePage(
             messages=tuple(self.messages[begin:end]),
             has_older=begin > 0,
             has_newer=end < len(self.messages),
@@ -203,18 +203,18 @@ class MemoryPages:
 
     def latest_page(
         self, conversation_id: ConversationId, /, *, limit: int = 100
-    ) -> Awaitable[Page]:
+    ) -> Awaitable[TimelinePage]:
         return self._page("latest", len(self.messages) - limit, len(self.messages))
 
     def page_before(
         self, conversation_id: ConversationId, position: Position, /, *, limit: int = 100
-    ) -> Awaitable[Page]:
+    ) -> Awaitable[TimelinePage]:
         index = self._index(position)
         return self._page("before", index - limit, index)
 
     def page_after(
         self, conversation_id: ConversationId, position: Position, /, *, limit: int = 100
-    ) -> Awaitable[Page]:
+    ) -> Awaitable[TimelinePage]:
         index = self._index(position)
         if index < len(self.messages) and self.messages[index].position == position:
             index += 1
@@ -222,7 +222,7 @@ class MemoryPages:
 
     def page_around(
         self, conversation_id: ConversationId, position: Position, /, *, limit: int = 100
-    ) -> Awaitable[Page]:
+    ) -> Awaitable[TimelinePage]:
         index = self._index(position)
         return self._page("around", index - limit // 2, index + limit // 2)
 

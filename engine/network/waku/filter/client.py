@@ -25,10 +25,9 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host, PeerId, Stream
-from engine.network.waku.filter.push import FILTER_PUSH_PROTOCOL
-from engine.network.waku.filter.server import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.framing import FrameDecoder
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL, FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 
 _READ_BYTES: Final = 64 * 1024

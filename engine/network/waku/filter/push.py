@@ -19,11 +19,11 @@ from typing import Final
 
 from engine.core.counters import Counters
 from engine.core.errors import TransportError
-from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
+from engine.network.libp2p.ports import Host, PeerId, Stream
 from engine.network.waku.framing import encode_frame
+from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL
 from engine.network.waku.send_queue import Chunk, SendQueue, SendQueueLimits
 
-FILTER_PUSH_PROTOCOL: Final = ProtocolId("/vac/waku/filter-push/2.0.0-beta1")
 _READ_BYTES: Final = 1_024
 
 

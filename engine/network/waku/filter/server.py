@@ -8,7 +8,6 @@ are those of HTTP, as everywhere in the wild.
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Final
 
 from engine.codec.waku_filter import (
     MAX_FILTER_REQUEST_BYTES,
@@ -24,13 +23,12 @@ from engine.codec.waku_filter import (
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, PubsubTopic
-from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.libp2p.ports import Host, PeerId
 from engine.network.waku.filter.push import FilterPush, PushSettings
+from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings, serve_requests
 from engine.network.waku.topics import parse_pubsub_topic
-
-FILTER_SUBSCRIBE_PROTOCOL: Final = ProtocolId("/vac/waku/filter-subscribe/2.0.0-beta1")
 
 _Criterion = tuple[PubsubTopic, ContentTopic]
 

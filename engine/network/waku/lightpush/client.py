@@ -21,7 +21,7 @@ from engine.core.errors import RemoteProtocolError, TransportError
 from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId
-from engine.network.waku.lightpush.server import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
+from engine.network.waku.protocols import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 
 

@@ -27,12 +27,10 @@ from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import Ineligible, ineligibility
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.waku.protocols import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings, serve_requests
 from engine.network.waku.topics import Sharding
-
-LIGHTPUSH_PROTOCOL: Final = ProtocolId("/vac/waku/lightpush/3.0.0")
-LEGACY_LIGHTPUSH_PROTOCOL: Final = ProtocolId("/vac/waku/lightpush/2.0.0-beta1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

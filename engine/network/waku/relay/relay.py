@@ -42,7 +42,8 @@ from engine.network.waku.gossip.vocabulary import (
     SendMessage,
     Transition,
 )
-from engine.network.waku.relay.session import RELAY_PROTOCOL, RelaySession, SessionSettings
+from engine.network.waku.protocols import RELAY_PROTOCOL
+from engine.network.waku.relay.session import RelaySession, SessionSettings
 from engine.network.waku.rpc_slices import rpc_slices
 from engine.network.waku.validation import validate_relayed
 

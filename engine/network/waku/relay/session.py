@@ -8,15 +8,15 @@ refuses to know what it writes.
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from engine.core.counters import Counters
 from engine.core.errors import TransportError
-from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
+from engine.network.libp2p.ports import Host, PeerId, Stream
+from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.send_queue import Chunk, SendQueue, SendQueueLimits
 
 _READ_BYTES = 1_024
-RELAY_PROTOCOL: Final = ProtocolId("/vac/waku/relay/2.0.0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,8 +37,8 @@ from engine.core.waku_store import (
 )
 from engine.network.libp2p.ports import Host, PeerId
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.protocols import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
-from engine.network.waku.store.server import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 
 CHECKED_TOGETHER: Final = 25
 """Messages of a page between two turns of everybody else: about half a millisecond of work."""

@@ -47,12 +47,11 @@ from engine.core.waku_store import (
     StoreQueryResponse,
     StoreStatus,
 )
-from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.libp2p.ports import Host, PeerId
+from engine.network.waku.protocols import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from engine.network.waku.service.gate import AnswerBudget, GateLimits
 from engine.network.waku.service.server import ServiceSettings, serve_requests
 
-STORE_QUERY_PROTOCOL: Final = ProtocolId("/vac/waku/store-query/3.0.0")
-LEGACY_STORE_PROTOCOL: Final = ProtocolId("/vac/waku/store/2.0.0-beta4")
 MAX_CONTENT_TOPICS: Final = 100
 MAX_MESSAGE_HASHES: Final = 1_000
 
