@@ -9,9 +9,8 @@ import json
 import math
 import os
 import platform
-import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -96,9 +95,3 @@ def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least ``share`` of ``values`` do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(len(ordered) * share) - 1)]
-
-
-def median_of(runs: int, measure: Callable[[], float]) -> tuple[float, tuple[float, float]]:
-    """Median and spread of ``runs`` measurements."""
-    values = [measure() for _ in range(runs)]
-    return statistics.median(values), (min(values), max(values))

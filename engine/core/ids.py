@@ -70,5 +70,4 @@ class HolderSource(StrEnum):
     CAUSAL = "causal"
     HOLDINGS = "holdings"
     REPAIR = "repair"
-    AUTHOR = "author"
     BLOOM = "bloom"

@@ -107,8 +107,8 @@ _TOPIC_NAME_BYTES = 16
 class Opened:
     """A checked message.  ``raw`` is its signed part as received: what a repair resends.
 
-    ``claim`` and ``signed_ms`` are the sender's own.  Of a repair, ``repaired_by`` (proved, too,
-    but perhaps no member), ``outer_claim`` and ``outer_signed_ms`` are the responder's.
+    ``claim`` and ``signed_ms`` are the sender's own.  Of a repair, ``repaired_by`` is proved, too,
+    but perhaps no member; what else the responder's part says is checked and not kept.
     """
 
     sender_id: ParticipantId
@@ -118,8 +118,6 @@ class Opened:
     signed_ms: UnixMs
     raw: bytes = field(repr=False)
     repaired_by: ParticipantId | None = None
-    outer_claim: Claim | None = None
-    outer_signed_ms: UnixMs | None = None
     statements: tuple[bytes, ...] = ()
     """Join statements that came under the seal, as received; nothing about them is checked."""
 
@@ -292,6 +290,7 @@ class SealedGroup:
         inner = decode_signed_part(outer.original)
         if inner.original:
             raise RemoteProtocolError("nested_repair")
+        decode_claim(outer.claims)
         message = self._read_message(inner, outer.original, statements)
         return Opened(
             sender_id=message.sender_id,
@@ -301,8 +300,6 @@ class SealedGroup:
             signed_ms=message.signed_ms,
             raw=message.raw,
             repaired_by=participant_id_of(outer.sender_public_key),
-            outer_claim=decode_claim(outer.claims),
-            outer_signed_ms=outer.signed_ms,
             statements=statements,
         )
 

@@ -45,7 +45,7 @@ class ClockWatch:
         self._moved = moved
         self._evidence = ClockEvidence()
         self._names: dict[ParticipantId, str] = {}
-        self._offset_ms, self._jumps = clock.offset_ms(), clock.jumps
+        self._offset_ms = clock.offset_ms()
         self._view: OwnClockView | None = None
         self._unsaved: dict[str, SaveValue] = {}
         self._save_soon = asyncio.Event()
@@ -59,7 +59,7 @@ class ClockWatch:
             self._save(saved(None))
         if await storage.run(store.value, JUDGED_KEY):
             self._save(SaveValue(key=JUDGED_KEY, value=""))  # Of the last time; it is past.
-        self._offset_ms, self._jumps = self._clock.offset_ms(), self._clock.jumps
+        self._offset_ms = self._clock.offset_ms()
         self._judge()
 
     async def run(self, store: ProfileStore, storage: StorageThread) -> None:

@@ -113,11 +113,6 @@ class SimNetwork:
         """End of the partition."""
         self._islands = {}
 
-    def set_faults(self, spec: FaultSpec) -> None:
-        """Other faults from now on; every link's decisions start anew."""
-        self._spec = spec
-        self._plans.clear()
-
     # --- what happens ---
 
     def at(self, when_ms: UnixMs, action: Action) -> None:

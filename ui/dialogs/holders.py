@@ -17,7 +17,6 @@ _SOURCES = {
     HolderSource.CAUSAL.value: "named it in a later message",
     HolderSource.HOLDINGS.value: "told us so",
     HolderSource.REPAIR.value: "sent it again for somebody",
-    HolderSource.AUTHOR.value: "wrote it",
     HolderSource.BLOOM.value: "its filter says so, which can err",
 }
 

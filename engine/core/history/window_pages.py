@@ -41,7 +41,7 @@ class WindowPages:
         self._first_key = window.start_ns if window.forward else -window.end_ns
         self._last_key = window.end_ns if window.forward else -window.start_ns
         self.key = self._first_key
-        """The place in time that was reached; ``end_key`` once the Store said it has no more."""
+        """The place in time that was reached; the window's end if the Store has no more."""
         self._outside_key: int | None = None
         """Furthest place of messages of other times."""
         self._start_key = self._first_key
@@ -70,10 +70,6 @@ class WindowPages:
         """From where another query was left here; a cursor that means nothing any more is lost."""
         self.key = min(max(self.key, place.key), self._last_key)
         self._cursor, self._version = place.cursor, place.version
-
-    @property
-    def end_key(self) -> int:
-        return self._last_key
 
     @property
     def sure_key(self) -> int:

@@ -70,20 +70,6 @@ class Membership:
     def record(self, participant_id: ParticipantId) -> MemberRecord | None:
         return self._records.get(participant_id)
 
-    def require_acceptable(self, sender_id: ParticipantId, join: Join | None = None) -> None:
-        """Let a message of this sender touch the channel, or refuse it.
-
-        Acceptable if the sender ever joined, or if the message carries the sender's own valid
-        ``join``.  Raises RemoteProtocolError ``not_a_member``, ``foreign_join`` or
-        ``too_many_members``, or what verifying raises.
-        """
-        if sender_id in self._records:
-            return
-        if join is None:
-            raise RemoteProtocolError("not_a_member")
-        self._require_own(sender_id, join)
-        self._require_room()
-
     # --- changes --------------------------------------------------------------------------------
 
     def admit_admin(

@@ -230,4 +230,6 @@ class OutgoingBuffer:
 
     @staticmethod
     def _changed(entry: OutgoingEntry, step: Step) -> None:
-        step.events.append(OutgoingChanged(entry.message_id, entry.state, entry.accepted))
+        step.events.append(
+            OutgoingChanged(entry.message_id, entry.state, entry.accepted, entry.attempts)
+        )

@@ -536,6 +536,8 @@ class OutgoingChanged:
     message_id: MessageId
     state: OutgoingState
     accepted: bool
+    attempts: int = 0
+    """How often it was sent in vain: of one that was given up."""
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,7 @@ from engine.session.transitions import (
 from engine.session.typing_board import TypingBoard
 
 MAX_LOST_TOLD = 64
-GIVEN_UP = "Nobody took it after many tries. It is safe on this device."
+GIVEN_UP = "nobody took it; it is safe on this device"
 
 
 class GroupProjector:
@@ -276,16 +276,21 @@ class GroupProjector:
             state = DeliveryState.SENT
         else:
             state = DeliveryState.SAVED
-        builder.writes.append(self._delivery(event.message_id, state))
+        failed = state is DeliveryState.FAILED
+        attempts = event.attempts if failed else 0
+        builder.writes.append(self._delivery(event.message_id, state, attempts=attempts))
         builder.notes.append(RowChanged(message_id=event.message_id))
 
-    def _delivery(self, message_id: MessageId, state: DeliveryState) -> PutDelivery:
+    def _delivery(
+        self, message_id: MessageId, state: DeliveryState, *, attempts: int = 0
+    ) -> PutDelivery:
         failed = state is DeliveryState.FAILED
         return PutDelivery(
             conversation_id=self._conversation_id,
             message_id=message_id,
             delivery=DeliveryRecord(
                 state=state,
+                attempts=attempts,
                 failure=GIVEN_UP if failed else None,
             ),
         )

@@ -66,10 +66,6 @@ class MessageCache:
     def __len__(self) -> int:
         return len(self._messages)
 
-    @property
-    def held_bytes(self) -> int:
-        return self._bytes
-
     def get(self, message_id: bytes) -> CachedMessage | None:
         return self._messages.get(message_id)
 
