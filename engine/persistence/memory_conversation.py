@@ -291,9 +291,11 @@ class MemoryConversation:
 
     def hide_message(self, message_id: MessageId) -> None:
         record = self._messages.get(message_id)
-        if record is not None and self._is_visible(record):
-            self._hidden.add(message_id)
+        if record is None:
+            return
+        if self._is_visible(record):
             self._take_out(_place_of_row(record))
+        self._hidden.add(message_id)
 
     def _remove_message(self, message_id: MessageId) -> None:
         record = self._messages.pop(message_id, None)

@@ -122,8 +122,9 @@ def _columns(conversation: int, record: MessageRecord, hidden: int) -> tuple[Val
 
 
 def hide_message(connection: sqlite3.Connection, conversation: int, message_id: MessageId) -> None:
+    """Also one that is not shown now, because its sender is muted: it does not come back later."""
     old = _counted_rows(connection, conversation, [message_id]).get(message_id)
-    if old is None or old.hidden:
+    if old is None or old.hidden == DELETED:
         return
     connection.execute(
         "UPDATE message SET hidden = ? WHERE conversation_key = ? AND message_id = ?",

@@ -206,7 +206,14 @@ def test_rows_of_a_muted_member_leave_every_page_and_count_and_come_back(
     assert names(with_group.latest_page(GROUP, limit=50)) == of_bob
     assert with_group.page_before(GROUP, at(15), limit=2).older_count == 4
     assert with_group.summary(GROUP).unread == 6
-    with_group.apply([row(31, "31", sender_id=ALICE), row(40, "later", sender_id=ALICE)])
+    with_group.apply(
+        [
+            row(31, "31", sender_id=ALICE),
+            row(40, "later", sender_id=ALICE),
+            row(41, "41", sender_id=ALICE),
+            HideMessage(conversation_id=GROUP, message_id=MessageId("41")),
+        ]
+    )
     assert names(with_group.latest_page(GROUP, limit=50)) == of_bob, "nor what comes then"
     with_group.apply(muted(muted=False))
     after = with_group.latest_page(GROUP, limit=50), with_group.summary(GROUP)

@@ -121,6 +121,29 @@ def test_what_is_deleted_here_is_gone_here_only(play: Play) -> None:
     play(scenario)
 
 
+def test_what_is_deleted_of_a_muted_member_stays_deleted_when_they_are_not_muted(
+    play: Play,
+) -> None:
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        deleted = await alice.engine.send_text(group, "deleted while muted")
+        await alice.engine.send_text(group, "comes back")
+        await bob.until(shows("comes back"))
+        identity = alice.engine.identity()
+        assert identity is not None
+        who = identity.participant_id
+        await bob.engine.set_member_muted(group, who, muted=True)
+        (before,) = await bob.engine.conversations()
+        await bob.engine.delete_locally(group, deleted)
+        await bob.engine.set_member_muted(group, who, muted=False)
+        page = await bob.engine.latest_page(group)
+        assert [m.text for m in page.messages if m.kind == "text"] == ["comes back"]
+        (after,) = await bob.engine.conversations()
+        assert (before.unread, after.unread) == (0, 1)
+
+    play(scenario)
+
+
 def test_offline_messages_wait_and_go_out_in_order_when_back(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
