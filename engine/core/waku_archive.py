@@ -19,7 +19,7 @@ MAX_CLOCK_OFFSET_NS: Final = 20 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who brought a message: a peer, in a network that may have many peers.
+    """Who brought a message or asks for some: a peer, in a network that may have many peers.
 
     The names are compared and nothing else, so they may be pseudonyms.
     """
@@ -69,6 +69,7 @@ class ArchiveQuery:
     max_bytes: int
     """Of data in a page, which has one message at least if there is one."""
     include_data: bool = True
+    asker: Source = OURSELVES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ Refuses to know who asks, and what a message must be to be kept: that was judged
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,8 @@ from sqlcipher3 import dbapi2
 
 from engine.core.errors import StorageError
 from engine.core.ids import ContentTopic, PubsubTopic
-from engine.core.waku_archive import Appended, ArchivedMessage, ArchiveStatistics
-from engine.persistence.archive_shares import SHARE_TABLES, Shares
+from engine.core.waku_archive import Appended, ArchivedMessage, ArchiveStatistics, Source
+from engine.persistence.archive_shares import SHARE_TABLES, Shares, Standing
 from engine.persistence.errors import DatabaseTooNewError, translated
 
 SCHEMA_VERSION: Final = 1
@@ -81,7 +81,7 @@ _REMOVED_TOGETHER: Final = 20
 class _Topic:
     pubsub_key: int
     topic_key: int
-    established: bool
+    standing: Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,22 +175,30 @@ class SqliteArchive:
         self._count -= len(rows)
         return len(rows)
 
-    def establish(self, asked_for: Collection[int], *, now_ns: int) -> int:
-        """Topics that were asked for, and a slice of those that are a day old; how many."""
+    def age_topics(self, *, now_ns: int) -> int:
+        """A slice of those that are a day old are established from here on; how many."""
         with translated("note the topics of the archive"), self._transaction():
             aged = self._connection.execute(
                 "SELECT topic_key FROM topic WHERE NOT established AND since_ns <= ? LIMIT ?",
                 (now_ns - DAY_NS, MAX_REMOVED_AT_ONCE),
             ).fetchall()
-            keys = {*asked_for, *(key for (key,) in aged)}
-            for topic_key in keys:
-                self._connection.execute(
-                    "UPDATE topic SET established = 1 WHERE topic_key = ?", (topic_key,)
-                )
-                self._shares.establish(topic_key)
-            if keys:
-                self._topics.clear()
-        return len(keys)
+            for (topic_key,) in aged:
+                self._shares.age(topic_key)
+                self._set_standing(topic_key, Standing.AGED)
+        return len(aged)
+
+    def ask_for(self, asked_for: Iterable[tuple[int, Source]]) -> None:
+        """Topics that were asked for by name, and who did."""
+        with translated("note the topics of the archive"), self._transaction():
+            for topic_key, asker in asked_for:
+                if self._shares.ask_for(topic_key, asker):
+                    self._set_standing(topic_key, Standing.ASKED_FOR)
+
+    def _set_standing(self, topic_key: int, standing: Standing) -> None:
+        self._connection.execute(
+            "UPDATE topic SET established = ? WHERE topic_key = ?", (standing, topic_key)
+        )
+        self._topics.clear()
 
     # --- putting in -----------------------------------------------------------------------------
 
@@ -202,7 +210,7 @@ class SqliteArchive:
         if known is not None:
             return None
         topic = self._topic(message.pubsub_topic, message.content_topic, received_ns)
-        share_key = self._shares.of(message.source, topic.topic_key, established=topic.established)
+        share_key = self._shares.of(message.source, topic.topic_key, topic.standing)
         self._connection.execute(
             "INSERT INTO message (pubsub_key, topic_key, share_key, timestamp_ns, received_ns, "
             "hash, digest, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -238,7 +246,7 @@ class SqliteArchive:
         ).fetchone()
         if len(self._topics) >= _REMEMBERED_TOPICS:
             self._topics.clear()
-        found = self._topics[pair] = _Topic(row[0], row[1], bool(row[2]))
+        found = self._topics[pair] = _Topic(row[0], row[1], Standing(row[2]))
         return found
 
     # --- making room ----------------------------------------------------------------------------
@@ -337,7 +345,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise DatabaseTooNewError(
             f"The archive {path} was written by a newer version of Causerie; nothing was changed."
         )
-    if version[0] and not _has_table(connection, "share"):
+    if version[0] and not _has(connection, "share_by_topic"):
         raise StorageError(
             f"The archive {path} was written by an earlier test version.  Move it away: what is in "
             "it others may have, and nothing of yours is."
@@ -354,7 +362,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+def _has(connection: sqlite3.Connection, name: str) -> bool:
+    """A table or an index."""
     found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
     return found is not None
 

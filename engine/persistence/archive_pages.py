@@ -36,10 +36,10 @@ _Value: TypeAlias = str | int | bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """``new_topics`` were asked for by name, and are not established yet."""
+    """``topics`` were asked for by name."""
 
     page: ArchivePage
-    new_topics: frozenset[int]
+    topics: tuple[int, ...]
 
 
 class ArchiveReader:
@@ -109,17 +109,18 @@ class _Range:
 def _read_page(connection: sqlite3.Connection, query: ArchiveQuery) -> Found:
     """Raises CursorUnknownError."""
     after = _find_cursor(connection, query)
-    new_topics: frozenset[int] = frozenset()
+    topics: tuple[int, ...] = ()
     if query.message_hashes:
         found = _look_up(connection, query, after)
     else:
-        ranges, new_topics = _ranges(connection, query)
+        topics = _topics(connection, query)
+        ranges = _ranges(connection, query, topics)
         found = _merged([_keys(connection, query, after, each) for each in ranges], query)
     rows = _read_rows(connection, found[: query.limit], query)
     page = ArchivePage(
         rows=tuple(rows if query.forward else reversed(rows)), more=len(found) > len(rows)
     )
-    return Found(page=page, new_topics=new_topics)
+    return Found(page=page, topics=topics)
 
 
 # --- the cursor ---------------------------------------------------------------------------------
@@ -167,35 +168,34 @@ def _find_index(connection: sqlite3.Connection, index: HistoryIndex, *, forward:
 
 
 def _ranges(
-    connection: sqlite3.Connection, query: ArchiveQuery
-) -> tuple[list[_Range], frozenset[int]]:
-    """They exclude each other; with them the topics named that are not established yet."""
+    connection: sqlite3.Connection, query: ArchiveQuery, topics: Sequence[int]
+) -> list[_Range]:
+    """They exclude each other."""
     if query.content_topics:
-        topics = _topics(connection, query)
         index = "topic_by_digest_order" if query.by_digest else "topic_by_hash_order"
-        ranges = [_Range(index, "topic_key = ?", (key,)) for key, _ in topics]
-        return ranges, frozenset(key for key, established in topics if not established)
+        return [_Range(index, "topic_key = ?", (key,)) for key in topics]
     if query.pubsub_topic is None and not query.by_digest:
-        return [_Range("message_by_hash_order")], frozenset()
+        return [_Range("message_by_hash_order")]
     return [
         _Range("pubsub_by_digest_order", "pubsub_key = ?", (key,))
         for key, pubsub_topic in connection.execute("SELECT pubsub_key, pubsub_topic FROM pubsub")
         if query.pubsub_topic in {None, pubsub_topic}
-    ], frozenset()
+    ]
 
 
-def _topics(connection: sqlite3.Connection, query: ArchiveQuery) -> list[tuple[int, int]]:
-    """Keys of the topics named, and whether they are established."""
+def _topics(connection: sqlite3.Connection, query: ArchiveQuery) -> tuple[int, ...]:
+    """Keys of the topics named that are there."""
     on_topic = "" if query.pubsub_topic is None else " AND pubsub_topic = ?"
-    found: list[tuple[int, int]] = []
+    found: list[int] = []
     for content_topic in dict.fromkeys(query.content_topics):
         values = (content_topic, *([query.pubsub_topic] if query.pubsub_topic else []))
-        found += connection.execute(
-            "SELECT topic_key, established FROM topic JOIN pubsub USING (pubsub_key) "  # noqa: S608 - as below
+        rows = connection.execute(
+            "SELECT topic_key FROM topic JOIN pubsub USING (pubsub_key) "  # noqa: S608 - as below
             f"WHERE content_topic = ?{on_topic}",
             values,
         )
-    return found
+        found += [key for (key,) in rows]
+    return tuple(found)
 
 
 # --- reading ------------------------------------------------------------------------------------

@@ -1,9 +1,12 @@
 """Whose the bytes of an archive are, and whose go first when there is no room.
 
-A *share* is what one source brought of one topic.  Shares add up to peers, these to networks, and
-these to two classes of topics: established ones, which are a day old or were asked for, and new
-ones.  Half of the archive is the established topics': new ones that have more give way first.
-Otherwise the network that has most gives way, in it the peer, and of that peer's the largest topic.
+A *share* is of one source and one topic.  Shares add up to peers, these to networks, and these to
+two classes of topics: established ones, which are a day old or were asked for, and new ones.  Half
+of the archive is the established topics': new ones that have more give way first.  Otherwise the
+network that has most gives way, in it the peer, and of that peer's the largest topic.
+
+The source is who brought it, and of a topic that was asked for, whoever asked and has least: so
+nobody gets room for junk by asking for it, however it came, but what is asked for by others too.
 
 The sums are rows of two tables, so that what gives way is found by an index however many topics
 there are.  Runs inside the transactions of ``SqliteArchive``, and refuses to know messages.
@@ -11,7 +14,9 @@ there are.  Runs inside the transactions of ``SqliteArchive``, and refuses to kn
 
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
 from engine.core.waku_archive import Source
@@ -33,11 +38,30 @@ SHARE_TABLES: Final = (
     """
     CREATE TABLE share (
       share_key INTEGER PRIMARY KEY, source_key INTEGER NOT NULL, topic_key INTEGER NOT NULL,
-      bytes INTEGER NOT NULL, UNIQUE (topic_key, source_key)
+      bytes INTEGER NOT NULL
     ) STRICT
     """,
+    "CREATE INDEX share_by_topic ON share (topic_key, source_key)",
     "CREATE INDEX share_by_size ON share (source_key, bytes)",
 )
+
+
+class Standing(IntEnum):
+    """Of a topic; all but new ones are established."""
+
+    NEW = 0
+    AGED = 1
+    ASKED_FOR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    share_key: int
+    size: int
+    peer_key: int
+    network_key: int
+    root: int
+    source: Source
 
 
 class Shares:
@@ -46,12 +70,14 @@ class Shares:
         self._known: dict[tuple[Source, int], int] = {}
         """Of the transaction that goes on, as long as nothing is removed."""
 
-    def of(self, source: Source, topic_key: int, *, established: bool) -> int:
+    def of(self, source: Source, topic_key: int, standing: Standing) -> int:
         """The key of the share, which is made if there is none."""
         known = self._known.get((source, topic_key))
         if known is None:
-            network_key = self._source(_ESTABLISHED if established else _NEW, source.network)
-            known = self._share(self._source(network_key, source.peer), topic_key)
+            known = self._asked_for(topic_key) if standing is Standing.ASKED_FOR else None
+            if known is None:
+                root = _NEW if standing is Standing.NEW else _ESTABLISHED
+                known = self._share(self._source(root, source), topic_key)
             self._known[source, topic_key] = known
         return known
 
@@ -77,13 +103,7 @@ class Shares:
     def first_to_give_way(self) -> int | None:
         """A share; None if nothing is there."""
         largest = [self._largest(kind) for kind in (_NEW, _ESTABLISHED)]
-        new, established = (
-            self._connection.execute(
-                "SELECT bytes FROM source WHERE source_key = ?", (kind,)
-            ).fetchone()[0]
-            for kind in (_NEW, _ESTABLISHED)
-        )
-        network = largest[0] if new > established else max(largest)
+        network = largest[0] if self._bytes(_NEW) > self._bytes(_ESTABLISHED) else max(largest)
         if not network[0]:
             return None
         _, peer_key = self._largest(network[1])
@@ -93,46 +113,101 @@ class Shares:
         ).fetchone()
         return found[0]
 
-    def establish(self, topic_key: int) -> None:
+    def age(self, topic_key: int) -> None:
         """What there is of this topic counts as established from here on."""
-        rows = self._connection.execute(
-            "SELECT share_key, share.bytes, peer.source_key, peer.name, network.name FROM share "
-            "JOIN source peer USING (source_key) "
-            "JOIN source network ON network.source_key = peer.parent_key "
-            "WHERE topic_key = ? AND network.parent_key = ?",
-            (topic_key, _NEW),
-        ).fetchall()
-        sums: Counter[int] = Counter()
-        for share_key, size, left_key, peer, network in rows:
-            joined_key = self._source(self._source(_ESTABLISHED, network), peer)
-            self._connection.execute(
-                "UPDATE share SET source_key = ? WHERE share_key = ?", (joined_key, share_key)
-            )
-            sums[left_key] -= size
-            sums[joined_key] += size
-        self._change_sources(sums)
+        shares = [each for each in self._of_topic(topic_key) if each.root == _NEW]
+        self._move(shares, lambda share: self._source(_ESTABLISHED, share.source))
+
+    def ask_for(self, topic_key: int, asker: Source) -> bool:
+        """Whether it counts for this one now, who has less than whom it counted for."""
+        shares = self._of_topic(topic_key)
+        if not shares or not self._has_less(asker, shares):
+            return False
+        self._move(shares, lambda _: self._source(_ESTABLISHED, asker))
+        return True
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _source(self, parent_key: int, name: str) -> int:
-        self._connection.execute(
-            "INSERT OR IGNORE INTO source (parent_key, name, bytes) VALUES (?, ?, 0)",
-            (parent_key, name),
+    def _of_topic(self, topic_key: int) -> list[_Share]:
+        rows = self._connection.execute(
+            "SELECT share_key, share.bytes, peer.source_key, network.source_key, "
+            "network.parent_key, network.name, peer.name FROM share "
+            "JOIN source peer USING (source_key) "
+            "JOIN source network ON network.source_key = peer.parent_key WHERE topic_key = ?",
+            (topic_key,),
         )
+        return [
+            _Share(share_key, size, peer_key, network_key, root, Source(network, peer))
+            for share_key, size, peer_key, network_key, root, network, peer in rows
+        ]
+
+    def _has_less(self, asker: Source, shares: list[_Share]) -> bool:
+        """With all of it, than whom most of it counts for: as a network, or in it as a peer."""
+        most = max(shares, key=lambda share: share.size)
+        if most.root == _NEW:
+            return True
+        network_key, has = self._find(_ESTABLISHED, asker.network)
+        held_by = most.network_key
+        if network_key == held_by:
+            _, has = self._find(network_key, asker.peer)
+            held_by = most.peer_key
+        return has + sum(share.size for share in shares) < self._bytes(held_by)
+
+    def _move(self, shares: list[_Share], target: Callable[[_Share], int]) -> None:
+        self._known.clear()
+        sums: Counter[int] = Counter()
+        for share in shares:
+            joined_key = target(share)
+            self._connection.execute(
+                "UPDATE share SET source_key = ? WHERE share_key = ?", (joined_key, share.share_key)
+            )
+            sums[joined_key] += share.size
+            sums[share.peer_key] -= share.size
+        self._change_sources(sums)
+
+    def _asked_for(self, topic_key: int) -> int | None:
+        """Any share of the topic: all are the same source's."""
+        found: tuple[int] | None = self._connection.execute(
+            "SELECT share_key FROM share WHERE topic_key = ? LIMIT 1", (topic_key,)
+        ).fetchone()
+        return None if found is None else found[0]
+
+    def _source(self, root: int, source: Source) -> int:
+        """The key of the peer, which is made if there is none."""
+        parent_key = root
+        for name in (source.network, source.peer):
+            self._connection.execute(
+                "INSERT OR IGNORE INTO source (parent_key, name, bytes) VALUES (?, ?, 0)",
+                (parent_key, name),
+            )
+            parent_key, _ = self._find(parent_key, name)
+        return parent_key
+
+    def _find(self, parent_key: int, name: str) -> tuple[int, int]:
+        """The key and the bytes of a source; 0 and 0 if there is none."""
+        row: tuple[int, int] | None = self._connection.execute(
+            "SELECT source_key, bytes FROM source WHERE parent_key = ? AND name = ?",
+            (parent_key, name),
+        ).fetchone()
+        return row or (0, 0)
+
+    def _bytes(self, source_key: int) -> int:
         row: tuple[int] = self._connection.execute(
-            "SELECT source_key FROM source WHERE parent_key = ? AND name = ?", (parent_key, name)
+            "SELECT bytes FROM source WHERE source_key = ?", (source_key,)
         ).fetchone()
         return row[0]
 
     def _share(self, source_key: int, topic_key: int) -> int:
-        self._connection.execute(
-            "INSERT OR IGNORE INTO share (source_key, topic_key, bytes) VALUES (?, ?, 0)",
-            (source_key, topic_key),
-        )
-        row: tuple[int] = self._connection.execute(
+        row: tuple[int] | None = self._connection.execute(
             "SELECT share_key FROM share WHERE topic_key = ? AND source_key = ?",
             (topic_key, source_key),
         ).fetchone()
+        if row is None:
+            row = self._connection.execute(
+                "INSERT INTO share (source_key, topic_key, bytes) VALUES (?, ?, 0) "
+                "RETURNING share_key",
+                (source_key, topic_key),
+            ).fetchone()
         return row[0]
 
     def _change_sources(self, sums: Counter[int]) -> None:

@@ -17,6 +17,7 @@ from engine.core.waku_archive import (
     ArchivePage,
     ArchiveQuery,
     ArchiveStatistics,
+    Source,
 )
 from engine.persistence.archive import Retention, SqliteArchive
 from engine.persistence.archive_pages import ArchiveReader
@@ -45,7 +46,7 @@ class ThreadedArchive:
         self._reading = reading
         self._clock_ns = clock_ns
         self._clock_s = clock_s
-        self._asked_for: set[int] = set()
+        self._asked_for: set[tuple[int, Source]] = set()
 
     @classmethod
     async def open(
@@ -80,11 +81,11 @@ class ThreadedArchive:
         deadline_s = self._clock_s() + PAGE_DEADLINE_S
         found = await self._reading.run(self._reader.query, query, deadline_s=deadline_s)
         if len(self._asked_for) < MAX_NOTED_TOPICS:
-            self._asked_for |= found.new_topics
+            self._asked_for |= {(topic, query.asker) for topic in found.topics}
         return found.page
 
     async def retain(self) -> int:
-        await self._thread.run(self._archive.establish, (), now_ns=self._clock_ns())
+        await self._thread.run(self._archive.age_topics, now_ns=self._clock_ns())
         return await self._thread.run(self._archive.retain, now_ns=self._clock_ns())
 
     async def statistics(self) -> ArchiveStatistics:
@@ -97,4 +98,4 @@ class ThreadedArchive:
     async def _note_asked_for(self) -> None:
         if self._asked_for:
             asked_for, self._asked_for = self._asked_for, set()
-            await self._thread.run(self._archive.establish, asked_for, now_ns=self._clock_ns())
+            await self._thread.run(self._archive.ask_for, asked_for)

@@ -41,10 +41,10 @@ class OpenArchive:
     def query(self, asked: ArchiveQuery) -> ArchivePage:
         return self.reader.query(asked, deadline_s=1.0).page
 
-    def ask_by_name(self, topic: ContentTopic, *, now_ns: int = NOW_NS) -> None:
+    def ask_by_name(self, topic: ContentTopic, asker: Source = OURSELVES) -> None:
         """As somebody does who wants this topic; the writer is told."""
         found = self.reader.query(query(content_topics=(topic,)), deadline_s=1.0)
-        self.writer.establish(found.new_topics, now_ns=now_ns)
+        self.writer.ask_for([(topic, asker) for topic in found.topics])
 
     def statistics(self) -> ArchiveStatistics:
         return self.writer.statistics()

@@ -108,8 +108,8 @@ def test_half_is_for_topics_that_are_established(archive: OpenArchive, how: str)
     if how == "asked for":
         archive.ask_by_name(OTHER_TOPIC)
     else:
-        assert archive.writer.establish((), now_ns=NOW_NS + DAY_NS - 1) == 0
-        assert archive.writer.establish((), now_ns=NOW_NS + DAY_NS) == 1
+        assert archive.writer.age_topics(now_ns=NOW_NS + DAY_NS - 1) == 0
+        assert archive.writer.age_topics(now_ns=NOW_NS + DAY_NS) == 1
     flood(archive, made(1_000, ALICE, topics=1_000))
     assert kept(archive, honest) == 100
 
@@ -136,12 +136,60 @@ def test_established_topics_have_more_than_half_while_nobody_needs_it(
     assert len(found) >= 0.4 * archive.statistics().messages
 
 
+JUNK = [ContentTopic(f"/causerie/1/{number}/proto") for number in range(100)]
+"""What ``Numbers`` spreads over."""
+
+
+def ask_for_junk(archive: OpenArchive, made: Numbers) -> None:
+    """It comes the same way as what Alice brings."""
+    for _ in range(10):
+        flood(archive, made(100, ALICE, topics=100))
+        for topic in JUNK:
+            archive.ask_by_name(topic, MALLORY)
+
+
+@pytest.mark.parametrize("asker", [BOB, Source("elsewhere", "bob")])
+def test_who_asks_for_most_gives_way_however_it_came(archive: OpenArchive, asker: Source) -> None:
+    """Also in the same network."""
+    made = Numbers()
+    honest = made(80, ALICE, OTHER_TOPIC)
+    archive.append(honest)
+    archive.ask_by_name(OTHER_TOPIC, asker)
+    ask_for_junk(archive, made)
+    assert kept(archive, honest) == 80
+
+
+def test_who_asks_for_what_others_asked_for_takes_no_place_from_it(archive: OpenArchive) -> None:
+    made = Numbers()
+    honest = made(80, ALICE, OTHER_TOPIC)
+    archive.append(honest)
+    archive.ask_by_name(OTHER_TOPIC, BOB)
+    archive.ask_by_name(OTHER_TOPIC, MALLORY)
+    ask_for_junk(archive, made)
+    assert kept(archive, honest) == 80
+
+
+def test_it_counts_for_whoever_has_least_though_somebody_else_asked_first(
+    archive: OpenArchive,
+) -> None:
+    made = Numbers()
+    honest = made(80, ALICE, OTHER_TOPIC)
+    archive.append(honest)
+    archive.ask_by_name(OTHER_TOPIC, MALLORY)
+    flood(archive, made(100, ALICE, topics=100))
+    for topic in JUNK:
+        archive.ask_by_name(topic, MALLORY)
+    archive.ask_by_name(OTHER_TOPIC, BOB)
+    ask_for_junk(archive, made)
+    assert kept(archive, honest) == 80
+
+
 @dataclass(frozen=True)
 class Step:
     count: int
     source: Source
     topic: int
-    asked_for: bool
+    asker: Source | None
     days: int
 
 
@@ -150,7 +198,7 @@ steps = st.builds(
     count=st.integers(1, 60),
     source=st.sampled_from([ALICE, BOB, MALLORY, OURSELVES]),
     topic=st.integers(0, 3),
-    asked_for=st.booleans(),
+    asker=st.none() | st.sampled_from([ALICE, BOB, MALLORY]),
     days=st.integers(0, 2),
 )
 
@@ -170,11 +218,11 @@ def test_the_sums_are_those_of_the_messages(taken: list[Step]) -> None:
                 for message in made(step.count, step.source, topic)
             ]
             archive.append(new, now_ns=now_ns)
-            archive.writer.establish((), now_ns=now_ns)
+            archive.writer.age_topics(now_ns=now_ns)
             while archive.retain(now_ns=now_ns):
                 pass
-            if step.asked_for:
-                archive.ask_by_name(topic, now_ns=now_ns)
+            if step.asker is not None:
+                archive.ask_by_name(topic, step.asker)
             check_sums(path)
         archive.close()
 

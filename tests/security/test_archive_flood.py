@@ -20,7 +20,7 @@ from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import StoreQueryRequest
 from engine.network.libp2p.host import TcpHost
-from engine.network.libp2p.ports import PeerId
+from engine.network.libp2p.ports import Host, PeerId
 from engine.network.node.services import all_services
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.lightpush.client import LightpushClient
@@ -216,3 +216,49 @@ def test_floods_from_many_networks_leave_what_was_asked_for(tmp_path: Path) -> N
             assert at.largest <= ROOM + LOG_BYTES
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("from_where", ["elsewhere", "behind the same NAT"])
+def test_who_asks_for_junk_takes_nothing_of_what_others_asked_for(
+    tmp_path: Path, from_where: str
+) -> None:
+    """It comes through the group's own neighbour, in topics of one message each."""
+
+    async def scenario() -> None:
+        async with flooded(tmp_path, people=2) as at:
+            person = at.people[0]
+            relay = await at.attacker(1, "127.0.2.1")
+            elsewhere = await at.attacker(2, "127.0.3.1")
+            asker: Host = at.people[1].host
+            if from_where == "elsewhere":
+                (asker,) = elsewhere.node.hosts()
+            said = [text(number, size=10_000) for number in range(100)]
+            for message in said:
+                await relay.node.publish(message)
+            await at.taken_in(said[-1])
+            await ask_for([GROUP], person.host, person.service)
+            sent = 0
+            while sent < FLOOD:
+                made = [junk(sent + number, 10_000) for number in range(100)]
+                for message in made:
+                    await relay.node.publish(message)
+                await at.taken_in(made[-1])
+                await ask_for([each.content_topic for each in made], asker, person.service)
+                sent += sum(len(message.payload) for message in made)
+            await at.sweep()
+            kept = await at.kept(said)
+            figure(
+                f"{sent / MIB:.0f} MiB into {ROOM / MIB:.0f} MiB, asked for from {from_where}: "
+                f"{kept} of {len(said)} messages kept of a group that somebody else asked for; "
+                f"before at most 1"
+            )
+            assert kept == len(said)
+
+    asyncio.run(scenario())
+
+
+async def ask_for(topics: Sequence[ContentTopic], host: Host, service: PeerId) -> None:
+    asked = StoreQueryRequest(
+        request_id="asked", pubsub_topic=SHARD, content_topics=tuple(topics), pagination_limit=1
+    )
+    assert (await StoreClient(host).query(service, asked)).succeeded

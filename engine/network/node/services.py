@@ -16,7 +16,8 @@ Refuses to know how any of these protocols works, and what the messages are.
 import asyncio
 import hashlib
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.codec.waku_metadata import Metadata
@@ -24,7 +25,7 @@ from engine.core.counters import Counters
 from engine.core.errors import ConfigError
 from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
-from engine.core.waku_archive import OURSELVES, Source
+from engine.core.waku_archive import OURSELVES, ArchivePage, ArchiveQuery, Source
 from engine.network.libp2p.ports import Host, PeerId
 from engine.network.waku.gossip.cache import SeenCache
 from engine.network.waku.metadata import MetadataObserver, WakuMetadata
@@ -121,7 +122,8 @@ class NodeServices:
             from engine.network.waku.store.server import serve_store
 
             self._intake.start()
-            serve_store(around.host, self._intake.query, settings.store, around.counters)
+            query = partial(self._query, self._intake)
+            serve_store(around.host, query, settings.store, around.counters)
 
     async def stop(self) -> None:
         """Before the host stops."""
@@ -163,6 +165,11 @@ class NodeServices:
             await self._filter.wait_for_room()
         if self._intake is not None:
             await self._intake.wait_for_room(self._source(brought_by))
+
+    async def _query(
+        self, intake: "ArchiveIntake", query: ArchiveQuery, asked_by: PeerId
+    ) -> ArchivePage:
+        return await intake.query(replace(query, asker=self._sources.of(asked_by)))
 
     def _source(self, brought_by: PeerId | None) -> Source:
         return OURSELVES if brought_by is None else self._sources.of(brought_by)

@@ -93,7 +93,12 @@ async def store_net(
         archive = await ThreadedArchive.open(place / "archive.db", clock_ns=lambda: NOW_NS)
         intake = intake_into(archive, net.counters, intake_settings)
         intake.start()
-        serve_store(server, intake.query, store_settings or StoreSettings(), net.counters)
+        serve_store(
+            server,
+            lambda query, _peer: intake.query(query),
+            store_settings or StoreSettings(),
+            net.counters,
+        )
         await host.connect("/memory/server")
         limits = replace(PATIENT, max_response_bytes=8 * 1024 * 1024)
         client = StoreClient(host, limits=limits)

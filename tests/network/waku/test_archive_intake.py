@@ -119,7 +119,9 @@ def test_a_disk_that_refuses_loses_nothing_and_is_visible() -> None:
             server, host = await net.host("server"), await net.host("client")
             archive = BrokenArchive()
             intake = intake_into(archive, net.counters, IntakeSettings(retry_s=0.01, batch=2))
-            serve_store(server, intake.query, StoreSettings(), net.counters)
+            serve_store(
+                server, lambda query, _peer: intake.query(query), StoreSettings(), net.counters
+            )
             await host.connect("/memory/server")
             intake.start()
             sent = [message(number) for number in range(5)]

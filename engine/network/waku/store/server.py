@@ -55,7 +55,8 @@ from engine.network.waku.service.server import ServiceSettings, serve_requests
 MAX_CONTENT_TOPICS: Final = 100
 MAX_MESSAGE_HASHES: Final = 1_000
 
-QueryArchive = Callable[[ArchiveQuery], Awaitable[ArchivePage]]
+QueryArchive = Callable[[ArchiveQuery, PeerId], Awaitable[ArchivePage]]
+"""For this peer."""
 
 
 def _service(max_request_bytes: int) -> ServiceSettings:
@@ -97,7 +98,7 @@ class StoreServer:
     def settings(self) -> ServiceSettings:
         return self._settings.service
 
-    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
         try:
             decoded = decode_store_request(request)
             _check(decoded)
@@ -105,7 +106,7 @@ class StoreServer:
             self._counters.add(f"store.{error.reason}")
             return _failed(request_id_of(request), StoreStatus.BAD_REQUEST, str(error))
         try:
-            page = await self._query(_archive_query(decoded, self._settings))
+            page = await self._query(_archive_query(decoded, self._settings), peer_id)
         except CursorUnknownError:
             self._counters.add("store.cursor_unknown")
             return _failed(decoded.request_id, StoreStatus.BAD_RESPONSE, "the cursor is unknown")
@@ -144,7 +145,7 @@ class LegacyStoreServer:
     def settings(self) -> ServiceSettings:
         return self._settings.legacy_service
 
-    async def respond(self, _peer_id: PeerId, request: bytes, /) -> bytes:
+    async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
         """What cannot be read is refused like an impossible cursor: there is no other error."""
         try:
             decoded = decode_history_query(request)
@@ -153,7 +154,7 @@ class LegacyStoreServer:
             self._counters.add(f"store_legacy.{error.reason}")
             return _history_failed("", HistoryError.INVALID_CURSOR)
         try:
-            page = await self._query(_legacy_archive_query(decoded, self._settings))
+            page = await self._query(_legacy_archive_query(decoded, self._settings), peer_id)
         except CursorUnknownError:
             self._counters.add("store_legacy.cursor_unknown")
             return _history_failed(decoded.request_id, HistoryError.INVALID_CURSOR)
