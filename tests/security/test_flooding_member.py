@@ -6,6 +6,7 @@ The quota of a day is scaled down, so that a flood of seconds passes it many tim
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
@@ -131,6 +132,52 @@ def test_nobody_waits_for_what_is_set_aside_and_what_is_shown_takes_its_place(
         figure(
             f"{len(named)} set aside at Bob: who names them was placed after {took_s:.1f} s; "
             f"shown, logs are alike after {healed_s:.1f} s"
+        )
+
+    run(scenario, tmp_path)
+
+
+def test_a_fork_of_which_one_branch_is_set_aside_is_found_once_it_is_shown(
+    tmp_path: Path,
+) -> None:
+    """Alice and Bob each have another branch in the log and the other one aside."""
+
+    async def scenario(stage: Stage) -> None:
+        stage.settings, stage.flood = NOTHING_KEPT, replace(LIMITS, messages_per_day=3)
+        alice, bob = await stage.founded("Alice", "Bob")
+        mallory = await Mallory.joined(stage, await stage.relay())
+        await stage.until_members(3)
+        await mallory.say("before the fork")
+        await stage.heals(["before the fork"])
+        branches = {alice: mallory.message("I am for it"), bob: mallory.message("I am against it")}
+        for person, branch in branches.items():
+            others = [other for other in stage.victims if other is not person]
+            for other in others:
+                other.on_the_way = lambda _message: ()
+            await mallory.relay.publish(mallory.payload(branch))
+            await stage.until(partial(has_taken, person, mallory, 2))
+            for other in others:
+                other.on_the_way = lambda message: (message,)
+        for branch in branches.values():
+            await mallory.relay.publish(mallory.payload(branch))
+        for person in branches:
+            await stage.until(partial(is_set_aside, person, 1))
+        await alice.say("who is for it?")
+        await stage.until(partial(reads_all, bob, ["who is for it?"]))
+        assert not any([await person.engine.forks(stage.group) for person in branches])
+        assert await alice.texts() != await bob.texts()
+        for person in branches:
+            await person.engine.show_flood(stage.group, mallory.me)
+        took_s = await stage.heals(["I am for it", "I am against it", "who is for it?"])
+        await alice.restart()
+        for person in branches:
+            (fork,) = await person.engine.forks(stage.group)
+            assert {fork.first_id, fork.second_id} == {b.message_id for b in branches.values()}
+            proof = await person.engine.fork_proof(fork)
+            assert len({row.text for row in proof.messages if row}) == 2
+        figure(
+            f"a fork with one branch aside: shown, logs are alike and it is proved to 2 of 2 after "
+            f"{took_s:.1f} s"
         )
 
     run(scenario, tmp_path)
