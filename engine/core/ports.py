@@ -323,6 +323,9 @@ class ProfileStore(Protocol):
     def clear_removed(self) -> bool:
         """Delete a small part of what removed conversations left; whether there is more."""
 
+    def mark_muted(self) -> bool:
+        """Hide some more rows of who was muted, or bring them back; whether there were any."""
+
     def profile(self) -> ProfileRecord | None: ...
 
     def groups(self) -> list[GroupRecord]: ...

@@ -88,6 +88,10 @@ class MemoryProfileStore:
         """Nothing is ever left."""
         return False
 
+    def mark_muted(self) -> bool:
+        """Likewise."""
+        return False
+
     def close(self) -> None:
         """Nothing to close; the state stays, as a file would."""
 

@@ -13,7 +13,7 @@ change a block in the same transaction as the message, the message first.
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from engine.core.ids import MessageId, Position
@@ -55,16 +55,6 @@ WHERE conversation_key = ? AND waiting = 0 AND hidden = 0
   AND (lamport_timestamp, message_id) >= (?, ?) AND (lamport_timestamp, message_id) < (?, ?)
 """
 
-_FIRST_OF_BLOCKS: Final = """
-INSERT INTO ordinal_block
-SELECT conversation_key, iif(number = 0, -1, lamport_timestamp), iif(number = 0, '', message_id),
-       min(:block_rows, total - number)
-FROM (SELECT conversation_key, lamport_timestamp, message_id, count(*) OVER () AS total,
-             row_number() OVER (ORDER BY lamport_timestamp, message_id) - 1 AS number
-      FROM message WHERE conversation_key = :conversation AND waiting = 0 AND hidden = 0)
-WHERE number % :block_rows = 0
-"""
-
 _BEFORE_ALL: Final = (-1, "")
 """Where the first block begins: no Lamport timestamp is negative."""
 
@@ -73,35 +63,23 @@ def count_in(
     connection: sqlite3.Connection, conversation: int, positions: Iterable[Position]
 ) -> None:
     """Placed rows, all in the table by now, have become visible at ``positions``."""
-    ordered = sorted(positions)
-    start = 0
-    while start < len(ordered):
-        first_lamport, first_id, visible = _block_of(connection, conversation, ordered[start])
-        following: tuple[int, MessageId] | None = connection.execute(
-            _NEXT_BLOCK, (conversation, first_lamport, first_id)
-        ).fetchone()
-        end = len(ordered)
-        if following is not None:
-            end = bisect_left(ordered, Position(*following), start)
-        visible += end - start
+    for block, together in _by_block(connection, conversation, positions):
+        first_lamport, first_id, visible = block
+        visible += len(together)
         connection.execute(_SET_VISIBLE, (visible, conversation, first_lamport, first_id))
         if visible > BLOCK_ROWS:
-            block = (first_lamport, first_id, visible)
-            _split(connection, conversation, block, ordered[end - 1])
-        start = end
+            _split(connection, conversation, (first_lamport, first_id, visible), together[-1])
 
 
-def count_out(connection: sqlite3.Connection, conversation: int, position: Position) -> None:
-    """A placed, visible row at ``position`` has been hidden or taken away."""
-    first_lamport, first_id, visible = _block_of(connection, conversation, position)
-    connection.execute(_SET_VISIBLE, (visible - 1, conversation, first_lamport, first_id))
-
-
-def count_all(connection: sqlite3.Connection, conversation: int) -> None:
-    """Make all blocks anew: many rows came or went at once."""
-    connection.execute("DELETE FROM ordinal_block WHERE conversation_key = ?", (conversation,))
-    wanted = {"conversation": conversation, "block_rows": BLOCK_ROWS}
-    connection.execute(_FIRST_OF_BLOCKS, wanted)
+def count_out(
+    connection: sqlite3.Connection, conversation: int, positions: Iterable[Position]
+) -> None:
+    """Placed, visible rows at ``positions`` have been hidden or taken away."""
+    for (first_lamport, first_id, visible), together in _by_block(
+        connection, conversation, positions
+    ):
+        left = visible - len(together)
+        connection.execute(_SET_VISIBLE, (left, conversation, first_lamport, first_id))
 
 
 def placed_before(connection: sqlite3.Connection, conversation: int, position: Position) -> int:
@@ -120,6 +98,24 @@ def placed_before(connection: sqlite3.Connection, conversation: int, position: P
         _IN_BLOCK_BEFORE, (conversation, first_lamport, first_id, lamport, message_id)
     ).fetchone()
     return before_block[0] + in_block[0]
+
+
+def _by_block(
+    connection: sqlite3.Connection, conversation: int, positions: Iterable[Position]
+) -> Iterator[tuple[tuple[int, str, int], list[Position]]]:
+    """Each block as it is when its turn comes, and those of the positions that are its."""
+    ordered = sorted(positions)
+    start = 0
+    while start < len(ordered):
+        block = _block_of(connection, conversation, ordered[start])
+        following: tuple[int, MessageId] | None = connection.execute(
+            _NEXT_BLOCK, (conversation, *block[:2])
+        ).fetchone()
+        end = len(ordered)
+        if following is not None:
+            end = bisect_left(ordered, Position(*following), start)
+        yield block, ordered[start:end]
+        start = end
 
 
 def _block_of(

@@ -66,7 +66,9 @@ _GROWING: Final = (
     _Growing("store_covered", "conversation_key, store"),
 )
 GROWING_TABLES: Final = frozenset(growing.table for growing in _GROWING)
-SMALL_TABLES: Final = ("epoch", "contact", "channel", "timeline", "pair_clock", "history_reach")
+SMALL_TABLES: Final = (
+    "epoch", "contact", "channel", "timeline", "pair_clock", "history_reach", "muting",
+)  # fmt: skip
 """A row of a conversation or a few; without its timeline it is in no list."""
 
 

@@ -215,6 +215,17 @@ _TIMELINE_TABLES: Final = (
       PRIMARY KEY (conversation_key, participant_id)
     ) STRICT, WITHOUT ROWID
     """,
+    # Whose rows are being hidden or brought back, and before which row that goes on.
+    f"""
+    CREATE TABLE muting (
+      {_OF_CONVERSATION}, participant_id TEXT NOT NULL, before_lamport INTEGER NOT NULL,
+      before_message_id TEXT NOT NULL, PRIMARY KEY (conversation_key, participant_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE INDEX muted_order
+    ON message (conversation_key, sender_id, lamport_timestamp, message_id) WHERE hidden = 2
+    """,
     # Ordinals: how many placed, visible rows lie from this position to the next block's.
     f"""
     CREATE TABLE ordinal_block (

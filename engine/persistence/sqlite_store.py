@@ -62,6 +62,7 @@ from engine.persistence import (
     channel_reads,
     history_tables,
     muted_members,
+    muting,
     mvds_tables,
     pair_tables,
     profile_tables,
@@ -116,6 +117,10 @@ class SqliteProfileStore:
     def clear_removed(self) -> bool:
         with translated("delete what was removed"), self._db.atomic():
             return removal.clear_removed(self._connection)
+
+    def mark_muted(self) -> bool:
+        with translated("hide the messages of a member"), self._db.atomic():
+            return muting.mark_muted(self._connection)
 
     def close(self) -> None:
         with translated("close the database"):
@@ -190,7 +195,7 @@ class SqliteProfileStore:
             case SaveMuted(muted=muted):
                 profile_tables.save_muted(connection, key, muted=muted)
             case SaveMemberMuted(participant_id=participant_id, muted=muted):
-                muted_members.save_member_muted(connection, key, participant_id, muted=muted)
+                muting.save_member_muted(connection, key, participant_id, muted=muted)
             case HideMessage(message_id=message_id):
                 timeline_tables.hide_message(connection, key, message_id)
             case ApplyHistory(writes=kept_writes):

@@ -55,7 +55,7 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class CountedRow:
     """What of a message row matters to the counts."""
 
     position: Position
@@ -73,7 +73,7 @@ class _Row:
         )
 
 
-_Change: TypeAlias = tuple[_Row | None, _Row | None]
+Change: TypeAlias = tuple[CountedRow | None, CountedRow | None]
 """Of one row: before and after."""
 
 
@@ -89,17 +89,17 @@ def put_messages(
         _PUT_MESSAGE,
         [_columns(conversation, record, hidden_as[record.sender_id]) for record in records],
     )
-    after: dict[MessageId, _Row] = {}
+    after: dict[MessageId, CountedRow] = {}
     for record in records:
         position = record.position
         old = before.get(position.message_id)
         was_deleted = old is not None and old.hidden == DELETED
         hidden = DELETED if was_deleted else hidden_as[record.sender_id]
-        after[position.message_id] = _Row(
+        after[position.message_id] = CountedRow(
             position, record.waiting, hidden, record.is_own, record.kind
         )
     changes = [(before.get(message_id), row) for message_id, row in after.items()]
-    _recount(connection, conversation, [change for change in changes if change[0] != change[1]])
+    recount(connection, conversation, [change for change in changes if change[0] != change[1]])
 
 
 def _columns(conversation: int, record: MessageRecord, hidden: int) -> tuple[Value, ...]:
@@ -130,7 +130,7 @@ def hide_message(connection: sqlite3.Connection, conversation: int, message_id: 
         "UPDATE message SET hidden = ? WHERE conversation_key = ? AND message_id = ?",
         (DELETED, conversation, message_id),
     )
-    _recount(connection, conversation, [(old, None)])
+    recount(connection, conversation, [(old, None)])
 
 
 def remove_message(
@@ -144,7 +144,7 @@ def remove_message(
             (conversation, message_id),
         )
     if old is not None:
-        _recount(connection, conversation, [(old, None)])
+        recount(connection, conversation, [(old, None)])
 
 
 def put_delivery(
@@ -197,24 +197,25 @@ def spans_text(spans: tuple[SpanRecord, ...]) -> str:
 
 def _counted_rows(
     connection: sqlite3.Connection, conversation: int, message_ids: Sequence[MessageId]
-) -> dict[MessageId, _Row]:
-    found: dict[MessageId, _Row] = {}
+) -> dict[MessageId, CountedRow]:
+    found: dict[MessageId, CountedRow] = {}
     rows: list[tuple[MessageId, int, int, int, int, str]]
     for asked in by_the_dozen(message_ids):
         rows = connection.execute(_COUNTED[len(asked)], (conversation, *asked)).fetchall()
         for message_id, lamport, waiting, hidden, is_own, kind in rows:
             position = Position(lamport_timestamp=lamport, message_id=message_id)
-            found[message_id] = _Row(position, bool(waiting), hidden, bool(is_own), kind)
+            found[message_id] = CountedRow(position, bool(waiting), hidden, bool(is_own), kind)
     return found
 
 
-def _recount(connection: sqlite3.Connection, conversation: int, changes: Sequence[_Change]) -> None:
+def recount(connection: sqlite3.Connection, conversation: int, changes: Sequence[Change]) -> None:
     """Take each old row out of the counts and each new one in; either may be absent or hidden."""
     if not changes:
         return
     mark = read_mark(connection, conversation)
     placed = waiting = unread = 0
     comes: list[Position] = []
+    goes: list[Position] = []
     for change in changes:
         for row, sign in zip(change, (-1, +1), strict=True):
             if row is None or row.hidden:
@@ -222,12 +223,9 @@ def _recount(connection: sqlite3.Connection, conversation: int, changes: Sequenc
             waiting += sign * row.waiting
             placed += sign * (not row.waiting)
             unread += sign * row.is_unread(mark)
-            if row.waiting:
-                continue
-            if sign > 0:
-                comes.append(row.position)
-            else:
-                count_out(connection, conversation, row.position)
+            if not row.waiting:
+                (comes if sign > 0 else goes).append(row.position)
+    count_out(connection, conversation, goes)
     count_in(connection, conversation, comes)
     if placed or waiting or unread:
         connection.execute(_ADD_TO_COUNTS, (placed, waiting, unread, conversation))

@@ -195,6 +195,14 @@ class ConversationRunner:
         )
         self._publisher.set_muted(participant_id, self._session, muted=muted)
 
+    async def tell_timeline(self) -> None:
+        """The rest of a muted member's rows went, or came back."""
+        context = self._context
+        self._publisher.summary = await context.storage.run(
+            context.store.summary, self.conversation_id
+        )
+        self._publisher.tell_timeline(self._session)
+
     async def save_draft(self, text: str) -> None:
         if text == self.record.draft:
             return

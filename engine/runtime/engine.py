@@ -382,7 +382,9 @@ class Engine(HistoryCommands, PageCommands):
     async def set_member_muted(
         self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool
     ) -> None:
-        await self._runner(conversation_id).set_member_muted(participant_id, muted=muted)
+        runner = self._runner(conversation_id)
+        await runner.set_member_muted(participant_id, muted=muted)
+        self._maintenance.mark_muted(self._store, then=runner.tell_timeline)
 
     async def show_flood(
         self, conversation_id: ConversationId, participant_id: ParticipantId

@@ -181,9 +181,13 @@ class EventPublisher:
         if session is None:
             return
         self.learn(session)
-        self._context.publish(TimelineChanged(conversation_id=self._conversation_id))
         self._tell_held(session)
         self._tell_typing(session)
+        self.tell_timeline(session)
+
+    def tell_timeline(self, session: Session | None) -> None:
+        """They went or came in masses."""
+        self._context.publish(TimelineChanged(conversation_id=self._conversation_id))
         self.tell_conversation(session)
 
     def tell_conversation(self, session: Session | None) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError
@@ -63,6 +63,7 @@ class Maintenance:
         self.own(self._keep_counters(store, transport))
         self.own(self._tell_traffic(transport))
         self.clear_removed(store)
+        self.mark_muted(store)
 
     def own(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(coroutine)
@@ -93,6 +94,28 @@ class Maintenance:
         except ChatError as error:
             self._counters.add("engine.removal_not_finished")  # It goes on at the next start.
             logger.warning("removal not finished", extra={"error": type(error).__name__})
+
+    # --- muted members ------------------------------------------------------------------------
+
+    def mark_muted(
+        self, store: ProfileStore, then: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Hide the rows of who was muted, or bring them back, a slice at a time."""
+        self.own(self._mark_muted(store, then))
+
+    async def _mark_muted(
+        self, store: ProfileStore, then: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        try:
+            has_begun = False
+            while await self._storage.run(store.mark_muted):
+                has_begun = True
+                await asyncio.sleep(BREATHE_MS / 1000)
+            if has_begun and then is not None:
+                await then()
+        except ChatError as error:
+            self._counters.add("engine.muting_not_finished")  # It goes on at the next start.
+            logger.warning("muting not finished", extra={"error": type(error).__name__})
 
     # --- addresses ----------------------------------------------------------------------------
 

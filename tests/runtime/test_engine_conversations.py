@@ -16,8 +16,10 @@ from engine.events import (
     MessageChanged,
     MessageKind,
     MessageRemoved,
+    TimelineChanged,
     TypingChanged,
 )
+from engine.persistence import muting
 from engine.persistence.removal import SLICE_ROWS
 from tests.persistence.store_examples import row
 from tests.runtime.conftest import BreakableStore, Person
@@ -310,6 +312,33 @@ def test_a_large_conversation_that_was_left_is_deleted_in_the_background(play: P
         async with asyncio.timeout(60):
             while await alice.engine._storage.run(rows_left, store):
                 pass  # Each look waits its turn between the slices.
+
+    play(scenario)
+
+
+def test_the_rows_of_a_muted_member_go_in_the_background_and_the_window_is_told(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(muting, "SLICE_ROWS", 2)
+
+    async def scenario(person: MakePerson) -> None:
+        alice, bob, group = await pair(person)
+        for number in range(9):
+            await alice.engine.send_text(group, f"number {number}")
+        await bob.until(shows("number 8"))
+        identity = alice.engine.identity()
+        assert identity is not None
+        for muted in (True, False):
+            bob.told.clear()
+            await bob.engine.set_member_muted(group, identity.participant_id, muted=muted)
+            await bob.until(lambda event: isinstance(event, TimelineChanged))
+            bob.told.clear()
+            await bob.until(lambda event: isinstance(event, TimelineChanged))
+            page = await bob.engine.latest_page(group)
+            texts = [m for m in page.messages if m.text.startswith("number")]
+            assert len(texts) == (0 if muted else 9)
+            (view,) = await bob.engine.conversations()
+            assert view.unread == len(texts)
 
     play(scenario)
 
