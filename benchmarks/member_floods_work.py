@@ -7,6 +7,7 @@ lines of JSON and do what lines of JSON on standard input say.
 """
 
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -101,6 +102,8 @@ class Device:
             self._group = await self._engine.join_group(link)
         else:
             self._group = await self._engine.create_group("Benchmark")
+        gc.collect()
+        gc.freeze()  # As in the application.
         tell({"link": await self._engine.make_invite_link(self._group)})
 
     async def obey(self) -> None:
