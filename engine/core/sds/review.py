@@ -62,9 +62,8 @@ class AckReview:
         elif received.stored:
             self._put_off_what_it_lacks(message)
         else:
-            parts.budget.took(
-                received.repaired_by or message.sender_id, len(received.raw), step.now_ms
-            )
+            if received.repaired_by is None:  # Or a flood buys what it takes to repair it.
+                parts.budget.took(message.sender_id, len(received.raw), step.now_ms)
             if claims or message.repair_request or parts.answers.planned or self._put_off:
                 self._answer(message, step, claims=claims)
         return is_news

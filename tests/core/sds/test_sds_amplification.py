@@ -122,6 +122,18 @@ def test_who_sends_much_is_answered_with_more() -> None:
     assert len(repairs(alice, after(MINUTE_MS))) == 6
 
 
+def test_what_somebody_sends_again_buys_no_answers() -> None:
+    """Or two who each lack some of a flood would let each other send eight times as much of it."""
+    messages = carols(6, size=4_000)
+    alice = knows(messages, TIGHT)
+    again = content(CAROL, "y" * 6_000, lamport=NOW + 9, repaired_by=BOB)
+    alice.handle(again, now_ms=SETTLED)
+    for number, message in enumerate(messages):
+        request = sync(BOB, lamport=NOW + 10 + number, requests=dep(message))
+        alice.handle(request, now_ms=SETTLED)
+    assert sum(at_ms < MINUTE_MS for at_ms, _ in repairs(alice, after(MINUTE_MS))) == 2
+
+
 def test_whoever_lacks_the_same_again_is_sent_it_less_and_less_often() -> None:
     messages = carols(1)
     alice = knows(messages)
