@@ -22,9 +22,7 @@ from benchmarks.report import percentile
 from chat_app.compose import build_engine
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from engine.codec.content import encode_content
-from engine.codec.invite import parse_invite
-from engine.codec.join import build_join
-from engine.codec.message_id import message_id_of
+from engine.codec.message_id import message_id_in
 from engine.codec.sds import encode_message
 from engine.core.content import NONCE_BYTES, Body, Content, Text
 from engine.core.ids import (
@@ -38,6 +36,8 @@ from engine.core.ids import (
 from engine.core.sds.types import Claim, HistoryEntry, Holdings, Message, SequenceRange
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
+from engine.crypto.join import build_join
+from engine.crypto.links import parse_invite
 from engine.crypto.sealed import SealedGroup, content_topic_of
 from engine.events import EngineEvent, MessageAdded, MessageChanged, MessageKind
 from engine.network.node.embedded import EmbeddedNode
@@ -228,8 +228,7 @@ class Attacker:
         )
         names = [entry.message_id for entry in history]
         made = replace(self._sync(), causal_history=tuple(history), content=content)
-        self._previous = message_id_of(
-            self._group_id,
+        self._previous = message_id_in(self._group_id)(
             made.sender_id,
             made.channel_id,
             made.lamport_timestamp or 0,
