@@ -53,7 +53,7 @@ async def tell_gap(it: Stage, gap: GapView) -> None:
 def try_again(it: Stage, after: MessageView) -> None:
     """At what was lost before this message."""
     timeline = it.window.pane.timeline
-    timeline.focus_key = f"lost {after.message_id}"
+    timeline.scene.focus_key = f"lost {after.message_id}"
     it.press(Key.Key_Return, on=timeline)
 
 

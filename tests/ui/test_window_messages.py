@@ -20,6 +20,7 @@ from engine.core.ids import DeliveryState, UnixMs
 from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
 from tests.ui.driving import Key, group_stage, heard, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
+from tests.ui.seeing import spoken_rows
 from ui.list.preview import preview_of
 from ui.window.composer import MAX_PASTE_CHARACTERS
 
@@ -299,8 +300,7 @@ def test_what_is_held_aside_is_shown_and_leaves_also_when_opened_later() -> None
         async with stage(engine) as it:
 
             def shown() -> list[str]:
-                timeline = it.window.pane.timeline
-                return [timeline.spoken_words(row) for row in timeline.spoken_rows()]
+                return spoken_rows(it.window.pane.timeline)
 
             it.window.open_conversation(other)
             engine.set_held(group, section)

@@ -1,7 +1,13 @@
 """The timeline: one conversation drawn as a thread with beads, paged, anchored, accessible.
 
-``view.TimelineView`` is the widget; the rest of the package are its parts: which messages are
-loaded (``loaded``), which rows they make (``rows``), what the rows say (``words``), how large they
-are (``measure``), how they look (``paint``), what is selected (``selection``), when pages are
-fetched (``paging``) and what a screen reader hears (``accessible``).
+``view.TimelineView`` is the widget.  It hands Qt's events to its collaborators, which share one
+model, ``scene.Scene``:
+
+* ``canvas`` lays out, scrolls and paints (``rows``, ``boxes``, ``cards``, ``placing``, ``paint``);
+* ``interaction`` takes input (``pointer``, ``selection``, ``menu``) and asks the window by
+  ``requests``;
+* ``updates`` applies live changes, ``navigation`` reads pages (``paging``, ``loaded``), and
+  ``reading`` tracks what was seen.
+
+``accessible`` is the same timeline for a screen reader.
 """

@@ -6,7 +6,7 @@ would then hold a pointer that Python may free; whoever registered deletes throu
 letting go; and nothing here touches a widget without asking first whether it still exists.
 """
 
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, QPoint, QRect
 from PySide6.QtGui import (
@@ -16,27 +16,39 @@ from PySide6.QtGui import (
     QAccessibleInterface,
     QWindow,
 )
-from PySide6.QtWidgets import QAccessibleWidget, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QWidget
 from shiboken6 import isValid
 
+from engine.core.ids import ParticipantId
+from engine.events import DeliveryView, MessageView
+from ui.glyphs import delivery_words
 from ui.timeline.rows import Row, RowKey, row_key
+from ui.timeline.scene import Scene
+from ui.timeline.words import spoken_message, spoken_row
 
 
-class ReadAloud(Protocol):
-    """What the view tells about its rows."""
+class Speech:
+    """Puts what the scene shows into words, people by their names."""
 
-    def spoken_rows(self) -> list[Row]: ...
+    def __init__(self, scene: Scene, names: Callable[[ParticipantId], str]) -> None:
+        self._scene = scene
+        self._names = names
 
-    def spoken_words(self, row: Row) -> str: ...
+    def row(self, row: Row) -> str:
+        scene = self._scene
+        return spoken_row(
+            row,
+            others=scene.others,
+            names=self._names,
+            now_ms=scene.now_ms(),
+            pair=scene.is_pair,
+        )
 
-    def spoken_rect(self, key: RowKey) -> QRect | None:
-        """In the view's coordinates; None if out of view."""
+    def message(self, message: MessageView) -> str:
+        return spoken_message(message, self._scene.others, self._names, pair=self._scene.is_pair)
 
-    def spoken_focus(self) -> RowKey | None: ...
-
-    def spoken_index(self, key: RowKey) -> int | None: ...
-
-    def floating_children(self) -> list[QWidget]: ...
+    def delivery(self, delivery: DeliveryView) -> str:
+        return delivery_words(delivery, self._scene.others, self._names, pair=self._scene.is_pair)
 
 
 class RowAccessible(QAccessibleInterface):
@@ -99,38 +111,44 @@ class RowAccessible(QAccessibleInterface):
 
 
 class TimelineAccessible(QAccessibleWidget):
-    """The list: its rows first, then what floats above them."""
+    """The list: its rows first, then the buttons that float above them."""
 
-    def __init__(self, view: QWidget, read_aloud: ReadAloud) -> None:
-        super().__init__(view, QAccessible.Role.List, "Messages")
-        self._view = view
-        self._read_aloud = read_aloud
+    def __init__(
+        self, area: QAbstractScrollArea, scene: Scene, speech: Speech, floating: Sequence[QWidget]
+    ) -> None:
+        super().__init__(area, QAccessible.Role.List, "Messages")
+        self._area = area
+        self._scene = scene
+        self._speech = speech
+        self._floating = floating
         self._children: dict[RowKey, tuple[RowAccessible, int]] = {}
 
     @property
     def alive(self) -> bool:
-        return isValid(self._view)
+        return isValid(self._area)
 
     def rows(self) -> list[Row]:
-        return self._read_aloud.spoken_rows() if self.alive else []
+        return self._scene.loaded.rows if self.alive else []
 
     def row(self, key: RowKey) -> Row | None:
-        if not self.alive:
-            return None
-        index = self._read_aloud.spoken_index(key)
-        return None if index is None else self._read_aloud.spoken_rows()[index]
+        return self._scene.row(key) if self.alive else None
 
     def words(self, row: Row) -> str:
-        return self._read_aloud.spoken_words(row) if self.alive else ""
+        return self._speech.row(row) if self.alive else ""
 
     def row_rect(self, key: RowKey) -> QRect:
-        rect = self._read_aloud.spoken_rect(key) if self.alive else None
+        """On the screen; null if out of view."""
+        rect = self._scene.rect(key) if self.alive else None
         if rect is None:
             return QRect()
-        return QRect(self._view.mapToGlobal(rect.topLeft()), rect.size())
+        inside = rect.toAlignedRect()
+        return QRect(self._area.viewport().mapToGlobal(inside.topLeft()), inside.size())
 
     def focused_key(self) -> RowKey | None:
-        return self._read_aloud.spoken_focus() if self.alive else None
+        return self._scene.focus_key if self.alive and self._area.hasFocus() else None
+
+    def _buttons(self) -> list[QWidget]:
+        return [button for button in self._floating if button.isVisible()] if self.alive else []
 
     def of_key(self, key: RowKey) -> RowAccessible:
         known = self._children.get(key)
@@ -155,25 +173,25 @@ class TimelineAccessible(QAccessibleWidget):
     def childCount(self) -> int:
         if not self.alive:
             return 0
-        return len(self.rows()) + len(self._read_aloud.floating_children())
+        return len(self.rows()) + len(self._buttons())
 
     def child(self, index: int) -> QAccessibleInterface:
         rows = self.rows()
         if 0 <= index < len(rows):
             return self.of_key(row_key(rows[index]))
-        floating = self._read_aloud.floating_children() if self.alive else []
-        if 0 <= index - len(rows) < len(floating):
-            return QAccessible.queryAccessibleInterface(floating[index - len(rows)])
+        buttons = self._buttons()
+        if 0 <= index - len(rows) < len(buttons):
+            return QAccessible.queryAccessibleInterface(buttons[index - len(rows)])
         return None  # type: ignore[return-value]  # Qt asks beyond the end and expects null
 
     def indexOfChild(self, child: QAccessibleInterface) -> int:
         if not self.alive:
             return -1
         if isinstance(child, RowAccessible):
-            index = self._read_aloud.spoken_index(child.key)
+            index = self._scene.loaded.row_index(child.key)
             return -1 if index is None else index
-        for index, widget in enumerate(self._read_aloud.floating_children()):
-            if child.object() is widget:
+        for index, button in enumerate(self._buttons()):
+            if child.object() is button:
                 return len(self.rows()) + index
         return -1
 
@@ -191,13 +209,17 @@ class TimelineAccessible(QAccessibleWidget):
 
 
 class Announcer:
-    """The view's side, its attribute ``announcer``: tells changes once a reader has asked."""
+    """Tells a screen reader of changes once one has asked; the view's attribute ``announcer``."""
 
     _installed = False
 
-    def __init__(self, view: QWidget, read_aloud: ReadAloud) -> None:
-        self._view = view
-        self._read_aloud = read_aloud
+    def __init__(
+        self, area: QAbstractScrollArea, scene: Scene, speech: Speech, floating: Sequence[QWidget]
+    ) -> None:
+        self._area = area
+        self._scene = scene
+        self._speech = speech
+        self._floating = floating
         self._interface: TimelineAccessible | None = None
         if not Announcer._installed:
             QAccessible.installFactory(_interface_for)
@@ -205,7 +227,9 @@ class Announcer:
 
     def interface(self) -> TimelineAccessible:
         if self._interface is None or not isValid(self._interface):
-            self._interface = TimelineAccessible(self._view, self._read_aloud)
+            self._interface = TimelineAccessible(
+                self._area, self._scene, self._speech, self._floating
+            )
         return self._interface
 
     def _listening(self) -> TimelineAccessible | None:
@@ -217,7 +241,7 @@ class Announcer:
         interface = self._listening()
         if interface is not None:
             interface.forget_gone()
-            event = QAccessibleEvent(self._view, QAccessible.Event.ObjectReorder)
+            event = QAccessibleEvent(self._area, QAccessible.Event.ObjectReorder)
             QAccessible.updateAccessibility(event)
 
     def row_changed(self, key: RowKey) -> None:
@@ -232,10 +256,14 @@ class Announcer:
             event = QAccessibleEvent(interface.of_key(key), QAccessible.Event.Focus)
             QAccessible.updateAccessibility(event)
 
-    def arrived(self, words: str) -> None:
-        """Say a message that came in while one is here, after what is being said."""
+    def message_arrived(self, message: MessageView) -> None:
         if self._listening() is not None:
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._view, words))
+            self.arrived(self._speech.message(message))
+
+    def arrived(self, words: str) -> None:
+        """Say what came in while one is here, after what is being said."""
+        if self._listening() is not None:
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._area, words))
 
     def close(self) -> None:
         """Before the view goes: rows first, the list itself is Qt's."""

@@ -8,62 +8,46 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.events import MessageView
 from ui.glyphs import Glyph, glyph_of
+from ui.timeline.requests import TimelineRequests
 from ui.timeline.rows import is_system
 
 
 class MessageMenu(QMenu):
-    """``wishes`` says what the entries call; what makes no sense for a message is left out."""
+    """Leaves out what makes no sense for a message.
+
+    ``copy_selection`` and ``copy_link`` are None without a selection and away from links; ``pair``:
+    the conversation is one-to-one.
+    """
 
     def __init__(  # noqa: PLR0913 - what the entries depend on
         self,
         parent: QWidget,
         message: MessageView,
+        requests: TimelineRequests,
         *,
-        has_selection: bool,
-        link: str | None,
-        wishes: "Wishes",
-        pair: bool = False,
+        copy_message: Callable[[], None],
+        copy_selection: Callable[[], None] | None,
+        copy_link: Callable[[], None] | None,
+        pair: bool,
     ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if has_selection:
-            copy = self.addAction("Copy", wishes.copy)
+        message_id = message.message_id
+        if copy_selection is not None:
+            copy = self.addAction("Copy", copy_selection)
             copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
             copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        self.addAction("Copy message", wishes.copy_message)
-        if link is not None:
-            self.addAction("Copy link", wishes.copy_link)
+        self.addAction("Copy message", copy_message)
+        if copy_link is not None:
+            self.addAction("Copy link", copy_link)
         delivery = message.delivery
         if delivery is not None:
             self.addSeparator()
             if not pair:  # Of two, the other one has it or not: the ticks say that.
-                self.addAction("Who holds it…", wishes.holders)
+                self.addAction("Who holds it…", lambda: requests.show_holders(message_id))
             if glyph_of(delivery) is Glyph.FAILED:
-                self.addAction("Resend", wishes.resend)
-                self.addAction("Discard…", wishes.discard)
+                self.addAction("Resend", lambda: requests.resend(message_id))
+                self.addAction("Discard…", lambda: requests.discard(message_id))
         if not is_system(message) and not message.held:
             self.addSeparator()
-            self.addAction("Delete here…", wishes.delete)
-
-
-class Wishes:
-    """What the entries call."""
-
-    def __init__(  # noqa: PLR0913 - one callable for each entry
-        self,
-        *,
-        copy: Callable[[], object],
-        copy_message: Callable[[], object],
-        copy_link: Callable[[], object],
-        holders: Callable[[], object],
-        resend: Callable[[], object],
-        discard: Callable[[], object],
-        delete: Callable[[], object],
-    ) -> None:
-        self.copy = copy
-        self.copy_message = copy_message
-        self.copy_link = copy_link
-        self.holders = holders
-        self.resend = resend
-        self.discard = discard
-        self.delete = delete
+            self.addAction("Delete here…", lambda: requests.delete(message_id))

@@ -1,101 +1,148 @@
-"""The mouse over the timeline: hover, links, parts, and selecting text across messages.
+"""The mouse over the timeline: hover, clicks, and selecting text across messages.
 
-It turns mouse events into changes of hover and selection and into named wishes; the view emits
-them as signals.  A press that does not move is a click, one that moves selects; a double click
-takes the word, a triple click the message.
+A press that does not move is a click, one that moves selects; a double click takes the word, a
+triple click the message.  Selecting beyond an edge scrolls.
 """
 
-from PySide6.QtCore import QElapsedTimer, QPointF, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QElapsedTimer, QPointF, Qt, QTimer
+from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent
+from PySide6.QtWidgets import QApplication, QWidget
 
+from ui.timeline.canvas import TimelineCanvas
 from ui.timeline.scene import Hit, Scene
-from ui.timeline.selection import Caret, Selection, text_length
+from ui.timeline.selection import Caret, text_length
+
+_SELECT_SCROLL_MS = 30
+_FASTEST_SCROLL = 80.0
+"""Pixels at a time while selecting beyond an edge."""
 
 
 class Pointer:
-    def __init__(self, scene: Scene, selection: Selection) -> None:
+    """Turns mouse events on ``viewport`` into the scene's hover and selection, and into clicks."""
+
+    def __init__(self, viewport: QWidget, scene: Scene, canvas: TimelineCanvas) -> None:
+        self._viewport = viewport
         self._scene = scene
-        self._selection = selection
+        self._canvas = canvas
+        self._point = QPointF()
         self._pressed_at: QPointF | None = None
         self._pressed_hit: Hit | None = None
-        self._dragging = False
+        self._selecting = False
         self._since_double = QElapsedTimer()
-        self.hover: Hit | None = None
-
-    @property
-    def selecting(self) -> bool:
-        return self._dragging
+        self._scroll_timer = QTimer(viewport)
+        self._scroll_timer.timeout.connect(self._scroll_while_selecting)
+        canvas.scrolled.connect(self._hover_again)
 
     def reset(self) -> None:
-        self._pressed_at = self._pressed_hit = self.hover = None
-        self._dragging = False
+        self._pressed_at = self._pressed_hit = None
+        self._selecting = False
 
-    def cursor(self) -> Qt.CursorShape:
-        hit = self.hover
-        if hit is not None and (hit.part is not None or hit.link is not None):
-            return Qt.CursorShape.PointingHandCursor
-        if hit is not None and hit.over_text:
-            return Qt.CursorShape.IBeamCursor
-        return Qt.CursorShape.ArrowCursor
+    # events -------------------------------------------------------------------------------------
 
-    def moved(self, point: QPointF, *, pressed: bool) -> bool:
-        """True if something must be painted again."""
-        if pressed and self._pressed_at is not None:
-            far = (point - self._pressed_at).manhattanLength()
-            if not self._dragging and far < QApplication.startDragDistance():
-                return False
-            if self._pressed_hit is not None and self._pressed_hit.part is not None:
-                return False
-            self._dragging = True
-            caret = self._scene.caret(point)
-            if caret is not None:
-                self._selection.extend(caret)
-            return True
-        before, self.hover = self.hover, self._scene.hit(point)
-        return before != self.hover
-
-    def left(self) -> bool:
-        had, self.hover = self.hover, None
-        return had is not None
-
-    def pressed(self, point: QPointF, *, extend: bool) -> None:
+    def press(self, event: QMouseEvent) -> None:
+        extend = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         interval = QGuiApplication.styleHints().mouseDoubleClickInterval()
         triple = self._since_double.isValid() and self._since_double.elapsed() < interval
         self._since_double.invalidate()
-        self._pressed_at, self._pressed_hit = point, self._scene.hit(point)
-        self._dragging = False
-        caret = self._scene.caret(point)
+        self._pressed_at = event.position()
+        self._pressed_hit = self._scene.hit(event.position())
+        self._selecting = False
+        caret = self._scene.caret(event.position())
         if caret is None:
             return
         if triple:
             self._select_message(caret)
-        elif extend and not self._selection.is_empty:
-            self._selection.extend(caret)
+        elif extend and not self._scene.selection.is_empty:
+            self._scene.selection.extend(caret)
         else:
-            self._selection.begin(caret)
+            self._scene.selection.begin(caret)
 
-    def released(self, point: QPointF) -> Hit | None:
-        """A click, if it was one."""
-        hit, dragged = self._pressed_hit, self._dragging
-        self._pressed_at = self._pressed_hit = None
-        self._dragging = False
-        if dragged or hit is None or self._scene.hit(point) != hit:
+    def move(self, event: QMouseEvent) -> None:
+        self._point = event.position()
+        if not event.buttons() & Qt.MouseButton.LeftButton or self._pressed_at is None:
+            self._hover(self._point)
+        elif self._drags(self._point, self._pressed_at):
+            self._select_to(self._point)
+            self._show_cursor()
+            self._canvas.repaint()
+        outside = not 0 <= self._point.y() <= self._scene.height
+        if self._selecting and outside and not self._scroll_timer.isActive():
+            self._scroll_timer.start(_SELECT_SCROLL_MS)
+
+    def release(self, event: QMouseEvent) -> Hit | None:
+        """What was clicked, if it was a click."""
+        hit, selected = self._pressed_hit, self._selecting
+        self.reset()
+        if selected or hit is None or self._scene.hit(event.position()) != hit:
             return None
         return hit
 
-    def double_clicked(self, point: QPointF) -> None:
-        caret = self._scene.caret(point)
-        hit = self._scene.hit(point)
+    def double_click(self, event: QMouseEvent) -> None:
+        caret = self._scene.caret(event.position())
+        hit = self._scene.hit(event.position())
         if caret is None or hit is None or not hit.over_text:
             return
         self._since_double.start()
         begin, end = self._scene.word_at(caret)
-        self._selection.begin(Caret(caret.message_id, begin))
-        self._selection.extend(Caret(caret.message_id, end))
+        self._scene.selection.begin(Caret(caret.message_id, begin))
+        self._scene.selection.extend(Caret(caret.message_id, end))
+
+    def leave(self) -> None:
+        if self._scene.hover is not None:
+            self._scene.hover = None
+            self._show_cursor()
+            self._canvas.repaint()
+
+    # hover --------------------------------------------------------------------------------------
+
+    def _hover(self, point: QPointF) -> None:
+        before, self._scene.hover = self._scene.hover, self._scene.hit(point)
+        if before != self._scene.hover:
+            self._show_cursor()
+            self._canvas.repaint()
+
+    def _hover_again(self) -> None:
+        """Other rows came under a mouse that stands still."""
+        if self._viewport.underMouse() and not self._selecting:
+            self._hover(self._viewport.mapFromGlobal(QCursor.pos()).toPointF())
+
+    def _show_cursor(self) -> None:
+        self._viewport.setCursor(_cursor_over(self._scene.hover))
+
+    # selecting ----------------------------------------------------------------------------------
+
+    def _drags(self, point: QPointF, pressed_at: QPointF) -> bool:
+        """Whether a move with the button down selects: not from a button, nor by a tremble."""
+        if self._pressed_hit is not None and self._pressed_hit.part is not None:
+            return False
+        far = (point - pressed_at).manhattanLength() >= QApplication.startDragDistance()
+        return self._selecting or far
+
+    def _select_to(self, point: QPointF) -> None:
+        self._selecting = True
+        caret = self._scene.caret(point)
+        if caret is not None:
+            self._scene.selection.extend(caret)
+
+    def _scroll_while_selecting(self) -> None:
+        y = self._point.y()
+        beyond = -y if y < 0 else min(0.0, self._scene.height - y)
+        if not self._selecting or not beyond:
+            self._scroll_timer.stop()
+            return
+        self._canvas.scroll_by(max(-_FASTEST_SCROLL, min(_FASTEST_SCROLL, beyond / 2)))
+        self._select_to(self._point)
 
     def _select_message(self, caret: Caret) -> None:
         message = self._scene.loaded.get(caret.message_id)
         if message is not None:
-            self._selection.begin(Caret(caret.message_id, 0))
-            self._selection.extend(Caret(caret.message_id, text_length(message)))
+            self._scene.selection.begin(Caret(caret.message_id, 0))
+            self._scene.selection.extend(Caret(caret.message_id, text_length(message)))
+
+
+def _cursor_over(hit: Hit | None) -> Qt.CursorShape:
+    if hit is not None and (hit.part is not None or hit.link is not None):
+        return Qt.CursorShape.PointingHandCursor
+    if hit is not None and hit.over_text:
+        return Qt.CursorShape.IBeamCursor
+    return Qt.CursorShape.ArrowCursor

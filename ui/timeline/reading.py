@@ -1,23 +1,33 @@
-"""What has been seen: the read marker, how many are unread below, and which late ones wait.
+"""What has been read: the read marker, how many are unread below, and which late ones wait.
 
-Fed with the rows that are wholly in view of somebody (the view knows whether the window is
-active).  The marker only moves forward; rows that wait for earlier ones do not move it, because
-their place is not certain yet.
+``ReadTracker`` asks what is wholly in view and whether anybody looks; ``ReadState`` keeps count.
+The marker only moves forward; rows that wait for earlier ones do not move it, because their place
+is not certain yet.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QWidget
 
 from engine.core.ids import MessageId, Position
 from engine.events import ConversationView, MessageView
-from ui.timeline.loaded import LoadedMessages
-from ui.timeline.rows import is_system
+from ui.timeline.canvas import TimelineCanvas
+from ui.timeline.loaded import LoadedMessages, Placement
+from ui.timeline.rows import RowKey, is_system, message_key, message_of
+from ui.timeline.scene import Scene
 
 _MAX_LATE = 1000
 _FEW_LATE = 20
+_READ_AFTER_MS = 150
+RING_MS = 6000
+"""How long a message that arrived late keeps its ring once somebody sees it."""
 
 
-class Reading:
+class ReadState:
+    """Counts, without a widget or a clock."""
+
     def __init__(self) -> None:
         self._seen_up_to: Position | None = None
         self._late: OrderedDict[MessageId, Position] = OrderedDict()
@@ -122,3 +132,109 @@ class Reading:
                 del self._unread[message.message_id]
             elif fresh and not message.is_own and not is_system(message):
                 self._unread_elsewhere = max(0, self._unread_elsewhere - 1)
+
+
+class ReadTracker(QObject):
+    """Watches what is in view of somebody, and keeps ``state``."""
+
+    marker_moved = Signal(Position)
+    """Everything up to here was in view in an active window."""
+
+    def __init__(
+        self, area: QWidget, scene: Scene, canvas: TimelineCanvas, state: ReadState
+    ) -> None:
+        super().__init__(canvas)
+        self._area = area
+        self._scene = scene
+        self._canvas = canvas
+        self.state = state
+        self._rings_seen: set[RowKey] = set()
+        self._read_timer = self._timer(self.note_seen)
+        self._ring_timer = self._timer(self.end_rings)
+        canvas.rows_placed.connect(self._look_soon)
+        canvas.late_chip.dismissed.connect(self._dismiss_late)
+
+    def _timer(self, fire: Callable[[], None]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.timeout.connect(fire)
+        return timer
+
+    def clear(self) -> None:
+        self._rings_seen.clear()
+
+    def open(self, conversation: ConversationView) -> None:
+        self.state.open(conversation)
+
+    # looking ------------------------------------------------------------------------------------
+
+    def is_watched(self) -> bool:
+        """Whether somebody can be looking: visible, in an active window that is not minimised."""
+        window = self._area.window()
+        return self._area.isVisible() and window.isActiveWindow() and not window.isMinimized()
+
+    def _look_soon(self) -> None:
+        if not self._read_timer.isActive():
+            self._read_timer.start(_READ_AFTER_MS)
+
+    def look_again(self) -> None:
+        """The window became active: what is in view is read in a moment."""
+        self._read_timer.start(_READ_AFTER_MS)
+
+    def note_seen(self) -> None:
+        """Take what is in view as read; called by a timer a moment after it came into view."""
+        if not self.is_watched():
+            return
+        limit = self._scene.height + 1
+        whole = [
+            message
+            for p in self._scene.placed
+            if p.bottom <= limit and (message := message_of(p.row)) is not None
+        ]
+        late = {message_key(m.message_id) for m in whole if m.late}
+        self._rings_seen |= late - self._scene.late_seen
+        if self._rings_seen and not self._ring_timer.isActive():
+            self._ring_timer.start(RING_MS)
+        state = self.state
+        before = state.late, state.unread
+        marker = state.seen(whole, self._scene.loaded)
+        if self._scene.placing.sticks:
+            state.caught_up()
+        if before != (state.late, state.unread):
+            self._canvas.place_buttons()
+        if marker is not None:
+            self.marker_moved.emit(marker)
+
+    def end_rings(self) -> None:
+        """What was ringed as late has been looked at for a while."""
+        self._scene.late_seen |= self._rings_seen
+        self._rings_seen.clear()
+        self._canvas.repaint()
+
+    def _dismiss_late(self) -> None:
+        self.state.dismiss_late()
+        self._canvas.refresh()
+
+    # arrivals -----------------------------------------------------------------------------------
+
+    def draw_unread_line(self, message: MessageView) -> None:
+        """Nobody is looking: move the line to where one will read on, if it was passed."""
+        line, state = self._scene.loaded.first_unread, self.state
+        if self.is_watched() or message.waiting or state.is_passed(message.position):
+            return
+        if line is None or state.is_passed(line) or line == state.seen_up_to:
+            self._scene.loaded.set_first_unread(message.position)
+
+    def count(self, message: MessageView, placement: Placement) -> None:
+        """Count a message that arrived: unread, or late if it stands above what one reads."""
+        key = message_key(message.message_id)
+        index, placed = self._scene.loaded.row_index(key), self._scene.placed
+        in_view = self._scene.rect(key) is not None
+        above = index is not None and bool(placed) and index < placed[0].index
+        if placement is Placement.APPENDED or self.state.is_ahead(message.position):
+            above = False  # It was never passed, however far the view has come by now.
+        passed = self.state.is_passed(message.position) and not message.waiting
+        if not in_view and (placement is Placement.BEYOND_OLDER or above or passed):
+            self.state.arrived_late(message)
+        else:
+            self.state.arrived(message)

@@ -1,7 +1,8 @@
-"""What the viewport shows now: loaded messages, their boxes and where they stand.
+"""The model that the timeline's parts share: what is loaded, laid out, selected and focused.
 
-The one place that combines window, anchor and measure, and answers what lies under a point.  It
-paints nothing and listens to nothing: the view drives it.
+It combines the loaded messages with their measured boxes and the layout of the viewport, and
+answers what lies under a point.  It paints nothing and listens to nothing: ``canvas`` draws it,
+``interaction`` selects and focuses in it, ``navigation`` and ``updates`` change what is loaded.
 """
 
 from collections import OrderedDict
@@ -12,7 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, QTextBoundaryFinder
 from PySide6.QtGui import QTextLine
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
-from engine.events import ContactView, MessageView
+from engine.events import ConversationView, MessageView
 from ui.people import face_of
 from ui.theme import Theme, current_theme
 from ui.timeline.bodies import BodyLayouts
@@ -32,7 +33,7 @@ from ui.timeline.rows import (
     message_of,
     row_key,
 )
-from ui.timeline.selection import Caret
+from ui.timeline.selection import Caret, Selection
 
 _MAX_BOXES = 2000
 _MAX_UNFOLDED = 256
@@ -51,17 +52,32 @@ class Hit:
 
 
 class Scene:
-    """State of one viewport; ``place`` after every change."""
+    """State of one viewport; ``place`` after every change.
 
-    def __init__(self, now_ms: Callable[[], UnixMs]) -> None:
+    ``faces_of`` gives the known pictures of a group's members.
+    """
+
+    def __init__(
+        self,
+        now_ms: Callable[[], UnixMs],
+        faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]],
+    ) -> None:
         self.now_ms = now_ms
+        self._faces_of = faces_of
         self.loaded = LoadedMessages()
         self.bodies = BodyLayouts()
         self.height = 0.0
-        self._explained: set[RowKey] = set()
+        self.selection = Selection()
+        self.hover: Hit | None = None
+        self.focus_key: RowKey | None = None
+        self.late_seen: set[RowKey] = set()
+        """Messages that arrived late and have been looked at: they lose their ring."""
         self.is_pair = False
-        """Two people: nobody needs a name above what they say."""
+        """A one-to-one conversation: nobody needs a name above what they say."""
+        self.others: tuple[ParticipantId, ...] = ()
+        """Members but oneself: who may hold a message."""
         self.faces: dict[ParticipantId, bytes] = {}
+        self._explained: set[RowKey] = set()
         self._unfolded: OrderedDict[MessageId, None] = OrderedDict()
         self._boxes: OrderedDict[RowKey, tuple[MessageRow, BubbleBox]] = OrderedDict()
         self._measure = self._measured_for(geometry_for(0, narrow=False, theme=current_theme()))
@@ -90,9 +106,13 @@ class Scene:
     def placed(self) -> list[Placed]:
         return self.placing.placed
 
-    def start(self) -> None:
+    def clear(self) -> None:
+        """Forget the conversation; what is known of its people stays until the next is shown."""
         self.loaded = LoadedMessages()
         self.placing.reset()
+        self.selection.clear()
+        self.hover = self.focus_key = None
+        self.late_seen.clear()
         self._boxes.clear()
         self._unfolded.clear()
         self._explained.clear()
@@ -101,12 +121,25 @@ class Scene:
         """Open the details of a marker, or close them."""
         self._explained ^= {key}
 
-    def show_contact(self, contact: ContactView | None) -> None:
-        """Of a one-to-one conversation; None for a group."""
+    def show_people(self, conversation: ConversationView) -> bool:
+        """Take over names and pictures; True if a loaded message changed its sender's name."""
+        contact = conversation.contact
         if self.is_pair is not (contact is not None):
             self._boxes.clear()
         self.is_pair = contact is not None
-        self.faces = {} if contact is None else {contact.participant_id: face_of(contact)}
+        if contact is None:
+            self.faces = self._faces_of(conversation)
+        else:
+            self.faces = {contact.participant_id: face_of(contact)}
+        self.others = tuple(
+            m.participant_id for m in conversation.members if not m.is_self and not m.has_left
+        )
+        return self.loaded.rename({m.participant_id: m.name for m in conversation.members})
+
+    def row(self, key: RowKey | None) -> Row | None:
+        """The loaded row with this key."""
+        index = None if key is None else self.loaded.row_index(key)
+        return None if index is None else self.loaded.rows[index]
 
     def fit(self, width: float, height: float, *, narrow: bool) -> None:
         """A new viewport or theme: boxes are measured again when they come into view."""

@@ -1,377 +1,223 @@
-"""The timeline of one conversation, as the window uses it: open it, tell it events, listen to it.
+"""The timeline of one conversation, as the window uses it: open it, tell it changes, listen to it.
 
-It decides when pages are fetched (``paging``), keeps what one reads in place while messages come in
-(``placing``), reports what was seen, and turns clicks and keys into signals.  It changes nothing by
-itself: resend, delete, fetch and links are wishes that the window fulfils.
+The view receives Qt's events and hands them on.  Three parts work on one ``Scene``: ``canvas`` lays
+it out, scrolls and paints it; ``interaction`` takes input; and ``updates`` keeps it current, with
+``navigation`` reading pages and ``read_tracker`` watching what is seen.  The view changes nothing
+by itself: resending, deleting, fetching and links are signals for the window.
 """
 # ruff: noqa: N815 - signals are spelt as Qt spells its own.
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QMoveEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QMoveEvent,
+    QPaintEvent,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
-from engine.answers import TimelinePage
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from engine.history_views import HistoryView
-from ui.timeline.canvas import wall_clock_ms
-from ui.timeline.loaded import Placement
-from ui.timeline.paging import Load, Pager, PageSource
-from ui.timeline.rows import is_system, message_key, message_of
-from ui.timeline.watching import TimelineWatching
-from ui.timeline.words import held_title, spoken_message
-
-_PAGE_AHEAD = 50
-"""Rows left on a side when the next page is fetched."""
-_FRAME_MS = 16
-_BURST_MS = 100
-"""Between pictures while changes keep coming, as they do when history is fetched."""
-_MOST_SAID = 3
-"""More messages at once are not read out: nobody could follow."""
-_MAX_WAITING_EVENTS = 5000
-_TARGET_SHARE = 0.3
+from ui.timeline.accessible import Announcer, Speech
+from ui.timeline.canvas import TimelineCanvas
+from ui.timeline.interaction import TimelineInteraction
+from ui.timeline.navigation import TimelineNavigation
+from ui.timeline.paging import PageSource
+from ui.timeline.reading import ReadState, ReadTracker
+from ui.timeline.requests import TimelineRequests
+from ui.timeline.scene import Scene
+from ui.timeline.updates import TimelineUpdates
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A place that is read again and must stay where it is."""
-
-    position: Position
-    offset: float
+def wall_clock_ms() -> UnixMs:
+    return UnixMs(int(time.time() * 1000))
 
 
-class TimelineView(TimelineWatching):
+class TimelineView(QAbstractScrollArea):
     pageShown = Signal()
     """A page came and stands in the view."""
     loadFailed = Signal(str)
     """A page could not be read; the text is for the user."""
+    visibleUpTo = Signal(Position)
+    """Everything up to here was in view in an active window."""
+    linkActivated = Signal(str)
+    fetchRequested = Signal()
+    lostRequested = Signal(tuple)
+    """What was given up and is wanted all the same: ``LostRow.names``."""
+    earlierRequested = Signal()
+    """What was said before the beginning that is here."""
+    storesRequested = Signal()
+    resendRequested = Signal(str)
+    """A message id, as in all signals about one message."""
+    discardRequested = Signal(str)
+    deleteRequested = Signal(str)
+    holdersRequested = Signal(str)
 
     def __init__(
         self,
         source: PageSource,
         *,
         names: Callable[[ParticipantId], str],
-        parent: QWidget | None = None,
+        faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]] = lambda _: {},
         now_ms: Callable[[], UnixMs] = wall_clock_ms,
+        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(names=names, now_ms=now_ms, parent=parent)
-        self._conversation: ConversationView | None = None
-        self.faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]] = lambda _: {}
-        """Of a group: those members' pictures that are known."""
-        self._pager = Pager(source, applied=self._apply, failed=self._page_failed)
-        self._arrived: list[tuple[MessageView, Placement]] = []
-        self._unshown = False
-        self._waiting_events: list[Callable[[], None]] = []
-        self._target: Position | Kept | float | None = None
-        self._frame = self._timer(self._next_frame, single=True)
-        self.destroyed.connect(self._pager.close)
-        self.late_chip.clicked.connect(self.go_to_late)
-        self.jump_button.clicked.connect(self.go_to_newest)
+        """``faces_of``: the pictures of a group's members, as far as they are known."""
+        super().__init__(parent)
+        self.setAccessibleName("Messages")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setMouseTracking(True)
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        read_state = ReadState()
+        self.scene = Scene(now_ms, faces_of)
+        self.canvas = TimelineCanvas(self, self.scene, read_state)
+        speech = Speech(self.scene, names)
+        floating = (self.canvas.late_chip, self.canvas.jump_button)
+        self.announcer = Announcer(self, self.scene, speech, floating)
+        self.navigation = TimelineNavigation(source, self.scene, self.canvas)
+        self.read_tracker = ReadTracker(self, self.scene, self.canvas, read_state)
+        self.updates = TimelineUpdates(
+            self.scene, self.canvas, self.navigation, self.read_tracker, self.announcer
+        )
+        self.interaction = TimelineInteraction(
+            self, self.scene, self.canvas, self.navigation, self.announcer, speech, self._requests()
+        )
+        self.canvas.late_chip.clicked.connect(self._go_to_late)
+        self.canvas.jump_button.clicked.connect(self.go_to_newest)
+        self.navigation.page_shown.connect(self.pageShown)
+        self.navigation.page_failed.connect(self.loadFailed)
+        self.read_tracker.marker_moved.connect(self.visibleUpTo)
+        self.destroyed.connect(self.announcer.close)
 
-    # what the window calls --------------------------------------------------------------------
+    def _requests(self) -> TimelineRequests:
+        return TimelineRequests(
+            open_link=self.linkActivated.emit,
+            fetch_missing=self.fetchRequested.emit,
+            fetch_lost=self.lostRequested.emit,
+            fetch_earlier=self.earlierRequested.emit,
+            show_stores=self.storesRequested.emit,
+            show_holders=self.holdersRequested.emit,
+            resend=self.resendRequested.emit,
+            discard=self.discardRequested.emit,
+            delete=self.deleteRequested.emit,
+        )
+
+    # what the window calls ----------------------------------------------------------------------
 
     def open(self, conversation: ConversationView) -> None:
-        """Show a conversation, at the first unread message or else at the newest."""
-        self._start(conversation)
-        self._pager.open(conversation.conversation_id)
-        self.scene.loaded.set_first_unread(
-            conversation.first_unread if conversation.unread else None
-        )
-        if conversation.unread and conversation.first_unread is not None:
-            self._target = conversation.first_unread
-            self._pager.around(conversation.first_unread)
-        else:
-            self._pager.latest()
+        """Show a conversation at the first unread message, or else at the newest."""
+        self.interaction.reset()
+        self.updates.open(conversation)
 
     def clear(self) -> None:
         """Show nothing."""
-        self._start(None)
-        self._pager.open(None)
-
-    def _start(self, conversation: ConversationView | None) -> None:
-        self._conversation = conversation
-        self.focus_key, self._target = None, None
-        self._waiting_events.clear()
-        self._arrived.clear()
-        self._rings_seen.clear()
-        self.ring_over.clear()
-        self.selection.clear()
-        self.pointer.reset()
-        self.scene.start()
-        if conversation is not None:
-            self.update_conversation(conversation)
-            self._reading.open(conversation)
-        self._unshown = True
-        self.show_changes()
+        self.interaction.reset()
+        self.updates.clear()
 
     def update_conversation(self, conversation: ConversationView) -> None:
         """Members changed: who said a message, and who does not hold it yet, is said by name."""
-        if self._is_shown(conversation):
-            self.scene.show_contact(conversation.contact)
-            if conversation.contact is None:
-                self.scene.faces = self.faces_of(conversation)
-            if self.scene.loaded.rename({m.participant_id: m.name for m in conversation.members}):
-                self._changed()
-            self.others = tuple(
-                m.participant_id for m in conversation.members if not m.is_self and not m.has_left
-            )
-
-    def _is_shown(self, thing: ConversationView | MessageView | GapView | HeldView) -> bool:
-        shown = self._conversation
-        return shown is not None and shown.conversation_id == thing.conversation_id
+        self.updates.change_people(conversation)
 
     def add(self, message: MessageView) -> None:
-        """A row that was not there.  One's own brings the newest into view."""
-        if self._is_shown(message) and not self._later(lambda: self._add(message)):
-            self._add(message)
-
-    def _add(self, message: MessageView) -> None:
-        anchor = self.scene.placing.anchor
-        placement = self.scene.loaded.add(message, keep=None if anchor is None else anchor[0])
-        if message.is_own and placement is not Placement.REPLACED and not is_system(message):
-            self.scene.loaded.set_first_unread(None)  # Who answers has read what was new.
-        if placement is Placement.REPLACED:
-            self._changed()
-        elif message.is_own and placement is Placement.BEYOND_NEWER:
-            self.go_to_newest()
-        elif message.is_own:
-            if placement is Placement.APPENDED:
-                self.scene.placing.stick()
-            self._changed()
-        else:
-            self._draw_unread_line(message)
-            self._arrived.append((message, placement))
-            self._changed()
+        """Show a new message.  One's own brings the newest into view."""
+        self.updates.add(message)
 
     def change(self, message: MessageView) -> None:
         """The same message id: delivery, or a waiting row that found its place."""
-        if not self._is_shown(message) or self._later(lambda: self.change(message)):
-            return
-        old = self.scene.loaded.get(message.message_id)
-        if old is None:
-            return
-        self.scene.loaded.replace(message)
-        self.announcer.row_changed(message_key(message.message_id))
-        self._changed()
+        self.updates.change(message)
 
     def remove(self, message_id: MessageId) -> None:
-        if self._later(lambda: self.remove(message_id)):
-            return
-        self._reading.removed(message_id)
-        if self.scene.loaded.remove(message_id):
-            self._changed()
+        self.updates.remove(message_id)
 
     def set_gap(self, gap: GapView | None) -> None:
         """What is missing in the open conversation; None once everything arrived."""
-        if gap is None or self._is_shown(gap):
-            self.scene.loaded.set_gap(gap)
-            self._changed()
+        self.updates.set_gap(gap)
 
     def set_held(self, held: HeldView | None) -> None:
         """What is held aside in the open conversation; None once everything took its place."""
-        if held is None or self._is_shown(held):
-            is_news = held is not None and self.scene.loaded.held is None
-            self.scene.loaded.set_held(held)
-            self._changed()
-            if held is not None and is_news and self.is_watched():
-                self.announcer.arrived(held_title(held))
+        self.updates.set_held(held)
 
     def offer_earlier(self, history: HistoryView | None) -> None:
-        """What was said before the beginning can be had; ``history``: what is done about it."""
-        self.scene.loaded.offer_earlier(history)
-        self._changed()
-
-    def moveEvent(self, event: QMoveEvent) -> None:
-        """Something above came or went: what one reads stays where it is on the screen."""
-        super().moveEvent(event)
-        down = event.pos().y() - event.oldPos().y()
-        if self.isVisible() and down and not self.scene.placing.sticks:
-            self.scene.placing.scroll(-down)
-
-    def _later(self, replay: Callable[[], None]) -> bool:
-        """While a page is read, events wait: the page may tell of a time before or after them."""
-        if not self._pager.busy:
-            return False
-        self._waiting_events.append(replay)
-        if len(self._waiting_events) > _MAX_WAITING_EVENTS:
-            self._waiting_events.clear()
-            self._read_again()  # Reads what was dropped here.
-        return True
-
-    def _read_again(self) -> None:
-        """From where one is, without moving it."""
-        anchor = self.scene.placing.anchor
-        message = None if anchor is None else self.scene.loaded.get(anchor[0])
-        if self.scene.placing.sticks or message is None or anchor is None or message.waiting:
-            self._pager.latest()
-        else:
-            self._target = Kept(message.position, anchor[1])
-            self._pager.around(message.position)
-
-    # pages ------------------------------------------------------------------------------------
-
-    def _apply(self, load: Load, page: TimelinePage) -> None:
-        loaded, placing = self.scene.loaded, self.scene.placing
-        match load:
-            case Load.OLDER:
-                loaded.extend_older(page)
-            case Load.NEWER:
-                loaded.extend_newer(page)
-            case Load.LATEST:
-                loaded.reset(page)
-                placing.stick()
-            case Load.FIRST:
-                loaded.reset(page)
-                if page.messages:
-                    placing.anchor_at(page.messages[0].message_id, self.scene.height)
-            case Load.AROUND | Load.ORDINAL:
-                loaded.reset(page)
-                self._show_target()
-        self._deliver_waiting()
-        self._unshown = True
-        self.show_changes()
-        self.pageShown.emit()
-
-    @property
-    def loading(self) -> bool:
-        """Whether a page is under way."""
-        return self._pager.busy
-
-    def _page_failed(self, why: str) -> None:
-        self._deliver_waiting()
-        self.loadFailed.emit(why)
-
-    def _deliver_waiting(self) -> None:
-        waiting, self._waiting_events = self._waiting_events, []
-        for event in waiting:
-            event()
-
-    def _show_target(self) -> None:
-        """Put what was sought into view, or what is nearest to it."""
-        loaded, target = self.scene.loaded, self._target
-        if not loaded.messages or target is None:
-            return
-        if isinstance(target, Kept):
-            index = min(loaded.index_at_or_after(target.position), len(loaded) - 1)
-            self.scene.placing.anchor_at(loaded.messages[index].message_id, target.offset)
-        elif isinstance(target, Position):
-            index = min(loaded.index_at_or_after(target), len(loaded) - 1)
-            self.scene.placing.anchor_at(
-                loaded.messages[index].message_id, self.scene.height * _TARGET_SHARE
-            )
-        else:
-            self._anchor_ordinal(target)
-
-    def _anchor_ordinal(self, ordinal: float) -> None:
-        loaded = self.scene.loaded
-        index = min(max(int(ordinal) - loaded.older_count, 0), len(loaded) - 1)
-        message = loaded.messages[index]
-        row_index = loaded.message_row_index(message.message_id)
-        if row_index is not None:
-            height = self.scene.box(loaded.rows[row_index]).height
-            self.scene.placing.anchor_at(message.message_id, -(ordinal % 1) * height)
+        """What was said before the beginning can be had; ``history``: how fetching it goes."""
+        self.updates.offer_earlier(history)
 
     def go_to_newest(self) -> None:
-        if self.scene.loaded.has_newer or not len(self.scene.loaded):
-            self._pager.latest()
-        elif not self.scene.placing.sticks:
-            self.scene.placing.stick()
-            self.refresh()
+        self.navigation.go_to_newest()
 
-    def go_to_beginning(self) -> None:
-        if self.scene.loaded.has_older:
-            self._pager.first()
-        elif self.scene.loaded.messages:
-            self.show_message(self.scene.loaded.messages[0].message_id, share=1, band=False)
-
-    def go_to_ordinal(self, ordinal: float) -> None:
-        loaded = self.scene.loaded
-        if loaded.older_count <= ordinal < loaded.older_count + len(loaded):
-            self._anchor_ordinal(ordinal)
-            self.refresh()
-        else:
-            self._target = ordinal
-            self._pager.seek(int(ordinal), loaded.total)
-
-    def go_to(self, position: Position) -> None:
-        """Lead to a message, wherever it is, and mark it for a moment."""
-        index = self.scene.loaded.index_at_or_after(position)
-        messages = self.scene.loaded.messages
-        if index < len(messages) and messages[index].position == position:
-            self.show_message(messages[index].message_id)
-        else:
-            self._target = position
-            self._pager.around(position)
-
-    def go_to_late(self) -> None:
-        position = self._reading.first_late()
+    def _go_to_late(self) -> None:
+        position = self.read_tracker.state.first_late()
         if position is not None:
-            self.go_to(position)
-            self._reading.followed_late()
-            self.refresh()
+            self.navigation.go_to(position)
+            self.read_tracker.state.followed_late()
+            self.canvas.refresh()
 
-    # what was shown -----------------------------------------------------------------------------
+    # Qt's events --------------------------------------------------------------------------------
 
-    def _changed(self) -> None:
-        """Show changes at once, but no more often than frames: thousands may come in a row."""
-        self._unshown = True
-        if not self._frame.isActive():
-            self._frame.start(_FRAME_MS)
-            self.show_changes()
+    def event(self, event: QEvent) -> bool:
+        """Of its window becoming active only the window itself hears as a change."""
+        if event.type() == QEvent.Type.WindowActivate:
+            self.read_tracker.look_again()
+        return super().event(event)
 
-    def _next_frame(self) -> None:
-        if self._unshown:
-            self._frame.start(_BURST_MS)
-            self.show_changes()
+    def viewportEvent(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            self.interaction.show_tooltip(event)
+            return True
+        if event.type() is QEvent.Type.Leave:
+            self.interaction.mouse_left()
+        return super().viewportEvent(event)
 
-    def show_changes(self) -> None:
-        """Bring the view up to date with everything it was told."""
-        if not self._unshown:
-            return
-        self._unshown = False
-        self.announcer.rows_changed()
-        self.refresh()
-        arrived, self._arrived = self._arrived, []
-        late_before = self._reading.late
-        for message, placement in arrived:
-            self._notice(message, placement)
-        if self._stops_at_unread() or self._reading.late != late_before:
-            self.refresh()
-        elif arrived:
-            self.jump_button.show_unread(self._reading.unread)
-        if len(arrived) <= _MOST_SAID and self.is_watched():
-            for message, _placement in arrived:
-                pair = self.scene.is_pair
-                words = spoken_message(message, self.others, self.names, pair=pair)
-                self.announcer.arrived(words)
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.canvas.paint(QRectF(event.rect()))
 
-    def _stops_at_unread(self) -> bool:
-        """The newest is followed only as far as nothing unseen leaves the view above."""
-        first, loaded, placed = self._reading.first_unread(), self.scene.loaded, self.scene.placed
-        index = None if first is None else loaded.message_row_index(first)
-        if first is None or index is None or not placed or not self.scene.placing.sticks:
-            return False
-        top = self.scene.placing.padding + self.scene.placing.covered
-        if index > placed[0].index or (index == placed[0].index and placed[0].y >= 0):
-            return False
-        while index > 0 and message_of(loaded.rows[index - 1]) is None:
-            index -= 1
-            top += self.scene.box(loaded.rows[index]).height
-        self.scene.placing.anchor_at(first, min(top, self.scene.height / 2))
-        return True
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.canvas.fit()
 
-    def _rows_shown(self) -> None:
-        loaded, placed = self.scene.loaded, self.scene.placed
-        if placed and self._conversation is not None:
-            first = self.scene.message_index(placed[0])
-            last = self.scene.message_index(placed[-1])
-            oldest, newest = loaded.first_placed, loaded.last_placed
-            if loaded.has_older and oldest is not None and first < _PAGE_AHEAD:
-                self._pager.older_than(oldest.position)
-            elif loaded.has_newer and newest is not None and len(loaded) - last <= _PAGE_AHEAD:
-                self._pager.newer_than(newest.position)
-        self.jump_button.show_unread(self._reading.unread)
-        self._look_soon()
+    def moveEvent(self, event: QMoveEvent) -> None:
+        """Something above came or went."""
+        super().moveEvent(event)
+        self.canvas.compensate_move(event.pos().y() - event.oldPos().y())
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        """The scrollbar follows the rows, not the other way round."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self.interaction.wheel_turned(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.interaction.mouse_pressed(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.interaction.mouse_moved(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self.interaction.mouse_released(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.interaction.mouse_double_clicked(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.interaction.menu_asked(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self.interaction.key_pressed(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.interaction.focus_came(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.canvas.repaint()

@@ -88,8 +88,12 @@ class ConversationPane(QWidget):
         self._conversation: ConversationView | None = None
         self._recent = Recent()
         self.header = ConversationHeader(now)
-        self.timeline = TimelineView(engine, names=self._name_of, parent=self)
-        self.timeline.faces_of = lambda group: faces_of(group, conversations())
+        self.timeline = TimelineView(
+            engine,
+            names=self._name_of,
+            faces_of=lambda group: faces_of(group, conversations()),
+            parent=self,
+        )
         self.timeline.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.muted_bar = MutedBar()
         self.contact_bar = ContactBar()

@@ -100,9 +100,9 @@ def test_what_floats_above_is_read_too() -> None:
 
     async def scenario() -> None:
         async with opened_view(source) as view:
-            view.scroll_by(600)
+            view.canvas.scroll_by(600)
             view.add(message(15, late=True))
-            view.show_changes()
+            view.updates.show_changes()
             assert names(view)[-2:] == ["1 earlier message arrived", "To the newest message"]
             interface = QAccessible.queryAccessibleInterface(view)
             chip = interface.child(interface.childCount() - 2)
@@ -132,7 +132,7 @@ def test_the_focused_row_is_the_focused_child() -> None:
             interface = QAccessible.queryAccessibleInterface(view)
             await active(view)
             view.setFocus()
-            view.focus_key = message_key(source.messages[-2].message_id)
+            view.scene.focus_key = message_key(source.messages[-2].message_id)
             child = interface.focusChild()
             assert child.text(NAME).startswith(f"{source.messages[-2].sender_name}, ")
             assert child.state().focused
@@ -155,7 +155,8 @@ def test_a_row_that_is_gone_is_invalid_and_silent() -> None:
                 view.remove(source.messages[2].message_id)
                 assert interface.childCount() == count - 1
                 assert source.messages[2].text not in " ".join(names(view))
-                assert view.spoken_index(message_key(source.messages[2].message_id)) is None
+                gone = message_key(source.messages[2].message_id)
+                assert view.scene.loaded.row_index(gone) is None
         finally:
             QAccessible.setActive(False)
 
@@ -186,7 +187,7 @@ def test_a_reader_that_follows_everything_survives_a_thousand_changes() -> None:
                 for step in range(40):
                     held.append(a_child(view, step))
                     view.add(message(10_000 + step, "Maya", f"live {step}"))
-                    view.scroll_by(150)
+                    view.canvas.scroll_by(150)
                     if step % 7 == 0:
                         view.remove(source.messages[890 - step].message_id)
                         gc.collect()

@@ -36,17 +36,17 @@ def test_the_newest_stays_in_view_only_while_one_is_there() -> None:
             view.add(message(9000, "Maya", "new"))
             assert MessageId("m0009000") in places(view)
             await active(view)
-            view.note_seen()
-            view.scroll_by(400)
+            view.read_tracker.note_seen()
+            view.canvas.scroll_by(400)
             before = places(view)
             view.add(message(9001, "Maya", "newer"))
-            view.show_changes()
+            view.updates.show_changes()
             assert places(view) == before
-            assert view.jump_button.isVisible()
-            assert view.jump_button.unread == 1
-            view.jump_button.click()
+            assert view.canvas.jump_button.isVisible()
+            assert view.canvas.jump_button.unread == 1
+            view.canvas.jump_button.click()
             assert MessageId("m0009001") in places(view)
-            assert not view.jump_button.isVisible()
+            assert not view.canvas.jump_button.isVisible()
 
     run(scenario)
 
@@ -56,7 +56,7 @@ def test_what_one_sends_oneself_is_shown_wherever_one_was() -> None:
 
     async def scenario() -> None:
         async with opened_view(source) as view:
-            view.go_to_beginning()
+            view.navigation.go_to_beginning()
             await settled(view)
             assert source.messages[0].message_id in places(view)
             own = message(99_999, "Ines", "mine", delivery=delivery(DeliveryState.SAVED))
@@ -73,7 +73,7 @@ def test_late_messages_slide_in_above_without_moving_what_one_reads() -> None:
 
     async def scenario() -> None:
         async with opened_view(source) as view:
-            view.scroll_by(900)
+            view.canvas.scroll_by(900)
             before = places(view)
             first = min(before, key=lambda key: before[key])
             oldest = view.scene.loaded.get(first)
@@ -81,17 +81,17 @@ def test_late_messages_slide_in_above_without_moving_what_one_reads() -> None:
             for number in range(1, 4):
                 late = message(oldest.position.lamport_timestamp - 100 + number, late=True)
                 view.add(late)
-                view.show_changes()
+                view.updates.show_changes()
                 after = places(view)
                 assert {key: after[key] for key in before} == before
-            assert view.late_chip.isVisible()
-            assert view.late_chip.text() == "3 earlier messages arrived"
-            view.late_chip.click()
+            assert view.canvas.late_chip.isVisible()
+            assert view.canvas.late_chip.text() == "3 earlier messages arrived"
+            view.canvas.late_chip.click()
             assert MessageId(f"m{oldest.position.lamport_timestamp - 99:07d}") in places(view)
             await active(view)
-            view.note_seen()
-            assert view.late_chip.count == 0
-            assert not view.late_chip.isVisible()
+            view.read_tracker.note_seen()
+            assert view.canvas.late_chip.count == 0
+            assert not view.canvas.late_chip.isVisible()
 
     run(scenario)
 
@@ -108,12 +108,12 @@ def test_a_late_message_is_ringed_until_somebody_has_looked_at_it() -> None:
     async def scenario() -> None:
         async with opened_view(source) as view:
             assert violet(view)
-            view.end_rings()
+            view.read_tracker.end_rings()
             assert violet(view)
             await active(view)
-            view.note_seen()
+            view.read_tracker.note_seen()
             assert violet(view)
-            view.end_rings()
+            view.read_tracker.end_rings()
             assert not violet(view)
 
     run(scenario)
@@ -125,9 +125,9 @@ def test_late_messages_that_one_sees_anyway_are_not_announced() -> None:
     async def scenario() -> None:
         async with opened_view(source) as view:
             view.add(message(20, late=True))
-            view.show_changes()
+            view.updates.show_changes()
             assert MessageId("m0000020") in places(view)
-            assert not view.late_chip.isVisible()
+            assert not view.canvas.late_chip.isVisible()
 
     run(scenario)
 
@@ -137,12 +137,12 @@ def test_what_comes_in_below_while_one_reads_above_is_unread_and_not_late() -> N
 
     async def scenario() -> None:
         async with opened_view(source) as view:
-            view.scroll_by(2500)
+            view.canvas.scroll_by(2500)
             view.add(message(9010))
             view.add(message(9000))
-            view.show_changes()
-            assert view.late_chip.count == 0
-            assert view.jump_button.unread == 2
+            view.updates.show_changes()
+            assert view.canvas.late_chip.count == 0
+            assert view.canvas.jump_button.unread == 2
 
     run(scenario)
 
@@ -153,10 +153,10 @@ def test_the_unread_line_is_drawn_where_one_left_off() -> None:
     async def scenario() -> None:
         async with opened_view(source) as view:
             await active(view)
-            view.note_seen()
+            view.read_tracker.note_seen()
             view.add(message(30))
             assert view.scene.loaded.first_unread is None
-            view.note_seen()
+            view.read_tracker.note_seen()
             other = QWidget()
             other.show()
             other.activateWindow()
@@ -177,7 +177,7 @@ def test_five_thousand_messages_in_a_row_end_where_they_belong() -> None:
         async with opened_view(source) as view:
             for number in range(5000):
                 view.add(message(number * 7919 % 5000 + 1, "Maya", f"number {number}"))
-            view.show_changes()
+            view.updates.show_changes()
             loaded = view.scene.loaded
             assert len(loaded) == MAX_LOADED
             assert loaded.total == 5000
@@ -202,24 +202,24 @@ def test_only_what_was_wholly_seen_in_an_active_window_counts_as_read() -> None:
             other.show()
             other.activateWindow()
             await active(other)
-            view.note_seen()
+            view.read_tracker.note_seen()
             assert markers == []
             other.close()
             view.activateWindow()
             await active(view)
-            view.note_seen()
+            view.read_tracker.note_seen()
             wholly = [p for p in view.scene.placed if p.bottom <= view.height()]
             last = message_of(wholly[-1].row)
             assert last is not None
             assert markers == [last.position]
-            view.scroll_by(2000)
-            view.note_seen()
+            view.canvas.scroll_by(2000)
+            view.read_tracker.note_seen()
             assert markers == [last.position]
             view.go_to_newest()
             await settled(view)
-            view.note_seen()
+            view.read_tracker.note_seen()
             assert markers[-1] == source.messages[-1].position
-            assert view.jump_button.unread == 0
+            assert view.canvas.jump_button.unread == 0
 
     run(scenario)
 
@@ -235,7 +235,7 @@ def test_rows_that_wait_do_not_move_the_marker() -> None:
             await settled(view)
             view.add(message(90, waiting=True))
             await active(view)
-            view.note_seen()
+            view.read_tracker.note_seen()
             assert [m.lamport_timestamp for m in markers] == [20]
 
     run(scenario)
@@ -246,7 +246,7 @@ def test_a_new_width_keeps_what_one_reads() -> None:
 
     async def scenario() -> None:
         async with opened_view(source) as view:
-            view.scroll_by(2500)
+            view.canvas.scroll_by(2500)
             await settled(view)
             anchor = view.scene.placing.anchor
             assert anchor is not None
@@ -298,10 +298,10 @@ def test_the_unread_line_stays_while_one_reads_and_goes_with_an_own_message() ->
             view.open(unread)
             await settled(view)
             await active(view)
-            view.note_seen()
+            view.read_tracker.note_seen()
             view.update_conversation(conversation())
             view.add(message(40))
-            view.note_seen()
+            view.read_tracker.note_seen()
             view.change(message(40, text="changed"))
             assert line(view) == message(20).position, "all of it was read"
             view.add(message(50, "Ines", kind=MessageKind.JOINED))
@@ -330,7 +330,7 @@ def test_rows_that_are_shown_follow_a_new_name() -> None:
                 replace(m, name="Margaret") if m.name == "Maya" else m for m in was.members
             )
             view.update_conversation(replace(was, members=members))
-            view.show_changes()
+            view.updates.show_changes()
             assert [m.sender_name for m in view.scene.loaded.messages] == ["Margaret", "Jonas"]
             shown = map(message_of, view.scene.loaded.rows)
             said = [shown_one.sender_name for shown_one in shown if shown_one is not None]

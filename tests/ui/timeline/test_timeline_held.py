@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from engine.core.ids import DeliveryState, Position, UnixMs
 from engine.events import ClockView, HeldView, MessageKind, MessageView, SpanKind, TextSpan
+from tests.ui.seeing import spoken_rows
 from tests.ui.timeline.timeline_stage import (
     CONVERSATION,
     IDS,
@@ -72,10 +73,6 @@ def with_view(scenario: Callable[[TimelineView], Coroutine[object, object, None]
     run(whole)
 
 
-def words_of(view: TimelineView) -> list[str]:
-    return [view.spoken_words(row) for row in view.spoken_rows()]
-
-
 def point_of(view: TimelineView, part: Part) -> QPoint:
     for placed in view.scene.placed:
         box = view.scene.box(placed.row)
@@ -90,19 +87,19 @@ def test_it_stands_after_the_end_and_is_read_aloud_with_what_it_claims() -> None
     async def scenario(view: TimelineView) -> None:
         section = held(future(0), future(1, "Maya", "two"), future(2, "Maya"))
         view.set_held(section)
-        assert words_of(view)[-5:] == [
+        assert spoken_rows(view)[-5:] == [
             "You, mine, 14:09, Held by 5 of 5",
             f"{held_title(section)}. {held_details(section, 3, NOW)}".rstrip("."),
             "Luc, held 0, says 17:09, held",
             "Maya, two, says 17:09, held",
             "Maya, held 2, says 17:09, held",
         ]
-        first = [row.first for row in view.spoken_rows() if isinstance(row, HeldRow)]
+        first = [row.first for row in view.scene.loaded.rows if isinstance(row, HeldRow)]
         assert first == [True, True, False]
         assert view.scene.placing.sticks
         assert view.scene.loaded.total == 2
         view.set_held(None)
-        assert not any("held" in row_key(row) for row in view.spoken_rows())
+        assert not any("held" in row_key(row) for row in view.scene.loaded.rows)
 
     with_view(scenario)
 
@@ -111,15 +108,15 @@ def test_what_takes_its_place_leaves_the_section_at_once() -> None:
     async def scenario(view: TimelineView) -> None:
         view.set_held(held(future(0), future(1)))
         view.add(replace(future(0), held=False))
-        assert [row_key(row).split()[0] for row in view.spoken_rows()][-3:] == [
+        assert [row_key(row).split()[0] for row in view.scene.loaded.rows][-3:] == [
             "message",
             "held",
             "held",
         ]
         view.add(replace(future(1), held=False))
-        assert words_of(view)[-1] == "Luc, held 1, 17:09"
+        assert spoken_rows(view)[-1] == "Luc, held 1, 17:09"
         view.set_held(None)
-        assert words_of(view)[-1] == "Luc, held 1, 17:09"
+        assert spoken_rows(view)[-1] == "Luc, held 1, 17:09"
 
     with_view(scenario)
 
@@ -130,14 +127,14 @@ def test_it_is_never_read_up_to_selected_or_deleted() -> None:
         marks: list[Position] = []
         view.visibleUpTo.connect(marks.append)
         view.set_held(held(future(0)))
-        view.note_seen()
+        view.read_tracker.note_seen()
         assert {*marks} <= {one.position for one in PLACED}
         QTest.keyClick(view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-        view.copy_selection()
+        view.interaction.copy_selection()
         assert "held 0" not in QGuiApplication.clipboard().text()
-        view.selection.clear()
-        view.open_menu(future(0), QPoint(0, 0), link=None)
-        menu = view.menu
+        view.scene.selection.clear()
+        view.interaction.open_menu(future(0), QPoint(0, 0), link=None)
+        menu = view.interaction.menu
         assert isinstance(menu, QMenu)
         assert [action.text() for action in menu.actions()] == ["Copy message"]
         menu.close()
@@ -151,10 +148,10 @@ def test_a_key_leads_to_it_and_copies_it() -> None:
         view.set_held(held(future(0)))
         for _ in range(2):
             QTest.keyClick(view, Qt.Key.Key_Up)
-        assert view.focus_key == "held"
+        assert view.scene.focus_key == "held"
         QTest.keyClick(view, Qt.Key.Key_Down)
-        assert view.focus_key == f"held {future(0).message_id}"
-        view.copy_selection()
+        assert view.scene.focus_key == f"held {future(0).message_id}"
+        view.interaction.copy_selection()
         assert QGuiApplication.clipboard().text().endswith("held 0")
 
     with_view(scenario)
@@ -165,10 +162,10 @@ def test_many_are_folded_and_open_in_place() -> None:
         view.set_held(held(*(future(n) for n in range(9)), total=70))
 
         def shown() -> int:
-            return sum(isinstance(row, HeldRow) for row in view.spoken_rows())
+            return sum(isinstance(row, HeldRow) for row in view.scene.loaded.rows)
 
         assert shown() == HELD_SHOWN
-        assert "70 messages, 3 shown." in words_of(view)[-4]
+        assert "70 messages, 3 shown." in spoken_rows(view)[-4]
         QTest.mouseClick(
             view.viewport(), Qt.MouseButton.LeftButton, pos=point_of(view, Part.HELD_ALL)
         )
@@ -185,11 +182,11 @@ def test_one_scrolls_through_many_without_a_jump() -> None:
     async def scenario(view: TimelineView) -> None:
         view.set_held(held(*(future(n, text=f"{n} " + "word " * 40) for n in range(40))))
         view.scene.loaded.fold_held()
-        view.refresh()
+        view.canvas.refresh()
         for down in [37] * 60 + [-41] * 40:
             before = {row_key(p.row): p.y for p in view.scene.placed}
             at_end = view.scene.placing.sticks
-            view.scroll_by(down)
+            view.canvas.scroll_by(down)
             after = {row_key(p.row): p.y for p in view.scene.placed}
             moved = {round(after[key] - before[key]) for key in before.keys() & after.keys()}
             beginning = view.scene.placed[0].index == 0
@@ -202,11 +199,13 @@ def test_it_waits_below_the_newest_page_only() -> None:
     async def scenario() -> None:
         async with opened_view(MemoryPages(chatter(400))) as view:
             view.set_held(held(future(0)))
-            assert isinstance(view.spoken_rows()[-1], HeldRow)
-            view.go_to_beginning()
+            assert isinstance(view.scene.loaded.rows[-1], HeldRow)
+            view.navigation.go_to_beginning()
             await settled(view)
             assert view.scene.loaded.has_newer
-            assert not any(isinstance(row, HeldRow | HeldTitleRow) for row in view.spoken_rows())
+            assert not any(
+                isinstance(row, HeldRow | HeldTitleRow) for row in view.scene.loaded.rows
+            )
 
     run(scenario)
 
@@ -238,7 +237,7 @@ def test_links_work_and_the_text_cannot_be_selected() -> None:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=inside)
         assert asked == ["https://example.org/"]
         QTest.mouseDClick(view.viewport(), Qt.MouseButton.LeftButton, pos=inside)
-        assert view.selection.copied(view.scene.loaded.messages) == ""
+        assert view.scene.selection.copied(view.scene.loaded.messages) == ""
 
     with_view(scenario)
 
@@ -343,7 +342,7 @@ def test_somebody_who_joined_in_the_future_is_a_line_of_its_own() -> None:
 
     async def scenario(view: TimelineView) -> None:
         view.set_held(held(joined, future(1)))
-        assert words_of(view)[-2] == "Luc joined, says 17:09, held"
+        assert spoken_rows(view)[-2] == "Luc joined, says 17:09, held"
         view.grab()
 
     with_view(scenario)

@@ -66,23 +66,23 @@ def test_five_thousand_older_ones_leave_what_one_reads_at_the_same_pixel() -> No
             view.offer_earlier(None)
             await settled(view)
             await active(view)
-            view.note_seen()
-            view.scroll_by(700)
-            view.note_seen()
+            view.read_tracker.note_seen()
+            view.canvas.scroll_by(700)
+            view.read_tracker.note_seen()
             before, marks_before = places(view), list(marks)
             top = min(before, key=lambda key: before[key])
             for number in range(MANY):
                 view.add(message(number * 10, "Jonas", f"fetched {number}", late=True))
                 if number % 500 == 0:
-                    view.show_changes()
+                    view.updates.show_changes()
                     assert places(view)[top] == before[top]
-            view.show_changes()
+            view.updates.show_changes()
             assert {key: places(view)[key] for key in before} == before
-            view.note_seen()
+            view.read_tracker.note_seen()
             assert marks == marks_before
             assert len(view.scene.loaded) <= MAX_LOADED
             assert view.scene.loaded.total == MANY + 60
-            assert view.late_chip.text() == "5000 earlier messages arrived"
+            assert view.canvas.late_chip.text() == "5000 earlier messages arrived"
 
     run(scenario)
 
@@ -93,18 +93,18 @@ def test_the_chip_leads_to_the_first_of_many_and_has_said_its_news_then() -> Non
     async def scenario() -> None:
         async with opened_view(source) as view:
             await active(view)
-            view.note_seen()
-            view.scroll_by(300)
+            view.read_tracker.note_seen()
+            view.canvas.scroll_by(300)
             fetched = [message(n * 10, "Jonas", f"fetched {n}", late=True) for n in range(1500)]
             for each in fetched:
                 source.messages.insert(len(source.messages) - 60, each)
                 view.add(each)
-            view.show_changes()
-            assert view.late_chip.count == 1500
-            view.late_chip.click()
+            view.updates.show_changes()
+            assert view.canvas.late_chip.count == 1500
+            view.canvas.late_chip.click()
             await settled(view)
             assert fetched[0].message_id in places(view)
-            assert view.late_chip.count == 0
+            assert view.canvas.late_chip.count == 0
 
     run(scenario)
 
@@ -114,13 +114,13 @@ def test_at_the_beginning_earlier_ones_come_in_above_the_first() -> None:
 
     async def scenario() -> None:
         async with with_earlier(source) as (view, _):
-            view.go_to_beginning()
-            view.scroll_by(10_000)
+            view.navigation.go_to_beginning()
+            view.canvas.scroll_by(10_000)
             assert isinstance(view.scene.placed[0].row, EarlierRow)
             before = places(view)
             for number in range(100):
                 view.add(message(number * 10, "Jonas", f"earlier {number}", late=True))
-            view.show_changes()
+            view.updates.show_changes()
             assert {key: places(view)[key] for key in before} == before
             assert not isinstance(view.scene.placed[0].row, EarlierRow)
 
@@ -138,18 +138,18 @@ def test_who_scrolls_on_past_the_beginning_asks_once_there_is_a_chance() -> None
 
     async def scenario() -> None:
         async with with_earlier(source) as (view, asked):
-            view.scroll_by(100)
+            view.canvas.scroll_by(100)
             assert asked == []
-            view.go_to_beginning()
+            view.navigation.go_to_beginning()
             assert asked == []
-            view.scroll_by(100)
+            view.canvas.scroll_by(100)
             assert len(asked) == 1
             view.offer_earlier(replace(over, state=HistoryState.RUNNING))
-            view.scroll_by(100)
+            view.canvas.scroll_by(100)
             view.offer_earlier(over)
-            view.scroll_by(100)
+            view.canvas.scroll_by(100)
             assert len(asked) == 1
-            view.scroll_by(-100)
+            view.canvas.scroll_by(-100)
             assert len(asked) == 1
 
     run(scenario)
@@ -160,12 +160,12 @@ def test_a_conversation_that_fits_is_not_scrolled_past_by_chance() -> None:
 
     async def scenario() -> None:
         async with with_earlier(source) as (view, asked):
-            view.scroll_by(100)
+            view.canvas.scroll_by(100)
             assert asked == []
             view.setFocus()
             for _ in range(3):
                 QTest.keyClick(view, Qt.Key.Key_Up)
-            assert view.focus_key == "earlier"
+            assert view.scene.focus_key == "earlier"
             QTest.keyClick(view, Qt.Key.Key_Return)
             assert len(asked) == 1
 
@@ -182,19 +182,19 @@ def test_a_night_of_messages_stops_at_the_first_that_nobody_saw() -> None:
             view.open(conversation())
             await settled(view)
             await active(view)
-            view.note_seen()
+            view.read_tracker.note_seen()
             first = message(2 * LAMPORT_BASE, "Jonas", "the first of the night")
             view.add(first)
             for number in range(1, 300):
                 view.add(message(2 * LAMPORT_BASE + number, "Jonas", f"night {number}"))
-            view.show_changes()
+            view.updates.show_changes()
             assert first.message_id in places(view)
             assert places(view)[first.message_id] >= 0
-            view.note_seen()
+            view.read_tracker.note_seen()
             last = MessageId(f"m{2 * LAMPORT_BASE + 299:07d}")
             assert last not in places(view)
             assert marks[-1] < Position(lamport_timestamp=2 * LAMPORT_BASE + 250, message_id=last)
-            assert view.jump_button.unread > 200
+            assert view.canvas.jump_button.unread > 200
 
     run(scenario)
 
@@ -204,16 +204,16 @@ def test_more_than_can_wait_for_a_page_is_read_again_where_one_is() -> None:
 
     async def scenario() -> None:
         async with opened_view(source) as view:
-            view.scroll_by(5_000)
+            view.canvas.scroll_by(5_000)
             await settled(view)
             before = places(view)
             top = min(before, key=lambda key: before[key])
             source.hold()
             anchor = view.scene.loaded.get(top)
             assert anchor is not None
-            view.scroll_by(3_000)
-            view.scroll_by(-3_000)
-            assert view.loading
+            view.canvas.scroll_by(3_000)
+            view.canvas.scroll_by(-3_000)
+            assert view.navigation.loading
             for number in range(MANY + 2):
                 view.add(message(10**7 + number, "Maya", "meanwhile"))
             source.release()
@@ -240,7 +240,7 @@ def test_a_bar_that_comes_above_leaves_what_one_reads_on_the_screen_where_it_is(
         whole.show()
         view.open(conversation())
         await settled(view)
-        view.scroll_by(600)
+        view.canvas.scroll_by(600)
 
         def on_screen() -> dict[MessageId, float]:
             return {key: y + view.y() for key, y in places(view).items()}

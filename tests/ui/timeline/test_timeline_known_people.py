@@ -57,8 +57,9 @@ def test_only_members_whom_one_talks_to_have_a_picture(state: ContactState) -> N
 
 def test_a_groups_timeline_shows_them_and_forgets_them_in_the_next_group() -> None:
     async def scenario() -> None:
-        with shown_view(MemoryPages([message(10)])) as view:
-            view.faces_of = lambda group: faces_of(group, [known(IDS["Maya"], b"maya")])
+        people = [known(IDS["Maya"], b"maya")]
+        source = MemoryPages([message(10)])
+        with shown_view(source, faces_of=lambda group: faces_of(group, people)) as view:
             view.open(conversation())
             await settled(view)
             assert view.scene.faces == {IDS["Maya"]: b"maya"}

@@ -312,7 +312,7 @@ def test_what_is_lost_can_be_tried_again() -> None:
             view.set_gap(replace(gap_of(), lost=gone, lost_total=2))
             rows = [row for row in view.scene.loaded.rows if isinstance(row, LostRow)]
             for row in rows:
-                view.focus_key = row_key(row)
+                view.scene.focus_key = row_key(row)
                 QTest.keyClick(view, Qt.Key.Key_Return)
             assert asked == [(gone[0].message_id,), (gone[1].message_id,)]
 

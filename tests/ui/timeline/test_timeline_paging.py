@@ -29,14 +29,14 @@ def test_ten_thousand_rows_are_paged_both_ways_within_bounds() -> None:
         async with opened_view(source) as view:
             seen: set[MessageId] = set()
             while source.messages[9000].message_id not in seen:
-                view.scroll_by(view.height() * 0.8)
+                view.canvas.scroll_by(view.height() * 0.8)
                 await settled(view)
                 seen |= places(view).keys()
                 assert len(view.scene.loaded) <= MAX_LOADED
             assert {m.message_id for m in source.messages[9000:9980]} <= seen
             seen.clear()
             while not view.scene.placing.sticks:
-                view.scroll_by(-view.height() * 0.8)
+                view.canvas.scroll_by(-view.height() * 0.8)
                 await settled(view)
                 seen |= places(view).keys()
                 assert len(view.scene.loaded) <= MAX_LOADED
@@ -52,8 +52,8 @@ def test_pages_put_in_above_move_nothing() -> None:
     async def scenario() -> None:
         async with opened_view(source) as view:
             source.hold()
-            view.scroll_by(3000)
-            assert view.loading
+            view.canvas.scroll_by(3000)
+            assert view.navigation.loading
             before = places(view)
             source.release()
             await settled(view)
@@ -75,7 +75,7 @@ def test_the_scrollbar_leads_anywhere() -> None:
                 bar.setSliderPosition(round(bar.maximum() * share))
                 await settled(view)
                 bar.setSliderDown(False)
-                view.refresh()
+                view.canvas.refresh()
                 top, end = view.scene.shown_ordinals()
                 assert abs(top - (10_000 - (end - top)) * share) < 2, share
 
@@ -89,7 +89,7 @@ def test_uneven_clocks_do_not_mislead_the_scrollbar() -> None:
 
     async def scenario() -> None:
         async with opened_view(source) as view:
-            view.go_to_ordinal(640)
+            view.navigation.go_to_ordinal(640)
             await settled(view)
             assert abs(view.scene.shown_ordinals()[0] - 640) < 2
 
@@ -110,8 +110,8 @@ def test_it_opens_at_the_first_unread() -> None:
             line = view.scene.rect("unread")
             assert line is not None
             assert 0 < line.top() < shown[first.message_id]
-            assert view.jump_button.isVisible()
-            assert view.jump_button.unread == 100
+            assert view.canvas.jump_button.isVisible()
+            assert view.canvas.jump_button.unread == 100
 
     run(scenario)
 
@@ -152,7 +152,7 @@ def test_a_conversation_that_was_left_gets_no_late_page() -> None:
             view.clear()
             source.release()
             await asyncio.sleep(0)
-            assert not view.loading
+            assert not view.navigation.loading
             assert len(view.scene.loaded) == 0
             view.add(message(9000))
             assert len(view.scene.loaded) == 0
@@ -167,12 +167,12 @@ def test_a_disk_that_fails_is_told_and_the_view_goes_on() -> None:
     async def scenario() -> None:
         async with opened_view(source) as view:
             source.broken = True
-            view.go_to_beginning()
+            view.navigation.go_to_beginning()
             assert await emitted(view.loadFailed) == ("The disk is full.",)
             source.broken = False
             view.add(message(9000))
             assert view.scene.loaded.get(MessageId("m0009000")) is not None
-            view.go_to_beginning()
+            view.navigation.go_to_beginning()
             await settled(view)
             assert source.messages[0].message_id in places(view)
 

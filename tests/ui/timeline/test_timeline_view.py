@@ -138,7 +138,7 @@ def test_a_hostile_text_is_folded_and_bounded() -> None:
             folded = view.scene.box(view.scene.loaded.rows[-1]).height
             assert folded < 1000
             view.scene.unfold(endless.message_id)
-            view.refresh()
+            view.canvas.refresh()
             view.grab()
             assert view.scene.box(view.scene.loaded.rows[-1]).height < 60_000
 
@@ -151,10 +151,10 @@ def test_highlight_of_a_found_message_is_the_bands_colour() -> None:
 
     async def scenario() -> None:
         async with opened_view(source) as view:
-            view.go_to(target.position)
+            view.navigation.go_to(target.position)
             await settled(view)
             assert target.message_id in places(view)
-            view.go_to(target.position)
+            view.navigation.go_to(target.position)
             y = round(places(view)[target.message_id]) + 12
             shown = view.grab().toImage().pixelColor(3, y)
             assert shown == QColor(current_theme().band)

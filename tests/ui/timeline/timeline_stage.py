@@ -234,10 +234,14 @@ def run(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
 
 @contextmanager
 def shown_view(
-    source: MemoryPages, *, width: int = 968, height: int = 640
+    source: MemoryPages,
+    *,
+    width: int = 968,
+    height: int = 640,
+    faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]] = lambda _: {},
 ) -> Iterator[TimelineView]:
     """A visible, active timeline; destroyed at the end as Qt destroys it."""
-    view = TimelineView(source, names=name_of, now_ms=lambda: NOW)
+    view = TimelineView(source, names=name_of, faces_of=faces_of, now_ms=lambda: NOW)
     view.resize(width, height)
     view.show()
     view.activateWindow()
@@ -277,7 +281,7 @@ async def emitted(signal: SignalInstance) -> tuple[object, ...]:
 
 async def settled(view: TimelineView) -> None:
     """Until no page is under way any more."""
-    while view.loading:
+    while view.navigation.loading:
         await emitted(view.pageShown)
 
 

@@ -1,0 +1,224 @@
+"""Live changes to the open conversation: messages, gaps, what is held, and who takes part.
+
+Changes are shown at once, but thousands in a row no more often than a frame.  While a page is read
+they wait, because the page may tell of a time before or after them.
+"""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer
+
+from engine.core.ids import MessageId
+from engine.events import ConversationView, GapView, HeldView, MessageView
+from engine.history_views import HistoryView
+from ui.timeline.accessible import Announcer
+from ui.timeline.canvas import TimelineCanvas
+from ui.timeline.loaded import Placement
+from ui.timeline.navigation import TimelineNavigation
+from ui.timeline.reading import ReadTracker
+from ui.timeline.rows import is_system, message_key, message_of
+from ui.timeline.scene import Scene
+from ui.timeline.words import held_title
+
+_FRAME_MS = 16
+_BURST_MS = 100
+"""Between pictures while changes keep coming, as they do when history is fetched."""
+_MOST_SAID = 3
+"""More messages at once are not read out: nobody could follow."""
+_MAX_POSTPONED = 5000
+
+
+class TimelineUpdates(QObject):
+    """Applies changes to the scene and has them shown, counted and read out."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        canvas: TimelineCanvas,
+        navigation: TimelineNavigation,
+        tracker: ReadTracker,
+        announcer: Announcer,
+    ) -> None:
+        super().__init__(canvas)
+        self._scene = scene
+        self._canvas = canvas
+        self._navigation = navigation
+        self._tracker = tracker
+        self._announcer = announcer
+        self._conversation: ConversationView | None = None
+        self._arrived: list[tuple[MessageView, Placement]] = []
+        self._postponed: list[Callable[[], None]] = []
+        self._unshown = False
+        self._frame_timer = QTimer(self)
+        self._frame_timer.setSingleShot(True)
+        self._frame_timer.timeout.connect(self._next_frame)
+        navigation.page_shown.connect(self._show_page)
+        navigation.page_failed.connect(self._apply_postponed)
+
+    # the conversation ---------------------------------------------------------------------------
+
+    def open(self, conversation: ConversationView) -> None:
+        """Show a conversation at the first unread message, or else at the newest."""
+        self._show_nothing()
+        self._conversation = conversation
+        self._scene.show_people(conversation)
+        self._tracker.open(conversation)
+        self._show_all()
+        first_unread = conversation.first_unread if conversation.unread else None
+        self._scene.loaded.set_first_unread(first_unread)
+        self._navigation.open(conversation.conversation_id, first_unread)
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._show_nothing()
+        self._show_all()
+
+    def _show_nothing(self) -> None:
+        self._conversation = None
+        self._navigation.close()
+        self._postponed.clear()
+        self._arrived.clear()
+        self._tracker.clear()
+        self._scene.clear()
+
+    def change_people(self, conversation: ConversationView) -> None:
+        """Names, members or pictures changed."""
+        if self._is_shown(conversation) and self._scene.show_people(conversation):
+            self._changed()
+
+    def _is_shown(self, thing: ConversationView | MessageView | GapView | HeldView) -> bool:
+        shown = self._conversation
+        return shown is not None and shown.conversation_id == thing.conversation_id
+
+    # changes ------------------------------------------------------------------------------------
+
+    def add(self, message: MessageView) -> None:
+        """Insert a new message.  One's own brings the newest into view."""
+        if self._is_shown(message) and not self._postpone(lambda: self._add(message)):
+            self._add(message)
+
+    def _add(self, message: MessageView) -> None:
+        loaded, layout = self._scene.loaded, self._scene.placing
+        placement = loaded.add(message, keep=None if layout.anchor is None else layout.anchor[0])
+        if placement is Placement.REPLACED:
+            self._changed()
+            return
+        if message.is_own and not is_system(message):
+            loaded.set_first_unread(None)  # Who answers has read what was new.
+        if message.is_own and placement is Placement.BEYOND_NEWER:
+            self._navigation.go_to_newest()
+        elif message.is_own:
+            if placement is Placement.APPENDED:
+                layout.stick()
+            self._changed()
+        else:
+            self._tracker.draw_unread_line(message)
+            self._arrived.append((message, placement))
+            self._changed()
+
+    def change(self, message: MessageView) -> None:
+        """Replace a message: its delivery changed, or it found its place."""
+        if not self._is_shown(message) or self._postpone(lambda: self.change(message)):
+            return
+        if self._scene.loaded.replace(message):
+            self._announcer.row_changed(message_key(message.message_id))
+            self._changed()
+
+    def remove(self, message_id: MessageId) -> None:
+        if self._postpone(lambda: self.remove(message_id)):
+            return
+        self._tracker.state.removed(message_id)
+        if self._scene.loaded.remove(message_id):
+            self._changed()
+
+    def set_gap(self, gap: GapView | None) -> None:
+        """What is missing; None once everything arrived."""
+        if gap is None or self._is_shown(gap):
+            self._scene.loaded.set_gap(gap)
+            self._changed()
+
+    def set_held(self, held: HeldView | None) -> None:
+        """What is held aside; None once everything took its place."""
+        if held is None or self._is_shown(held):
+            is_news = held is not None and self._scene.loaded.held is None
+            self._scene.loaded.set_held(held)
+            self._changed()
+            if held is not None and is_news and self._tracker.is_watched():
+                self._announcer.arrived(held_title(held))
+
+    def offer_earlier(self, history: HistoryView | None) -> None:
+        """Offer what was said before the beginning; ``history``: how fetching it goes."""
+        self._scene.loaded.offer_earlier(history)
+        self._changed()
+
+    def _postpone(self, change: Callable[[], None]) -> bool:
+        """While a page is read: keep ``change`` until it is there."""
+        if not self._navigation.loading:
+            return False
+        self._postponed.append(change)
+        if len(self._postponed) > _MAX_POSTPONED:
+            self._postponed.clear()
+            self._navigation.reload()  # Reads what was dropped here.
+        return True
+
+    def _apply_postponed(self) -> None:
+        postponed, self._postponed = self._postponed, []
+        for change in postponed:
+            change()
+
+    # showing ------------------------------------------------------------------------------------
+
+    def _show_page(self) -> None:
+        self._apply_postponed()
+        self._show_all()
+
+    def _show_all(self) -> None:
+        self._unshown = True
+        self.show_changes()
+
+    def _changed(self) -> None:
+        self._unshown = True
+        if not self._frame_timer.isActive():
+            self._frame_timer.start(_FRAME_MS)
+            self.show_changes()
+
+    def _next_frame(self) -> None:
+        if self._unshown:
+            self._frame_timer.start(_BURST_MS)
+            self.show_changes()
+
+    def show_changes(self) -> None:
+        """Bring the view up to date without waiting for the next frame."""
+        if not self._unshown:
+            return
+        self._unshown = False
+        self._announcer.rows_changed()
+        self._canvas.refresh()
+        arrived, self._arrived = self._arrived, []
+        state = self._tracker.state
+        late_before = state.late
+        for message, placement in arrived:
+            self._tracker.count(message, placement)
+        if self._stop_at_unread() or state.late != late_before:
+            self._canvas.refresh()
+        elif arrived:
+            self._canvas.place_buttons()
+        if len(arrived) <= _MOST_SAID and self._tracker.is_watched():
+            for message, _placement in arrived:
+                self._announcer.message_arrived(message)
+
+    def _stop_at_unread(self) -> bool:
+        """Follow the newest only as far as nothing unread leaves the view at the top."""
+        first, scene = self._tracker.state.first_unread(), self._scene
+        loaded, layout, placed = scene.loaded, scene.placing, scene.placed
+        index = None if first is None else loaded.message_row_index(first)
+        if first is None or index is None or not placed or not layout.sticks:
+            return False
+        if index > placed[0].index or (index == placed[0].index and placed[0].y >= 0):
+            return False
+        top = layout.padding + layout.covered
+        while index > 0 and message_of(loaded.rows[index - 1]) is None:
+            index -= 1
+            top += scene.box(loaded.rows[index]).height
+        layout.anchor_at(first, min(top, scene.height / 2))
+        return True
