@@ -1,8 +1,8 @@
-"""How large each row is and where its parts are, before anything is painted.
+"""How large each row is and where its buttons are, before anything is painted.
 
 Rows are measured from font metrics, never from constants; boxes are relative to the row's top and
-absolute in x.  A box lists the *parts* that can be pressed, so that pointer, keyboard and tooltips
-ask the same geometry that was painted.
+absolute in x.  A box lists its buttons, so that pointer and keyboard use the geometry that was
+painted.
 """
 
 from collections.abc import Callable
@@ -17,9 +17,9 @@ from engine.events import MessageView
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
 from ui.theme import Theme
 from ui.timeline.bodies import Body, BodyLayouts
+from ui.timeline.buttons import BUTTON_WORDS, ICON, RowButton, advance, strong
 from ui.timeline.cards import CardBox, Cards
 from ui.timeline.geometry import Geometry
-from ui.timeline.parts import ICON, PART_WORDS, Part, advance, strong
 from ui.timeline.rows import (
     DayRow,
     EarlierRow,
@@ -71,7 +71,7 @@ class BubbleBox:
     meta: Meta
     reason: str
     reason_rect: QRectF
-    parts: tuple[tuple[Part, QRectF], ...]
+    buttons: tuple[tuple[RowButton, QRectF], ...]
 
     @property
     def bead_y(self) -> float:
@@ -181,10 +181,10 @@ class Measure:
             meta_width,
             line,
         )
-        parts: tuple[tuple[Part, QRectF], ...] = ()
+        unfold: tuple[tuple[RowButton, QRectF], ...] = ()
         if body.folded:
             more = QRectF(left + g.pad_x, meta_rect.top() - 1, meta_rect.left() - left, line + 2)
-            parts = ((Part.UNFOLD, more),)
+            unfold = ((RowButton.UNFOLD, more),)
         reason, reason_rect, buttons = self._failure(message, bubble)
         return BubbleBox(
             height=max([bubble.bottom(), reason_rect.bottom(), *(r.bottom() for _, r in buttons)]),
@@ -196,7 +196,7 @@ class Measure:
             meta=self._meta(message, meta_rect),
             reason=reason,
             reason_rect=reason_rect,
-            parts=parts + buttons,
+            buttons=unfold + buttons,
         )
 
     def _name(self, row: MessageRow, room: float) -> tuple[str, float, float]:
@@ -233,7 +233,7 @@ class Measure:
 
     def _failure(
         self, message: MessageView, bubble: QRectF
-    ) -> tuple[str, QRectF, tuple[tuple[Part, QRectF], ...]]:
+    ) -> tuple[str, QRectF, tuple[tuple[RowButton, QRectF], ...]]:
         delivery = message.delivery
         if delivery is None or glyph_of(delivery) is not Glyph.FAILED:
             return "", QRectF(), ()
@@ -242,8 +242,8 @@ class Measure:
         height = float(theme.metrics.scaled(26))
         top = bubble.bottom() + theme.metrics.gap(4)
         icon = theme.metrics.scaled(ICON) + 6
-        resend = float(int(advance(font, PART_WORDS[Part.RESEND]) + icon + 20))
-        discard = float(int(advance(font, PART_WORDS[Part.DISCARD]) + 20))
+        resend = float(int(advance(font, BUTTON_WORDS[RowButton.RESEND]) + icon + 20))
+        discard = float(int(advance(font, BUTTON_WORDS[RowButton.DISCARD]) + 20))
         resend_rect = QRectF(g.right - resend, top, resend, height)
         discard_rect = QRectF(resend_rect.left() - 6 - discard, top, discard, height)
         words = f"{failure_words(delivery)} It is safe on this device."
@@ -258,4 +258,4 @@ class Measure:
         else:  # It does not fit beside the buttons: below them, in as many lines as it needs.
             taken = metrics.boundingRect(QRectF(0, 0, g.right - left, 400), flags, words)
             reason = QRectF(left, top + height + 2, g.right - left, taken.height() + 2)
-        return words, reason, ((Part.DISCARD, discard_rect), (Part.RESEND, resend_rect))
+        return words, reason, ((RowButton.DISCARD, discard_rect), (RowButton.RESEND, resend_rect))

@@ -18,7 +18,7 @@ from ui.theme import theme_changed
 from ui.timeline.boxes import LineBox
 from ui.timeline.floating import JumpButton, LateChip
 from ui.timeline.geometry import NARROW_WINDOW
-from ui.timeline.paint import Look, RowPainter
+from ui.timeline.paint import RowPainter, RowState
 from ui.timeline.rows import (
     DayRow,
     EarlierRow,
@@ -90,7 +90,7 @@ class TimelineCanvas(QObject):
     def refresh(self) -> None:
         """Lay the rows out anew after any change, and paint."""
         covers = self._scene.geometry.narrow and self._counts.late > 0
-        self._scene.placing.covered = self.late_chip.sizeHint().height() if covers else 0.0
+        self._scene.layout.covered = self.late_chip.sizeHint().height() if covers else 0.0
         self._scene.place()
         self._sync_scrollbar()
         self.place_buttons()
@@ -112,7 +112,7 @@ class TimelineCanvas(QObject):
             top = area.y() + metrics.gap(12) - 3
             chip.move(area.x() + int(geometry.right) - chip.width() + 3, top)
         jump.show_unread(self._counts.unread)
-        jump.setVisible(bool(self._scene.placed) and not self._scene.placing.sticks)
+        jump.setVisible(bool(self._scene.placed) and not self._scene.layout.sticks)
         below = area.bottom() - jump.height() - metrics.gap(12) + 4
         jump.move(area.x() + int(geometry.right) - jump.width() + 3, below)
 
@@ -132,11 +132,11 @@ class TimelineCanvas(QObject):
     def scroll_by(self, down: float) -> None:
         """Move the content down by this many pixels; negative shows what is newer."""
         was_at_beginning = down > 0 and self._beginning_is_in_view()
-        self._scene.placing.scroll(down)
+        self._scene.layout.scroll(down)
         self._day_pill_timer.start(_DAY_PILL_MS)
         self.refresh()
         self.scrolled.emit()
-        if was_at_beginning and not self._scene.placing.sticks:
+        if was_at_beginning and not self._scene.layout.sticks:
             self.scrolled_past_beginning.emit()
 
     def _beginning_is_in_view(self) -> bool:
@@ -145,14 +145,14 @@ class TimelineCanvas(QObject):
 
     def compensate_move(self, down: float) -> None:
         """The area itself was moved: the rows stay where they are on the screen."""
-        if self._area.isVisible() and down and not self._scene.placing.sticks:
-            self._scene.placing.scroll(-down)
+        if self._area.isVisible() and down and not self._scene.layout.sticks:
+            self._scene.layout.scroll(-down)
 
     def show_message(
         self, message_id: MessageId, *, share: float = _JUMP_SHARE, band: bool = True
     ) -> None:
         """Bring a loaded message to ``share`` of the viewport's height."""
-        self._scene.placing.anchor_at(message_id, self._scene.height * share)
+        self._scene.layout.anchor_at(message_id, self._scene.height * share)
         if band:
             self._band_key = message_key(message_id)
             self._band_timer.start(_BAND_MS)
@@ -202,7 +202,7 @@ class TimelineCanvas(QObject):
         bar.setRange(0, most)
         bar.setPageStep(page)
         bar.setSingleStep(SCROLL_UNITS)
-        at_end = self._scene.placing.sticks
+        at_end = self._scene.layout.sticks
         bar.setValue(most if at_end else min(int(top * SCROLL_UNITS), max(0, most - 1)))
 
     def _all_in_view(self) -> bool:
@@ -229,19 +229,19 @@ class TimelineCanvas(QObject):
             if placed.bottom >= clip.top() - 4 and placed.y <= clip.bottom() + 4:
                 message = message_of(placed.row)
                 selected = None if message is None else chosen.get(message.message_id)
-                look = self._look(row_key(placed.row), selected)
-                rows.row(placed.row, scene.box(placed.row), placed.y, look)
+                state = self._row_state(row_key(placed.row), selected)
+                rows.row(placed.row, scene.box(placed.row), placed.y, state)
         ring = None if scene.focus_key is None else scene.rect(scene.focus_key)
         if ring is not None and self._area.hasFocus():
             rows.focus(ring)
         self._paint_day_pill(rows)
         painter.end()
 
-    def _look(self, key: RowKey, selected: tuple[int, int] | None) -> Look:
+    def _row_state(self, key: RowKey, selected: tuple[int, int] | None) -> RowState:
         hover = self._scene.hover
-        return Look(
+        return RowState(
             selected=selected,
-            hovered=hover.part if hover is not None and hover.key == key else None,
+            hovered=hover.button if hover is not None and hover.key == key else None,
             band=1.0 if key == self._band_key else 0.0,
             ringed=key not in self._scene.late_seen,
         )
@@ -259,4 +259,4 @@ class TimelineCanvas(QObject):
             return
         box = scene.box(DayRow(day=local_day(message.sent_ms), before=message.message_id))
         if isinstance(box, LineBox):
-            rows.pill(box.rect.translated(0, 4 + scene.placing.covered), box.words)
+            rows.pill(box.rect.translated(0, 4 + scene.layout.covered), box.words)

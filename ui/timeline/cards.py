@@ -14,8 +14,8 @@ from engine.core.ids import UnixMs
 from engine.history_views import HistoryState, HistoryView
 from ui.history_words import earlier_words, is_wished
 from ui.theme import Theme
+from ui.timeline.buttons import BUTTON_WORDS, ICON, WITH_SIGN, RowButton, advance, strong
 from ui.timeline.geometry import Geometry
-from ui.timeline.parts import ICON, PART_WORDS, WITH_SIGN, Part, advance, strong
 from ui.timeline.rows import EarlierRow, GapRow, HeldTitleRow, LostRow, local_time
 from ui.timeline.words import (
     gap_cause,
@@ -46,7 +46,7 @@ class CardBox:
     details_at: QRectF
     cause: str
     cause_at: QRectF
-    parts: tuple[tuple[Part, QRectF], ...]
+    buttons: tuple[tuple[RowButton, QRectF], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Cards:
             since=gap_since(row.gap, today),
             details=gap_details(row.gap, self.now_ms, pair=self.is_pair),
             cause=gap_cause(row.gap, pair=self.is_pair) if explained else "",
-            parts=(Part.GAP_DETAILS, Part.FETCH),
+            buttons=(RowButton.GAP_DETAILS, RowButton.FETCH),
         )
 
     def lost(self, row: LostRow, *, explained: bool) -> CardBox:
@@ -76,22 +76,22 @@ class Cards:
             since=lost_since(row.lost, today),
             details=lost_details(row.lost, pair=self.is_pair),
             cause=lost_cause(row, today) if explained else "",
-            parts=(Part.GAP_DETAILS, Part.TRY_AGAIN),
+            buttons=(RowButton.GAP_DETAILS, RowButton.TRY_AGAIN),
         )
 
     def _marker(
-        self, *, title: str, since: str, details: str, cause: str, parts: tuple[Part, ...]
+        self, *, title: str, since: str, details: str, cause: str, buttons: tuple[RowButton, ...]
     ) -> CardBox:
         """Words left and buttons right where there is room, or else below each other."""
         g, metrics = self.geometry, self.theme.metrics
         label, small = self.theme.type.label, self.theme.type.small
         pad, edge, inner = metrics.gap(12), metrics.gap(6), metrics.gap(8)
-        button = float(metrics.scaled(30))
-        widths = [self._button(part) for part in parts]
+        tall = float(metrics.scaled(30))
+        widths = [self._button_width(button) for button in buttons]
         title_width = advance(strong(label), title)
         title_width += advance(label.font, f" {since}") if since else 0
         details_width = advance(small.font, details)
-        card = g.card(metrics.gap(8), max(metrics.scaled(42), button + 2 * edge))
+        card = g.card(metrics.gap(8), max(metrics.scaled(42), tall + 2 * edge))
         left, width = card.left() + pad, card.width() - 2 * pad
         room = width + pad - sum(widths) - len(widths) * edge - 12
         beside = max(title_width, details_width) <= room and not g.narrow
@@ -105,19 +105,19 @@ class Cards:
             taken = small.line_height if beside else self._wrapped(details, width)
             details_at = QRectF(left, title_at.bottom(), room if beside else width, taken)
             card.setBottom(max(card.bottom(), details_at.bottom() + inner))
-        y = float(int(card.center().y() - button / 2)) if beside else details_at.bottom() + edge
-        placed: list[tuple[Part, QRectF]] = []
+        y = float(int(card.center().y() - tall / 2)) if beside else details_at.bottom() + edge
+        placed: list[tuple[RowButton, QRectF]] = []
         if beside:
             x = card.right()
-            for part, wide in zip(reversed(parts), reversed(widths), strict=True):
+            for button, wide in zip(reversed(buttons), reversed(widths), strict=True):
                 x -= edge + wide
-                placed.insert(0, (part, QRectF(x, y, wide, button)))
+                placed.insert(0, (button, QRectF(x, y, wide, tall)))
         else:  # What one wants most comes first.
             x = left
-            for part, wide in zip(reversed(parts), reversed(widths), strict=True):
-                placed.insert(0, (part, QRectF(x, y, wide, button)))
+            for button, wide in zip(reversed(buttons), reversed(widths), strict=True):
+                placed.insert(0, (button, QRectF(x, y, wide, tall)))
                 x += wide + edge
-            card.setBottom(y + button + inner)
+            card.setBottom(y + tall + inner)
         cause_at = QRectF()
         if cause:
             cause_at = QRectF(left, card.bottom() - 2, width, self._wrapped(cause, width))
@@ -133,7 +133,7 @@ class Cards:
             title_at=title_at,
             details_at=details_at,
             cause_at=cause_at,
-            parts=tuple(placed),
+            buttons=tuple(placed),
         )
 
     def earlier(self, row: EarlierRow) -> CardBox:
@@ -144,13 +144,13 @@ class Cards:
         width = g.right - g.bubble_left
         taken = self._wrapped(words, width) if words else 0.0
         details_at = QRectF(g.bubble_left, top, width, taken)
-        bottom, parts = details_at.bottom(), self._earlier_parts(row.history)
-        placed: list[tuple[Part, QRectF]] = []
-        widths = [self._button(part) for part in parts]
+        bottom, buttons = details_at.bottom(), self._earlier_buttons(row.history)
+        placed: list[tuple[RowButton, QRectF]] = []
+        widths = [self._button_width(button) for button in buttons]
         x = details_at.center().x() - (sum(widths) + edge * max(0, len(widths) - 1)) / 2
         y = float(int(bottom + (edge if words else 0)))
-        for part, wide in zip(parts, widths, strict=True):
-            placed.append((part, QRectF(float(int(x)), y, wide, float(metrics.scaled(30)))))
+        for button, wide in zip(buttons, widths, strict=True):
+            placed.append((button, QRectF(float(int(x)), y, wide, float(metrics.scaled(30)))))
             x += wide + edge
         bottom = max([bottom, *(rect.bottom() for _, rect in placed)])
         left = min([details_at.center().x(), *(rect.left() for _, rect in placed)])
@@ -169,19 +169,19 @@ class Cards:
             title_at=QRectF(),
             details_at=details_at,
             cause_at=QRectF(),
-            parts=tuple(placed),
+            buttons=tuple(placed),
         )
 
-    def _earlier_parts(self, history: HistoryView | None) -> tuple[Part, ...]:
+    def _earlier_buttons(self, history: HistoryView | None) -> tuple[RowButton, ...]:
         if history is not None and not history.is_over and is_wished(history):
             stuck = history.state is HistoryState.WAITING and history.problem
-            return (Part.STORES,) if stuck else ()
+            return (RowButton.STORES,) if stuck else ()
         if earlier_words(history) and history is not None:
             if history.state is HistoryState.FAILED:
-                return (Part.STORES, Part.EARLIER)
+                return (RowButton.STORES, RowButton.EARLIER)
             if history.state is HistoryState.DONE and history.since_ms is None:
                 return ()
-        return (Part.EARLIER,)
+        return (RowButton.EARLIER,)
 
     def held(self, row: HeldTitleRow) -> CardBox:
         """Title and details in as many lines as they need, the button beside or below."""
@@ -191,19 +191,19 @@ class Cards:
         pad, edge, inner = metrics.gap(12), metrics.gap(6), metrics.gap(8)
         card = g.card(metrics.gap(14), 0)
         left, width = card.left() + pad, card.width() - 2 * pad
-        part = Part.HELD_ALL if row.can_unfold else Part.HELD_FEWER
+        button = RowButton.HELD_ALL if row.can_unfold else RowButton.HELD_FEWER
         has_button = row.can_unfold or row.can_fold
-        font, button = strong(self.theme.type.small), float(metrics.scaled(30))
-        wide = float(int(advance(font, PART_WORDS[part]) + 24)) if has_button else 0.0
+        font, tall = strong(self.theme.type.small), float(metrics.scaled(30))
+        wide = float(int(advance(font, BUTTON_WORDS[button]) + 24)) if has_button else 0.0
         room = width if g.narrow or not wide else width - wide - edge
         top = card.top() + inner
         title_at = QRectF(left, top, room, self._wrapped(title, room, strong=True))
         details_at = QRectF(left, title_at.bottom(), room, self._wrapped(details, room))
         bottom = details_at.bottom() + inner
-        rect = QRectF(left, bottom - 2, wide, button)
+        rect = QRectF(left, bottom - 2, wide, tall)
         if not g.narrow:
             middle = (card.top() + bottom) / 2
-            rect = QRectF(card.right() - edge - wide, int(middle - button / 2), wide, button)
+            rect = QRectF(card.right() - edge - wide, int(middle - tall / 2), wide, tall)
         elif wide:
             bottom = rect.bottom() + inner
         card.setBottom(float(ceil(bottom)))
@@ -217,7 +217,7 @@ class Cards:
             title_at=title_at,
             details_at=details_at,
             cause_at=QRectF(),
-            parts=((part, rect),) if has_button else (),
+            buttons=((button, rect),) if has_button else (),
         )
 
     def _wrapped(self, words: str, width: float, *, strong: bool = False) -> float:
@@ -226,9 +226,9 @@ class Cards:
         taken = QFontMetricsF(font).boundingRect(QRectF(0, 0, width, 1000), _WRAPPED, words)
         return max(face.line_height, taken.height())
 
-    def _button(self, part: Part) -> float:
+    def _button_width(self, button: RowButton) -> float:
         """How wide it is; those that fetch carry a sign before their words."""
-        wide = advance(strong(self.theme.type.small), PART_WORDS[part]) + 24
-        if part in WITH_SIGN:
+        wide = advance(strong(self.theme.type.small), BUTTON_WORDS[button]) + 24
+        if button in WITH_SIGN:
             wide += self.theme.metrics.scaled(ICON) + 6
         return float(int(wide))

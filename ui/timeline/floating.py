@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from ui.icons import draw_icon
 from ui.theme import Theme, current_theme
-from ui.timeline.parts import advance, strong
+from ui.timeline.buttons import advance, strong
 from ui.timeline.words import late_words
 
 _SHADOW = 3

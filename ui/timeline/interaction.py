@@ -22,11 +22,11 @@ from engine.history_views import HistoryReason, HistoryState
 from ui.controls import plain_tip
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
+from ui.timeline.buttons import RowButton
 from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox
 from ui.timeline.menu import MessageMenu
 from ui.timeline.navigation import TimelineNavigation
-from ui.timeline.parts import Part
 from ui.timeline.pointer import Pointer
 from ui.timeline.requests import TimelineRequests
 from ui.timeline.rows import DayRow, LostRow, Row, RowKey, UnreadRow, message_in, row_key
@@ -87,8 +87,8 @@ class TimelineInteraction:
         self._canvas.repaint()
         if hit is None:
             return
-        if hit.part is not None:
-            self._press(hit.part, hit.key, hit.message)
+        if hit.button is not None:
+            self._press(hit.button, hit.key, hit.message)
         elif hit.link is not None:
             self._requests.open_link(hit.link)
 
@@ -169,38 +169,36 @@ class TimelineInteraction:
     def _ask_earlier(self) -> None:
         """By scrolling alone only while that brings something; the button works always."""
         history = self._scene.loaded.history
-        wished = {HistoryReason.EARLIER, HistoryReason.USER}
-        if (
-            history is None
-            or history.reason not in wished
-            or (history.state is HistoryState.DONE and history.arrived > 0)
-        ):
-            self._requests.fetch_earlier()
+        if history is not None and history.reason in {HistoryReason.EARLIER, HistoryReason.USER}:
+            brought_some = history.state is HistoryState.DONE and history.arrived > 0
+            if not brought_some:
+                return
+        self._requests.fetch_earlier()
 
     # buttons in rows ----------------------------------------------------------------------------
 
-    def _press(self, part: Part, key: RowKey, message: MessageView | None) -> None:
-        match part:
-            case Part.FETCH:
+    def _press(self, button: RowButton, key: RowKey, message: MessageView | None) -> None:
+        match button:
+            case RowButton.FETCH:
                 self._requests.fetch_missing()
-            case Part.TRY_AGAIN:
+            case RowButton.TRY_AGAIN:
                 self._fetch_lost(self._scene.row(key))
-            case Part.EARLIER:
+            case RowButton.EARLIER:
                 self._requests.fetch_earlier()
-            case Part.STORES:
+            case RowButton.STORES:
                 self._requests.show_stores()
-            case Part.GAP_DETAILS:
+            case RowButton.GAP_DETAILS:
                 self._scene.explain(key)
                 self._canvas.refresh()
-            case Part.HELD_ALL | Part.HELD_FEWER:
+            case RowButton.HELD_ALL | RowButton.HELD_FEWER:
                 self._scene.loaded.fold_held()
                 self._announcer.rows_changed()
                 self._canvas.refresh()
-            case Part.RESEND if message is not None:
+            case RowButton.RESEND if message is not None:
                 self._requests.resend(message.message_id)
-            case Part.DISCARD if message is not None:
+            case RowButton.DISCARD if message is not None:
                 self._requests.discard(message.message_id)
-            case Part.UNFOLD if message is not None:
+            case RowButton.UNFOLD if message is not None:
                 self._scene.unfold(message.message_id)
                 self._canvas.refresh()
             case _:
@@ -312,9 +310,9 @@ class TimelineInteraction:
         if row is None:
             return
         box, message = self._scene.box(row), message_in(row)
-        if isinstance(box, BubbleBox | CardBox) and box.parts:
-            part, _rect = box.parts[-1]
-            self._press(part, row_key(row), message)
+        if isinstance(box, BubbleBox | CardBox) and box.buttons:
+            button, _rect = box.buttons[-1]
+            self._press(button, row_key(row), message)
         elif message is not None and len(message.spans) == 1:
             self._requests.open_link(message.spans[0].target)
 

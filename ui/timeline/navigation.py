@@ -65,9 +65,9 @@ class TimelineNavigation(QObject):
 
     def reload(self) -> None:
         """Read what is in view again, without moving it."""
-        anchor = self._scene.placing.anchor
+        anchor = self._scene.layout.anchor
         message = None if anchor is None else self._scene.loaded.get(anchor[0])
-        if self._scene.placing.sticks or anchor is None or message is None or message.waiting:
+        if self._scene.layout.sticks or anchor is None or message is None or message.waiting:
             self._pager.latest()
         else:
             self._target = Anchor(message.position, anchor[1])
@@ -78,8 +78,8 @@ class TimelineNavigation(QObject):
     def go_to_newest(self) -> None:
         if self._scene.loaded.has_newer or not len(self._scene.loaded):
             self._pager.latest()
-        elif not self._scene.placing.sticks:
-            self._scene.placing.stick()
+        elif not self._scene.layout.sticks:
+            self._scene.layout.stick()
             self._canvas.refresh()
 
     def go_to_beginning(self) -> None:
@@ -124,7 +124,7 @@ class TimelineNavigation(QObject):
             self._pager.newer_than(newest.position)
 
     def _apply(self, load: Load, page: TimelinePage) -> None:
-        loaded, placing = self._scene.loaded, self._scene.placing
+        loaded, layout = self._scene.loaded, self._scene.layout
         match load:
             case Load.OLDER:
                 loaded.extend_older(page)
@@ -132,11 +132,11 @@ class TimelineNavigation(QObject):
                 loaded.extend_newer(page)
             case Load.LATEST:
                 loaded.reset(page)
-                placing.stick()
+                layout.stick()
             case Load.FIRST:
                 loaded.reset(page)
                 if page.messages:
-                    placing.anchor_at(page.messages[0].message_id, self._scene.height)
+                    layout.anchor_at(page.messages[0].message_id, self._scene.height)
             case Load.AROUND | Load.ORDINAL:
                 loaded.reset(page)
                 self._anchor_at_target()
@@ -157,7 +157,7 @@ class TimelineNavigation(QObject):
     def _anchor_at(self, position: Position, offset: float) -> None:
         loaded = self._scene.loaded
         index = min(loaded.index_at_or_after(position), len(loaded) - 1)
-        self._scene.placing.anchor_at(loaded.messages[index].message_id, offset)
+        self._scene.layout.anchor_at(loaded.messages[index].message_id, offset)
 
     def _anchor_at_ordinal(self, ordinal: float) -> None:
         loaded = self._scene.loaded
@@ -166,4 +166,4 @@ class TimelineNavigation(QObject):
         row_index = loaded.message_row_index(message.message_id)
         if row_index is not None:
             height = self._scene.box(loaded.rows[row_index]).height
-            self._scene.placing.anchor_at(message.message_id, -(ordinal % 1) * height)
+            self._scene.layout.anchor_at(message.message_id, -(ordinal % 1) * height)

@@ -13,10 +13,10 @@ from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QTextLayout
 from ui.glyphs import Glyph, draw_glyph, glyph_of
 from ui.theme import Theme
 from ui.timeline.boxes import Box, BubbleBox, LineBox
+from ui.timeline.buttons import RowButton, advance, strong
 from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry
 from ui.timeline.paint_cards import HALO, MAX_GAP_BEADS, CardPainter
-from ui.timeline.parts import Part, advance, strong
 from ui.timeline.rows import (
     DayRow,
     HeldRow,
@@ -29,19 +29,16 @@ from ui.timeline.shapes import Faces, avatar_of, rounded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """What a row's state adds to its looks."""
+class RowState:
+    """What selection, hover and jumps add to a row, as in ``QStyle.State``."""
 
     selected: tuple[int, int] | None = None
     """UTF-16 range of the text."""
-    hovered: Part | None = None
+    hovered: RowButton | None = None
     band: float = 0.0
     """Strength of the band behind a message that was jumped to, 0 to 1."""
     ringed: bool = True
     """Whether a message that arrived late still says so."""
-
-
-PLAIN = Look()
 
 
 class RowPainter(CardPainter):
@@ -57,22 +54,22 @@ class RowPainter(CardPainter):
         p.fillRect(QRectF(-1, -1, g.width + 3, height + 3), self._theme.canvas)
         p.fillRect(QRectF(g.thread_x - 1, thread_from, 2, height - thread_from), self._theme.thread)
 
-    def row(self, row: Row, box: Box, y: float, look: Look = PLAIN) -> None:
+    def row(self, row: Row, box: Box, y: float, state: RowState) -> None:
         y = float(round(y))  # Hairlines stay sharp while scrolling by fractions.
         self._p.translate(0, y)
-        if look.band > 0:
+        if state.band > 0:
             band = QColor(self._theme.band)
-            band.setAlphaF(look.band)
+            band.setAlphaF(state.band)
             self._p.fillRect(QRectF(0, 0, self._g.width, box.height), band)
         match row, box:
             case MessageRow(), BubbleBox():
-                self._message(row, box, look)
+                self._message(row, box, state)
             case _, CardBox():
-                self.card_row(row, box, look.hovered)
+                self.card_row(row, box, state.hovered)
             case HeldRow(), BubbleBox():
                 self._dash_thread(box)
                 self._message(
-                    MessageRow(message=row.message, first=row.first, last=True), box, look
+                    MessageRow(message=row.message, first=row.first, last=True), box, state
                 )
             case DayRow(), LineBox():
                 self.pill(box.rect, box.words)
@@ -94,7 +91,7 @@ class RowPainter(CardPainter):
 
     # messages -----------------------------------------------------------------------------------
 
-    def _message(self, row: MessageRow, box: BubbleBox, look: Look) -> None:
+    def _message(self, row: MessageRow, box: BubbleBox, state: RowState) -> None:
         p, theme, message = self._p, self._theme, row.message
         failed = box.meta.glyph is Glyph.FAILED
         if failed:
@@ -105,7 +102,7 @@ class RowPainter(CardPainter):
             fill, line, ink, meta = theme.surface, theme.line, theme.ink, theme.ink3
         if message.held:
             fill, ink, meta = theme.canvas, theme.ink2, theme.ink3
-        self._bead_of(row, box, ringed=look.ringed)
+        self._bead_of(row, box, ringed=state.ringed)
         if message.waiting or message.held:
             self._dashed_bubble(row, box.bubble, fill)
         else:
@@ -117,12 +114,12 @@ class RowPainter(CardPainter):
         p.setPen(ink)
         if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
             p.setClipRect(box.bubble)
-        box.body.layout.draw(p, box.body_at, self._selection(look))
+        box.body.layout.draw(p, box.body_at, self._selection(state))
         if box.body.stacked:
             p.setClipping(False)
         self._meta(box, meta)
-        for part, rect in box.parts:
-            self._part(part, rect, hovered=look.hovered is part)
+        for button, rect in box.buttons:
+            self._button(button, rect, hovered=state.hovered is button)
         if box.reason:
             flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             wrapped = flags | Qt.TextFlag.TextWordWrap
@@ -160,11 +157,11 @@ class RowPainter(CardPainter):
         left = g.tight if row.first else g.grouped
         return left, g.radius, g.radius, g.radius if row.last else g.grouped
 
-    def _selection(self, look: Look) -> list[QTextLayout.FormatRange]:
-        if look.selected is None:
+    def _selection(self, state: RowState) -> list[QTextLayout.FormatRange]:
+        if state.selected is None:
             return []
         chosen = QTextLayout.FormatRange()
-        chosen.start, chosen.length = look.selected[0], look.selected[1] - look.selected[0]
+        chosen.start, chosen.length = state.selected[0], state.selected[1] - state.selected[0]
         form = chosen.format
         form.setBackground(QBrush(self._theme.accent))
         form.setForeground(QBrush(self._theme.onAccent))

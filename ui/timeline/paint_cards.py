@@ -10,9 +10,9 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 from ui.icons import draw_icon
 from ui.theme import Theme
 from ui.timeline.boxes import BubbleBox
+from ui.timeline.buttons import BUTTON_WORDS, WITH_SIGN, RowButton, advance, strong
 from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry
-from ui.timeline.parts import PART_WORDS, WITH_SIGN, Part, advance, strong
 from ui.timeline.rows import EarlierRow, GapRow, LostRow, Row
 
 MAX_GAP_BEADS = 3
@@ -28,7 +28,7 @@ class CardPainter:
         self._theme = theme
         self._g = geometry
 
-    def card_row(self, row: Row, box: CardBox, hovered: Part | None) -> None:
+    def card_row(self, row: Row, box: CardBox, hovered: RowButton | None) -> None:
         match row:
             case GapRow():
                 self._gap(row, box, hovered)
@@ -41,7 +41,7 @@ class CardPainter:
                 self._bead(box.card.center().y(), radius=self._g.bead, ring=self._theme.warnDot)
                 self._card(box, hovered)
 
-    def _gap(self, row: GapRow, box: CardBox, hovered: Part | None) -> None:
+    def _gap(self, row: GapRow, box: CardBox, hovered: RowButton | None) -> None:
         theme, g = self._theme, self._g
         self._dash_thread(box)
         count = max(1, min(MAX_GAP_BEADS, row.gap.missing))
@@ -54,7 +54,7 @@ class CardPainter:
             self._more_beads(top + (count - 1) * pitch, hidden)
         self._card(box, hovered)
 
-    def _lost(self, box: CardBox, hovered: Part | None) -> None:
+    def _lost(self, box: CardBox, hovered: RowButton | None) -> None:
         """Nobody waits for them any more, so nothing here is amber."""
         p, theme, g = self._p, self._theme, self._g
         self._dash_thread(box, theme.line2)
@@ -65,17 +65,17 @@ class CardPainter:
         p.drawLine(QPointF(g.thread_x - reach, y + reach), QPointF(g.thread_x + reach, y - reach))
         self._panel(box, theme.surface2, theme.line2, dashed=True)
         self._card_words(box, theme.ink2)
-        for part, rect in box.parts:
-            self._part(part, rect, hovered=hovered is part, colour=theme.ink2)
+        for button, rect in box.buttons:
+            self._button(button, rect, hovered=hovered is button, colour=theme.ink2)
 
-    def _earlier(self, box: CardBox, hovered: Part | None) -> None:
+    def _earlier(self, box: CardBox, hovered: RowButton | None) -> None:
         theme = self._theme
         if box.details:
             flags = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter
             wrapped = flags | Qt.TextFlag.TextWordWrap
             self._text(box.details_at, box.details, theme.type.small.font, theme.ink2, wrapped)
-        for part, rect in box.parts:
-            self._part(part, rect, hovered=hovered is part)
+        for button, rect in box.buttons:
+            self._button(button, rect, hovered=hovered is button)
 
     def _dash_thread(self, box: CardBox | BubbleBox, colour: QColor | None = None) -> None:
         p, x = self._p, self._g.thread_x
@@ -86,11 +86,11 @@ class CardPainter:
         p.setPen(dashes)
         p.drawLine(QPointF(x, 0), QPointF(x, box.height))
 
-    def _card(self, box: CardBox, hovered: Part | None) -> None:
+    def _card(self, box: CardBox, hovered: RowButton | None) -> None:
         self._panel(box, self._theme.warnBg, self._theme.warnLine)
         self._card_words(box, self._theme.warn)
-        for part, rect in box.parts:
-            self._part(part, rect, hovered=hovered is part)
+        for button, rect in box.buttons:
+            self._button(button, rect, hovered=hovered is button)
 
     def _panel(self, box: CardBox, fill: QColor, line: QColor, *, dashed: bool = False) -> None:
         p, pen = self._p, QPen(line, 1)
@@ -156,29 +156,29 @@ class CardPainter:
             p.setBrush(fill)
             p.drawEllipse(centre, radius, radius)
 
-    def _part(
-        self, part: Part, rect: QRectF, *, hovered: bool, colour: QColor | None = None
+    def _button(
+        self, button: RowButton, rect: QRectF, *, hovered: bool, colour: QColor | None = None
     ) -> None:
-        p, theme, words, metrics = self._p, self._theme, PART_WORDS[part], self._theme.metrics
-        if part is Part.UNFOLD:
+        p, theme, words, metrics = self._p, self._theme, BUTTON_WORDS[button], self._theme.metrics
+        if button is RowButton.UNFOLD:
             flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
             font = QFont(strong(theme.type.caption))
             font.setUnderline(hovered)
             self._text(rect, words, font, theme.accentInk, flags)
             return
-        ink, line = self._inks(part)
+        ink, line = self._inks(button)
         ink = colour or ink
-        about_message = part in (Part.RESEND, Part.DISCARD)
+        about_message = button in (RowButton.RESEND, RowButton.DISCARD)
         font = strong(theme.type.caption if about_message else theme.type.small)
         p.setBrush(theme.hover if hovered else theme.surface)
         p.setPen(QPen(line, 1))
-        if part not in WITH_SIGN:
+        if button not in WITH_SIGN:
             p.setPen(Qt.PenStyle.NoPen)
             p.setBrush(theme.hover if hovered else Qt.BrushStyle.NoBrush)
         radius = metrics.gap(8 if about_message else 9)
         p.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
         at, flags = QRectF(rect), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignHCenter
-        if part in WITH_SIGN:
+        if button in WITH_SIGN:
             side = metrics.scaled(14)
             taken = side + 6 + advance(font, words)
             left = rect.center().x() - taken / 2
@@ -188,15 +188,15 @@ class CardPainter:
             flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         self._text(at, words, font, ink, flags)
 
-    def _inks(self, part: Part) -> tuple[QColor, QColor]:
+    def _inks(self, button: RowButton) -> tuple[QColor, QColor]:
         """Of words and outline."""
         theme = self._theme
-        match part:
-            case Part.RESEND:
+        match button:
+            case RowButton.RESEND:
                 return theme.danger, theme.dangerLine
-            case Part.DISCARD | Part.STORES | Part.TRY_AGAIN:
+            case RowButton.DISCARD | RowButton.STORES | RowButton.TRY_AGAIN:
                 return theme.ink2, theme.line2
-            case Part.EARLIER:
+            case RowButton.EARLIER:
                 return theme.ink, theme.line2
             case _:
                 return theme.warn, theme.warnLine

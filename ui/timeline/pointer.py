@@ -113,7 +113,7 @@ class Pointer:
 
     def _drags(self, point: QPointF, pressed_at: QPointF) -> bool:
         """Whether a move with the button down selects: not from a button, nor by a tremble."""
-        if self._pressed_hit is not None and self._pressed_hit.part is not None:
+        if self._pressed_hit is not None and self._pressed_hit.button is not None:
             return False
         far = (point - pressed_at).manhattanLength() >= QApplication.startDragDistance()
         return self._selecting or far
@@ -141,7 +141,7 @@ class Pointer:
 
 
 def _cursor_over(hit: Hit | None) -> Qt.CursorShape:
-    if hit is not None and (hit.part is not None or hit.link is not None):
+    if hit is not None and (hit.button is not None or hit.link is not None):
         return Qt.CursorShape.PointingHandCursor
     if hit is not None and hit.over_text:
         return Qt.CursorShape.IBeamCursor

@@ -198,7 +198,7 @@ class ReadTracker(QObject):
         state = self.state
         before = state.late, state.unread
         marker = state.seen(whole, self._scene.loaded)
-        if self._scene.placing.sticks:
+        if self._scene.layout.sticks:
             state.caught_up()
         if before != (state.late, state.unread):
             self._canvas.place_buttons()

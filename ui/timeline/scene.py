@@ -18,11 +18,11 @@ from ui.people import face_of
 from ui.theme import Theme, current_theme
 from ui.timeline.bodies import BodyLayouts
 from ui.timeline.boxes import Box, BubbleBox, Measure
+from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry, geometry_for
+from ui.timeline.layout import PlacedRow, ViewportLayout
 from ui.timeline.loaded import LoadedMessages
-from ui.timeline.parts import Part
-from ui.timeline.placing import Placed, Placing
 from ui.timeline.rows import (
     HeldRow,
     MessageRow,
@@ -45,7 +45,7 @@ class Hit:
 
     key: RowKey
     message: MessageView | None = None
-    part: Part | None = None
+    button: RowButton | None = None
     link: str | None = None
     over_text: bool = False
     over_meta: bool = False
@@ -81,7 +81,7 @@ class Scene:
         self._unfolded: OrderedDict[MessageId, None] = OrderedDict()
         self._boxes: OrderedDict[RowKey, tuple[MessageRow, BubbleBox]] = OrderedDict()
         self._measure = self._measured_for(geometry_for(0, narrow=False, theme=current_theme()))
-        self.placing = Placing(self._height_of)
+        self.layout = ViewportLayout(self._height_of)
 
     def _measured_for(self, geometry: Geometry) -> Measure:
         return Measure(
@@ -103,13 +103,13 @@ class Scene:
         return self._measure.theme
 
     @property
-    def placed(self) -> list[Placed]:
-        return self.placing.placed
+    def placed(self) -> list[PlacedRow]:
+        return self.layout.placed
 
     def clear(self) -> None:
         """Forget the conversation; what is known of its people stays until the next is shown."""
         self.loaded = LoadedMessages()
-        self.placing.reset()
+        self.layout.reset()
         self.selection.clear()
         self.hover = self.focus_key = None
         self.late_seen.clear()
@@ -152,8 +152,8 @@ class Scene:
             self._measure = self._measured_for(geometry)
         self.height = height
 
-    def place(self) -> list[Placed]:
-        return self.placing.place(self.loaded, self.height)
+    def place(self) -> list[PlacedRow]:
+        return self.layout.place(self.loaded, self.height)
 
     def unfold(self, message_id: MessageId) -> None:
         self._unfolded[message_id] = None
@@ -181,7 +181,7 @@ class Scene:
 
     # ordinals -------------------------------------------------------------------------------------
 
-    def message_index(self, placed: Placed) -> int:
+    def message_index(self, placed: PlacedRow) -> int:
         """Index in the loaded messages of the first message at or below this row."""
         rows = self.loaded.rows
         for row in rows[placed.index :]:
@@ -216,15 +216,15 @@ class Scene:
         return inner.translated(0, placed.y)
 
     def hit(self, point: QPointF) -> Hit | None:
-        placed = self.placing.at(point.y())
+        placed = self.layout.at(point.y())
         if placed is None:
             return None
         box, inside = self.box(placed.row), point - QPointF(0, placed.y)
         key, message = row_key(placed.row), message_in(placed.row)
         if isinstance(box, BubbleBox | CardBox):
-            for part, rect in box.parts:
+            for button, rect in box.buttons:
                 if rect.contains(inside):
-                    return Hit(key, message, part=part)
+                    return Hit(key, message, button=button)
         if not isinstance(box, BubbleBox) or message is None:
             return Hit(key, message)
         text = QRectF(box.body_at.x(), box.body_at.y(), box.body.width, box.body.height)
@@ -238,7 +238,7 @@ class Scene:
 
     def caret(self, point: QPointF) -> Caret | None:
         """The place in the text nearest to a point, for selecting."""
-        found: tuple[Placed, BubbleBox, MessageView] | None = None
+        found: tuple[PlacedRow, BubbleBox, MessageView] | None = None
         for placed in self.placed:
             box, message = self.box(placed.row), message_of(placed.row)
             if isinstance(box, BubbleBox) and message is not None:

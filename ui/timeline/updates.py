@@ -98,7 +98,7 @@ class TimelineUpdates(QObject):
             self._add(message)
 
     def _add(self, message: MessageView) -> None:
-        loaded, layout = self._scene.loaded, self._scene.placing
+        loaded, layout = self._scene.loaded, self._scene.layout
         placement = loaded.add(message, keep=None if layout.anchor is None else layout.anchor[0])
         if placement is Placement.REPLACED:
             self._changed()
@@ -210,7 +210,7 @@ class TimelineUpdates(QObject):
     def _stop_at_unread(self) -> bool:
         """Follow the newest only as far as nothing unread leaves the view at the top."""
         first, scene = self._tracker.state.first_unread(), self._scene
-        loaded, layout, placed = scene.loaded, scene.placing, scene.placed
+        loaded, layout, placed = scene.loaded, scene.layout, scene.placed
         index = None if first is None else loaded.message_row_index(first)
         if first is None or index is None or not placed or not layout.sticks:
             return False

@@ -248,7 +248,7 @@ def test_a_new_width_keeps_what_one_reads() -> None:
         async with opened_view(source) as view:
             view.canvas.scroll_by(2500)
             await settled(view)
-            anchor = view.scene.placing.anchor
+            anchor = view.scene.layout.anchor
             assert anchor is not None
             for width in (420, 1500, 700, 968):
                 view.resize(width, 640)

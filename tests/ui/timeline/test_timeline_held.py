@@ -31,8 +31,8 @@ from tests.ui.timeline.timeline_stage import (
 )
 from ui.theme import ThemeMode, set_theme
 from ui.timeline.boxes import BubbleBox
+from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
-from ui.timeline.parts import Part
 from ui.timeline.rows import HELD_SHOWN, HeldRow, HeldTitleRow, held_rows, row_key
 from ui.timeline.view import TimelineView
 from ui.timeline.words import claimed_words, held_details, held_title
@@ -73,14 +73,14 @@ def with_view(scenario: Callable[[TimelineView], Coroutine[object, object, None]
     run(whole)
 
 
-def point_of(view: TimelineView, part: Part) -> QPoint:
+def point_of(view: TimelineView, button: RowButton) -> QPoint:
     for placed in view.scene.placed:
         box = view.scene.box(placed.row)
         if isinstance(box, BubbleBox | CardBox):
-            for name, rect in box.parts:
-                if name is part:
+            for name, rect in box.buttons:
+                if name is button:
                     return rect.translated(0, placed.y).center().toPoint()
-    pytest.fail(f"{part} is not in view")
+    pytest.fail(f"{button} is not in view")
 
 
 def test_it_stands_after_the_end_and_is_read_aloud_with_what_it_claims() -> None:
@@ -96,7 +96,7 @@ def test_it_stands_after_the_end_and_is_read_aloud_with_what_it_claims() -> None
         ]
         first = [row.first for row in view.scene.loaded.rows if isinstance(row, HeldRow)]
         assert first == [True, True, False]
-        assert view.scene.placing.sticks
+        assert view.scene.layout.sticks
         assert view.scene.loaded.total == 2
         view.set_held(None)
         assert not any("held" in row_key(row) for row in view.scene.loaded.rows)
@@ -167,11 +167,11 @@ def test_many_are_folded_and_open_in_place() -> None:
         assert shown() == HELD_SHOWN
         assert "70 messages, 3 shown." in spoken_rows(view)[-4]
         QTest.mouseClick(
-            view.viewport(), Qt.MouseButton.LeftButton, pos=point_of(view, Part.HELD_ALL)
+            view.viewport(), Qt.MouseButton.LeftButton, pos=point_of(view, RowButton.HELD_ALL)
         )
         assert shown() == 9
         QTest.mouseClick(
-            view.viewport(), Qt.MouseButton.LeftButton, pos=point_of(view, Part.HELD_FEWER)
+            view.viewport(), Qt.MouseButton.LeftButton, pos=point_of(view, RowButton.HELD_FEWER)
         )
         assert shown() == HELD_SHOWN
 
@@ -185,7 +185,7 @@ def test_one_scrolls_through_many_without_a_jump() -> None:
         view.canvas.refresh()
         for down in [37] * 60 + [-41] * 40:
             before = {row_key(p.row): p.y for p in view.scene.placed}
-            at_end = view.scene.placing.sticks
+            at_end = view.scene.layout.sticks
             view.canvas.scroll_by(down)
             after = {row_key(p.row): p.y for p in view.scene.placed}
             moved = {round(after[key] - before[key]) for key in before.keys() & after.keys()}
@@ -270,7 +270,7 @@ def test_long_names_take_more_lines_and_nothing_is_cut_off(width: int) -> None:
             view.set_held(section)
             for placed in view.scene.placed:
                 box = view.scene.box(placed.row)
-                rects = [rect for _part, rect in getattr(box, "parts", ())]
+                rects = [rect for _button, rect in getattr(box, "buttons", ())]
                 if isinstance(box, CardBox):
                     rects += [box.card, box.title_at, box.details_at]
                     assert box.title_at.bottom() <= box.details_at.top()

@@ -24,8 +24,8 @@ from tests.ui.timeline.timeline_stage import (
     settled,
 )
 from ui.timeline.boxes import BubbleBox
+from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
-from ui.timeline.parts import Part
 from ui.timeline.rows import message_key, message_of, row_key
 from ui.timeline.view import TimelineView
 
@@ -93,13 +93,13 @@ def text_point(view: TimelineView, shown: MessageView, index: int) -> QPoint:
     raise AssertionError(index)
 
 
-def part_point(view: TimelineView, part: Part) -> QPoint:
+def button_point(view: TimelineView, button: RowButton) -> QPoint:
     for placed in view.scene.placed:
         box = view.scene.box(placed.row)
-        for found, rect in box.parts if isinstance(box, BubbleBox | CardBox) else ():
-            if found is part:
+        for found, rect in box.buttons if isinstance(box, BubbleBox | CardBox) else ():
+            if found is button:
                 return rect.translated(0, placed.y).center().toPoint()
-    raise AssertionError(part)
+    raise AssertionError(button)
 
 
 def drag(view: TimelineView, start: QPoint, end: QPoint) -> None:
@@ -221,8 +221,8 @@ def test_buttons_in_rows_ask_the_window() -> None:
         view.discardRequested.connect(lambda message_id: asked.append(("discard", message_id)))
         view.fetchRequested.connect(lambda: asked.append(("fetch",)))
         view.set_gap(gap())
-        for part in (Part.RESEND, Part.DISCARD, Part.FETCH):
-            click(view, part_point(view, part))
+        for button in (RowButton.RESEND, RowButton.DISCARD, RowButton.FETCH):
+            click(view, button_point(view, button))
         failed = ROWS[3].message_id
         assert asked == [("resend", failed), ("discard", failed), ("fetch",)]
 
@@ -233,7 +233,7 @@ def test_a_press_that_leaves_the_button_is_taken_back() -> None:
     async def scenario(view: TimelineView) -> None:
         asked: list[str] = []
         view.resendRequested.connect(asked.append)
-        start = part_point(view, Part.RESEND)
+        start = button_point(view, RowButton.RESEND)
         drag(view, start, start - QPoint(0, 60))
         assert asked == []
 
@@ -244,9 +244,9 @@ def test_the_details_of_a_gap_open_and_close_in_place() -> None:
     async def scenario(view: TimelineView) -> None:
         view.set_gap(gap())
         closed = view.scene.box(view.scene.loaded.rows[-1]).height
-        click(view, part_point(view, Part.GAP_DETAILS))
+        click(view, button_point(view, RowButton.GAP_DETAILS))
         assert view.scene.box(view.scene.loaded.rows[-1]).height > closed
-        click(view, part_point(view, Part.GAP_DETAILS))
+        click(view, button_point(view, RowButton.GAP_DETAILS))
         assert view.scene.box(view.scene.loaded.rows[-1]).height == closed
 
     with_rows(scenario)

@@ -29,8 +29,8 @@ from tests.ui.timeline.timeline_stage import (
     settled,
     shown_view,
 )
+from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
-from ui.timeline.parts import Part
 from ui.timeline.rows import (
     EarlierRow,
     GapRow,
@@ -198,11 +198,11 @@ HISTORY = HistoryView(
 )
 
 
-def parts_of(view: TimelineView, kind: type[Row]) -> list[Part]:
+def buttons_of(view: TimelineView, kind: type[Row]) -> list[RowButton]:
     row = next(row for row in view.scene.loaded.rows if isinstance(row, kind))
     box = view.scene.box(row)
     assert isinstance(box, CardBox)
-    return [part for part, _ in box.parts]
+    return [button for button, _ in box.buttons]
 
 
 def said(view: TimelineView) -> list[str]:
@@ -232,7 +232,7 @@ def test_lost_ones_say_what_is_known_of_them() -> None:
             assert opened.height > closed.height
             assert "Jonas, id abcdef12…" in opened.cause
             assert "said before" in opened.cause
-            assert parts_of(view, LostRow) == [Part.GAP_DETAILS, Part.TRY_AGAIN]
+            assert buttons_of(view, LostRow) == [RowButton.GAP_DETAILS, RowButton.TRY_AGAIN]
             view.set_gap(None)
             assert not any("lost" in words for words in said(view))
 
@@ -331,26 +331,26 @@ def test_the_row_above_the_beginning_says_what_goes_on_and_what_came_of_it() -> 
             await settled(view)
             assert not any(isinstance(row, EarlierRow) for row in view.scene.loaded.rows)
             view.offer_earlier(None)
-            assert parts_of(view, EarlierRow) == [Part.EARLIER]
+            assert buttons_of(view, EarlierRow) == [RowButton.EARLIER]
             assert said(view)[0] == "Fetch earlier messages"
             view.offer_earlier(HISTORY)
-            assert parts_of(view, EarlierRow) == []
+            assert buttons_of(view, EarlierRow) == []
             assert said(view)[0].startswith("Fetching earlier messages")
             alone = replace(HISTORY, state=HistoryState.WAITING, problem="there is no Store to ask")
             view.offer_earlier(alone)
-            assert parts_of(view, EarlierRow) == [Part.STORES]
+            assert buttons_of(view, EarlierRow) == [RowButton.STORES]
             assert said(view)[0].startswith("Waiting to fetch earlier messages. There is no Store")
             view.offer_earlier(replace(alone, problem=""))
-            assert parts_of(view, EarlierRow) == []
+            assert buttons_of(view, EarlierRow) == []
             failed = replace(HISTORY, state=HistoryState.FAILED, problem="no Store answered")
             view.offer_earlier(failed)
-            assert parts_of(view, EarlierRow) == [Part.STORES, Part.EARLIER]
+            assert buttons_of(view, EarlierRow) == [RowButton.STORES, RowButton.EARLIER]
             assert "could not be fetched. No Store answered." in said(view)[0]
             view.offer_earlier(replace(HISTORY, state=HistoryState.DONE))
             assert said(view)[0].startswith("Nothing more was found, back to 1 November 2026.")
             everything = replace(HISTORY, state=HistoryState.DONE, since_ms=None, arrived=3)
             view.offer_earlier(everything)
-            assert parts_of(view, EarlierRow) == []
+            assert buttons_of(view, EarlierRow) == []
             assert asked == []
 
     run(scenario)

@@ -35,7 +35,7 @@ def test_ten_thousand_rows_are_paged_both_ways_within_bounds() -> None:
                 assert len(view.scene.loaded) <= MAX_LOADED
             assert {m.message_id for m in source.messages[9000:9980]} <= seen
             seen.clear()
-            while not view.scene.placing.sticks:
+            while not view.scene.layout.sticks:
                 view.canvas.scroll_by(-view.height() * 0.8)
                 await settled(view)
                 seen |= places(view).keys()

@@ -1,7 +1,4 @@
-"""What can be pressed in a row, and how wide words are: what all who measure and paint need.
-
-A part is named here once, so that pointer, keyboard, tooltips and painting mean the same button.
-"""
+"""The buttons in rows, and how wide words are: what all who measure and paint need."""
 
 from enum import Enum, auto
 from functools import lru_cache
@@ -14,9 +11,7 @@ ICON = 14
 """Side of the sign before a button's words."""
 
 
-class Part(Enum):
-    """What can be pressed."""
-
+class RowButton(Enum):
     RESEND = auto()
     DISCARD = auto()
     FETCH = auto()
@@ -29,20 +24,20 @@ class Part(Enum):
     HELD_FEWER = auto()
 
 
-PART_WORDS = {
-    Part.RESEND: "Resend",
-    Part.DISCARD: "Discard",
-    Part.FETCH: "Fetch again",
-    Part.TRY_AGAIN: "Try again",
-    Part.GAP_DETAILS: "Details",
-    Part.EARLIER: "Fetch earlier messages",
-    Part.STORES: "Stores…",
-    Part.UNFOLD: "Show all",
-    Part.HELD_ALL: "Show all",
-    Part.HELD_FEWER: "Show fewer",
+BUTTON_WORDS = {
+    RowButton.RESEND: "Resend",
+    RowButton.DISCARD: "Discard",
+    RowButton.FETCH: "Fetch again",
+    RowButton.TRY_AGAIN: "Try again",
+    RowButton.GAP_DETAILS: "Details",
+    RowButton.EARLIER: "Fetch earlier messages",
+    RowButton.STORES: "Stores…",
+    RowButton.UNFOLD: "Show all",
+    RowButton.HELD_ALL: "Show all",
+    RowButton.HELD_FEWER: "Show fewer",
 }
 
-WITH_SIGN = frozenset({Part.RESEND, Part.FETCH, Part.TRY_AGAIN, Part.EARLIER})
+WITH_SIGN = frozenset({RowButton.RESEND, RowButton.FETCH, RowButton.TRY_AGAIN, RowButton.EARLIER})
 
 
 @lru_cache(maxsize=64)

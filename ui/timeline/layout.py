@@ -1,7 +1,7 @@
 """Where rows stand in the viewport: an anchor (message, offset), never a pixel position of the log.
 
 Heights are asked for lazily, only for rows that come into view, so nothing here depends on how long
-the conversation is.  Placing starts at the anchor and walks both ways until the viewport is full.
+the conversation is.  Layout starts at the anchor and walks both ways until the viewport is full.
 At the bottom the view sticks: the last row's lower edge is the anchor then.  Otherwise it is the
 message that was topmost when one scrolled last, and whatever is put in above it, even into view,
 leaves it where it is.
@@ -34,7 +34,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedRow:
     index: int
     row: Row
     y: float
@@ -46,7 +46,7 @@ class Placed:
         return self.y + self.height
 
 
-class Placing:
+class ViewportLayout:
     """Anchor, stickiness and the rows placed last."""
 
     def __init__(self, height_of: Callable[[Row], float], *, padding: float = 12) -> None:
@@ -55,7 +55,7 @@ class Placing:
         self.covered = 0.0
         """How much of the top is covered by a bar: the beginning stands below it."""
         self.sticks = True
-        self.placed: list[Placed] = []
+        self.placed: list[PlacedRow] = []
         self._anchor: MessageId | None = None
         self._offset = 0.0
         self._scrolled = True
@@ -90,10 +90,10 @@ class Placing:
                 return placed.y
         return None
 
-    def at(self, y: float) -> Placed | None:
+    def at(self, y: float) -> PlacedRow | None:
         return next((p for p in self.placed if p.y <= y < p.bottom), None)
 
-    def place(self, loaded: Rows, height: float) -> list[Placed]:
+    def place(self, loaded: Rows, height: float) -> list[PlacedRow]:
         """Place the rows that a viewport of ``height`` shows, top to bottom."""
         rows = loaded.rows
         if not rows:
@@ -132,19 +132,19 @@ class Placing:
                     return index, placed.y
         return None
 
-    def _fill(self, rows: Sequence[Row], index: int, y: float, height: float) -> list[Placed]:
-        placed = [Placed(index, rows[index], y, self._height_of(rows[index]))]
+    def _fill(self, rows: Sequence[Row], index: int, y: float, height: float) -> list[PlacedRow]:
+        placed = [PlacedRow(index, rows[index], y, self._height_of(rows[index]))]
         above, top = index - 1, y
         while above >= 0 and top > 0:
             row_height = self._height_of(rows[above])
             top -= row_height
-            placed.append(Placed(above, rows[above], top, row_height))
+            placed.append(PlacedRow(above, rows[above], top, row_height))
             above -= 1
         placed.reverse()
         below, bottom = index + 1, placed[-1].bottom
         while below < len(rows) and bottom < height:
             row_height = self._height_of(rows[below])
-            placed.append(Placed(below, rows[below], bottom, row_height))
+            placed.append(PlacedRow(below, rows[below], bottom, row_height))
             bottom += row_height
             below += 1
         return placed

@@ -1,4 +1,4 @@
-"""Placing never moves what one reads, never leaves a hole, and knows when it is at the end."""
+"""The layout never moves what one reads, never leaves a hole, and knows when it is at the end."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from engine.core.ids import MessageId
 from tests.ui.timeline.timeline_stage import message
-from ui.timeline.placing import Placing
+from ui.timeline.layout import ViewportLayout
 from ui.timeline.rows import MessageRow, Row, message_of
 
 
 @dataclass
 class Column:
-    """Rows of given heights: what placing needs to know of a conversation."""
+    """Rows of given heights: what layout needs to know of a conversation."""
 
     heights: dict[MessageId, float] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
@@ -40,20 +40,20 @@ class Column:
         return self.heights[shown.message_id]
 
 
-def column(heights: list[float]) -> tuple[Column, Placing]:
+def column(heights: list[float]) -> tuple[Column, ViewportLayout]:
     rows = Column()
     for index, height in enumerate(heights):
         rows.insert(index, index, height)
-    return rows, Placing(rows.height_of, padding=12)
+    return rows, ViewportLayout(rows.height_of, padding=12)
 
 
 ROW_HEIGHTS = st.lists(st.floats(10, 400), min_size=1, max_size=40)
 VIEWPORT = st.floats(100, 1000)
 
 
-def assert_sound(placing: Placing, rows: Column, viewport: float) -> None:
+def assert_sound(layout: ViewportLayout, rows: Column, viewport: float) -> None:
     """Consecutive rows without holes or overlaps that fill the viewport as far as there are any."""
-    placed = placing.placed
+    placed = layout.placed
     for above, below in pairwise(placed):
         assert below.index == above.index + 1
         assert abs(below.y - above.bottom) < 0.01
@@ -63,23 +63,23 @@ def assert_sound(placing: Placing, rows: Column, viewport: float) -> None:
     if last.index < len(rows.rows) - 1:
         assert last.bottom >= viewport - 0.01
     else:
-        assert last.bottom >= viewport - placing.padding - 0.01
+        assert last.bottom >= viewport - layout.padding - 0.01
     total = sum(rows.heights.values())
     if total > viewport and first.index == 0:
-        assert first.y <= placing.padding + 0.01
+        assert first.y <= layout.padding + 0.01
 
 
 @given(ROW_HEIGHTS, VIEWPORT, st.lists(st.floats(-3000, 3000), max_size=8))
 def test_any_scrolling_leaves_a_sound_view(
     heights: list[float], viewport: float, scrolls: list[float]
 ) -> None:
-    rows, placing = column(heights)
-    placing.place(rows, viewport)
-    assert_sound(placing, rows, viewport)
+    rows, layout = column(heights)
+    layout.place(rows, viewport)
+    assert_sound(layout, rows, viewport)
     for down in scrolls:
-        placing.scroll(down)
-        placing.place(rows, viewport)
-        assert_sound(placing, rows, viewport)
+        layout.scroll(down)
+        layout.place(rows, viewport)
+        assert_sound(layout, rows, viewport)
 
 
 @given(
@@ -91,15 +91,15 @@ def test_any_scrolling_leaves_a_sound_view(
 def test_what_is_put_in_above_moves_nothing_that_one_reads(
     heights: list[float], viewport: float, up: float, inserted: list[tuple[int, float]]
 ) -> None:
-    rows, placing = column(heights)
-    placing.place(rows, viewport)
-    placing.scroll(up)
-    placing.place(rows, viewport)
-    before = {p.row: p.y for p in placing.placed}
+    rows, layout = column(heights)
+    layout.place(rows, viewport)
+    layout.scroll(up)
+    layout.place(rows, viewport)
+    before = {p.row: p.y for p in layout.placed}
     for number, (where, height) in enumerate(inserted):
-        rows.insert(where % (placing.placed[0].index + 1), 1000 + number, height)
-        placing.place(rows, viewport)
-    after = {p.row: p.y for p in placing.placed}
+        rows.insert(where % (layout.placed[0].index + 1), 1000 + number, height)
+        layout.place(rows, viewport)
+    after = {p.row: p.y for p in layout.placed}
     for row, y in before.items():
         assert abs(after[row] - y) < 0.5
 
@@ -108,69 +108,69 @@ def test_what_is_put_in_above_moves_nothing_that_one_reads(
 def test_what_is_appended_below_moves_nothing_unless_at_the_end(
     heights: list[float], up: float
 ) -> None:
-    rows, placing = column(heights)
-    placing.place(rows, 200)
-    end = placing.placed[-1].bottom
-    placing.scroll(up)
-    placing.place(rows, 200)
-    assert placing.placed[-1].bottom > end
-    anchor = placing.anchor
+    rows, layout = column(heights)
+    layout.place(rows, 200)
+    end = layout.placed[-1].bottom
+    layout.scroll(up)
+    layout.place(rows, 200)
+    assert layout.placed[-1].bottom > end
+    anchor = layout.anchor
     rows.insert(len(rows.rows), 5000, 80)
-    placing.place(rows, 200)
-    assert placing.anchor == anchor
-    placing.stick()
-    placing.place(rows, 200)
+    layout.place(rows, 200)
+    assert layout.anchor == anchor
+    layout.stick()
+    layout.place(rows, 200)
     rows.insert(len(rows.rows), 5001, 80)
-    placing.place(rows, 200)
-    assert placing.sticks
-    assert placing.placed[-1].index == len(rows.rows) - 1
-    assert abs(placing.placed[-1].bottom - end) < 0.01
+    layout.place(rows, 200)
+    assert layout.sticks
+    assert layout.placed[-1].index == len(rows.rows) - 1
+    assert abs(layout.placed[-1].bottom - end) < 0.01
 
 
 def test_the_end_is_the_end_only_if_the_newest_is_loaded() -> None:
-    rows, placing = column([100.0] * 10)
+    rows, layout = column([100.0] * 10)
     rows.has_newer = True
-    placing.place(rows, 300)
-    assert not placing.sticks
+    layout.place(rows, 300)
+    assert not layout.sticks
 
 
 def test_a_deleted_anchor_hands_over_to_its_neighbour() -> None:
-    rows, placing = column([100.0] * 10)
-    placing.place(rows, 300)
-    placing.scroll(250)
-    placing.place(rows, 300)
-    assert placing.anchor is not None
-    second = placing.placed[1]
-    index = rows.message_row_index(placing.anchor[0])
+    rows, layout = column([100.0] * 10)
+    layout.place(rows, 300)
+    layout.scroll(250)
+    layout.place(rows, 300)
+    assert layout.anchor is not None
+    second = layout.placed[1]
+    index = rows.message_row_index(layout.anchor[0])
     assert index is not None
     del rows.rows[index]
-    placing.place(rows, 300)
+    layout.place(rows, 300)
     shown = message_of(second.row)
     assert shown is not None
-    assert placing.y_of(shown.message_id) == second.y
+    assert layout.y_of(shown.message_id) == second.y
 
 
 def test_a_taller_anchor_keeps_its_top() -> None:
-    rows, placing = column([100.0] * 10)
-    placing.place(rows, 300)
-    placing.scroll(250)
-    placing.place(rows, 300)
-    assert placing.anchor is not None
-    message_id, top = placing.anchor
+    rows, layout = column([100.0] * 10)
+    layout.place(rows, 300)
+    layout.scroll(250)
+    layout.place(rows, 300)
+    assert layout.anchor is not None
+    message_id, top = layout.anchor
     rows.heights[message_id] = 180
-    placing.place(rows, 300)
-    assert placing.y_of(message_id) == top
+    layout.place(rows, 300)
+    assert layout.y_of(message_id) == top
 
 
 def test_few_rows_stand_at_the_end() -> None:
-    rows, placing = column([50.0, 50.0])
-    placing.place(rows, 300)
-    assert [p.y for p in placing.placed] == [188, 238]
-    placing.scroll(1000)
-    placing.place(rows, 300)
-    assert [p.y for p in placing.placed] == [188, 238]
+    rows, layout = column([50.0, 50.0])
+    layout.place(rows, 300)
+    assert [p.y for p in layout.placed] == [188, 238]
+    layout.scroll(1000)
+    layout.place(rows, 300)
+    assert [p.y for p in layout.placed] == [188, 238]
 
 
 def test_nothing_to_place_is_no_error() -> None:
-    placing = Placing(Column().height_of)
-    assert placing.place(Column(), 300) == []
+    layout = ViewportLayout(Column().height_of)
+    assert layout.place(Column(), 300) == []
