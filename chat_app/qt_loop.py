@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Coroutine
 from types import TracebackType
 
-from PySide6.QtCore import QLibraryInfo
 from PySide6.QtWidgets import QApplication
 
 from chat_app.display import require_display
@@ -50,10 +49,6 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
         raise TransportError("the display went away; what was saved is safe") from error
     finally:
         collector.stop()
-
-
-def qt_version() -> str:
-    return QLibraryInfo.version().toString()
 
 
 def _loop(application: QApplication) -> PromptLoop:

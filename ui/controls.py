@@ -256,10 +256,6 @@ class IconButton(QToolButton):
         theme_changed.connect(self._dress)
         self._dress()
 
-    def show_icon(self, icon_name: str) -> None:
-        self._icon_name = icon_name
-        self._dress()
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not pressed_by_enter(self, event):
             super().keyPressEvent(event)

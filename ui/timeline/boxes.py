@@ -73,10 +73,6 @@ class BubbleBox:
     reason_rect: QRectF
     buttons: tuple[tuple[RowButton, QRectF], ...]
 
-    @property
-    def bead_y(self) -> float:
-        return self.bubble.top()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineBox:

@@ -83,13 +83,6 @@ class ViewportLayout:
             self._scrolled = True
             self._offset += down
 
-    def y_of(self, message_id: MessageId) -> float | None:
-        for placed in self.placed:
-            message = message_of(placed.row)
-            if message is not None and message.message_id == message_id:
-                return placed.y
-        return None
-
     def at(self, y: float) -> PlacedRow | None:
         return next((p for p in self.placed if p.y <= y < p.bottom), None)
 
@@ -173,7 +166,7 @@ class ViewportLayout:
         self.placed = visible or self.placed[-1:]
 
     def _take_anchor(self) -> None:
-        y = None if self._scrolled or self._anchor is None else self._y_of_any(self._anchor)
+        y = None if self._scrolled or self._anchor is None else self._y_of(self._anchor)
         if y is not None:
             self._offset = y
             return
@@ -185,7 +178,7 @@ class ViewportLayout:
                     self._scrolled = False
                     return
 
-    def _y_of_any(self, message_id: MessageId) -> float | None:
+    def _y_of(self, message_id: MessageId) -> float | None:
         for placed in self.placed:
             message = message_in(placed.row)
             if message is not None and message.message_id == message_id:

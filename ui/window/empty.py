@@ -70,7 +70,6 @@ class EmptyPage(Area):
     new_group_requested = Signal()
     join_requested = Signal()
     add_person_requested = Signal()
-    help_requested = Signal()
 
     def __init__(self) -> None:
         super().__init__("canvas")
