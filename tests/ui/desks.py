@@ -5,6 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
@@ -12,6 +13,7 @@ from tests.ui.driving import play
 from tests.ui.seeing import spoken_rows
 from ui.app import build_window
 from ui.settings import UiSettings
+from ui.window.window_context import WindowContext
 
 
 class Desk:
@@ -20,7 +22,13 @@ class Desk:
     def __init__(self, person: Person) -> None:
         self.person = person
         self.engine = person.engine
-        self.window = build_window(person.engine, UiSettings())
+        self.chosen_file: Path | None = None
+        """What they pick where the program asks for a file."""
+        around = WindowContext(choose_picture=self._choose)
+        self.window = build_window(person.engine, UiSettings(), around)
+
+    async def _choose(self, _parent: QWidget) -> Path | None:
+        return self.chosen_file
 
     async def open(self) -> None:
         self.window.resize(1000, 700)

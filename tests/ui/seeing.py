@@ -11,7 +11,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QMenu, QWidget
 
 from tests.ui.driving import until
-from ui.controls import Text
+from ui.controls import ElidedText, Text
 from ui.dialogs.join import Join
 from ui.dialogs.person import AddPerson
 from ui.dialogs.sheet import Sheet
@@ -41,6 +41,15 @@ async def join(window: MainWindow) -> Join:
 
 def words_of(widget: QWidget) -> str:
     return "\n".join(text.text() for text in widget.findChildren(Text)).replace("\u200b", "")
+
+
+def seen_words(widget: QWidget) -> list[str]:
+    """The words on the labels in view, in the order in which they were laid out, none elided."""
+    return [
+        text.whole_text() if isinstance(text, ElidedText) else text.text()
+        for text in widget.findChildren(Text)
+        if text.isVisible() and text.text()
+    ]
 
 
 def spoken_rows(timeline: TimelineView) -> list[str]:

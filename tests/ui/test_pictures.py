@@ -8,14 +8,13 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF
+from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from engine.core.contacts import MAX_PICTURE_BYTES
 from tests.ui.scripted_people import picture_bytes
 from ui.avatar import draw_avatar
 from ui.pictures import (
-    FACES,
     MAX_FILE_BYTES,
     MAX_OUTSIDE_SIDE,
     Faces,
@@ -105,6 +104,17 @@ def test_a_damaged_picture_is_shown_as_far_as_it_goes_or_not_at_all(data: st.Dat
 # --- painting -----------------------------------------------------------------------------------
 
 
+def decode_all(faces: Faces) -> int:
+    """Let everything that was asked for be decoded; how many that were."""
+    decoded: list[None] = []
+    faces.changed.connect(lambda: decoded.append(None))
+    before = -1
+    while len(decoded) > before:
+        before = len(decoded)
+        QCoreApplication.processEvents()
+    return len(decoded)
+
+
 def test_asking_for_a_face_decodes_nothing_and_later_it_is_there() -> None:
     faces = Faces()
     told: list[bool] = []
@@ -113,7 +123,7 @@ def test_asking_for_a_face_decodes_nothing_and_later_it_is_there() -> None:
     assert faces.face(picture) is None
     assert faces.face(picture) is None
     assert told == []
-    faces._decode_next()
+    decode_all(faces)
     assert faces.face(picture) is not None
     assert told == [True]
 
@@ -121,21 +131,23 @@ def test_asking_for_a_face_decodes_nothing_and_later_it_is_there() -> None:
 def test_what_cannot_be_decoded_is_tried_once() -> None:
     faces = Faces()
     assert faces.face(b"junk") is None
-    faces._decode_next()
+    assert decode_all(faces) == 1
     assert faces.face(b"junk") is None
-    assert faces._ordered == []
+    assert decode_all(faces) == 0
 
 
 def test_no_number_of_faces_fills_the_memory() -> None:
     faces = Faces()
     for number in range(600):
         faces.face(b"picture %d" % number)
-    assert len(faces._ordered) == 256
-    while faces._ordered:
-        faces._decode_next()
+    assert decode_all(faces) == 256
     faces.face(b"one more")
-    faces._decode_next()
-    assert len(faces._ready) == 256
+    assert decode_all(faces) == 1
+    for number in range(1, 256):
+        faces.face(b"picture %d" % number)
+    assert decode_all(faces) == 0, "these are still kept"
+    faces.face(b"picture 0")
+    assert decode_all(faces) == 1, "the oldest had to go"
 
 
 def drawn(picture: bytes) -> QImage:
@@ -154,7 +166,7 @@ def test_an_avatar_shows_initials_until_the_picture_is_ready() -> None:
     initials = drawn(b"")
     assert drawn(picture) == initials
     while round_face(picture, 40, 1) is None:
-        FACES._decode_next()
+        QCoreApplication.processEvents()
     shown = drawn(picture)
     assert shown.pixelColor(20, 20) == QColor("#b5385b")
     assert shown.pixelColor(0, 0).alpha() == 0, "a person is a circle"

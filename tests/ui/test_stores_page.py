@@ -23,9 +23,10 @@ from engine.history_views import (
 )
 from tests.ui.driving import NOW, Key, play, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
-from ui.dialogs.store_row import StoreRow
+from ui.dialogs.store_row import HealthSign, StoreRow
 from ui.dialogs.stores import Stores
 from ui.history_words import short_address
+from ui.switch import Spinner
 from ui.tasks import Tasks
 from ui.theme import ThemeMode, set_theme
 
@@ -276,13 +277,13 @@ def test_a_test_turns_while_it_runs_and_ends_in_words() -> None:
         row.test.click()
         other.test.click()
         assert row.result.text() == "Testing…"
-        assert row._spinner.isVisible()
+        assert row.findChildren(Spinner)[0].isVisible()
         assert not row.test.isEnabled()
         page.tell(store(QUAY, health=StoreHealth.GOOD), store(MILL))
         assert row.result.text() == "Testing…"
         gate.set()
         await until(row.test.isEnabled)
-        assert not row._spinner.isVisible()
+        assert not row.findChildren(Spinner)[0].isVisible()
         for words in (
             "Test: works.",
             "Answers in 38 ms",
@@ -368,7 +369,7 @@ def test_every_health_has_its_words_and_its_shape(
         pictures = {}
         for other in StoreHealth:
             page.tell(replace(view, health=other))
-            grey = row._sign.grab().toImage().convertToFormat(GREY)
+            grey = row.findChildren(HealthSign)[0].grab().toImage().convertToFormat(GREY)
             pictures[other] = bytes(memoryview(grey.constBits()))
         assert len(set(pictures.values())) == len(StoreHealth)
 

@@ -1,6 +1,7 @@
 """First start, groups, invitations, and every sheet that asks before something happens."""
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from engine.answers import HolderView
@@ -68,9 +69,8 @@ def test_nothing_can_be_started_before_there_is_an_identity() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine(name=None)
         async with stage(engine) as it:
-            it.window._new_group()
-            it.window._join()
-            it.window._search()
+            for key in (Key.Key_N, Key.Key_J, Key.Key_K):
+                it.press(key, Qt.KeyboardModifier.ControlModifier)
             await turn()
             assert it.window.flows.sheet is None
             assert it.window.pages.currentWidget() is it.window.first_start
