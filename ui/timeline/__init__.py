@@ -3,7 +3,7 @@
 ``view.TimelineView`` is the widget.  It hands Qt's events to its collaborators, which share one
 model, ``scene.Scene``:
 
-* ``canvas`` lays out, scrolls and paints (``rows``, ``boxes``, ``cards``, ``layout``, ``paint``);
+* ``canvas`` lays out, scrolls and paints (``rows``, ``boxes``, ``layout``, ``paint``);
 * ``interaction`` takes input (``pointer``, ``selection``, ``menu``) and asks the window by
   ``requests``;
 * ``updates`` applies live changes, ``navigation`` reads pages (``paging``, ``loaded``), and

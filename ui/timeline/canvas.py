@@ -35,7 +35,7 @@ SCROLL_UNITS = 64
 """Scrollbar units per row."""
 _BAND_MS = 1200
 _DAY_PILL_MS = 1500
-_JUMP_SHARE = 0.3
+JUMP_SHARE = 0.3
 """Where in the viewport a message is put that one jumps to."""
 
 
@@ -149,7 +149,7 @@ class TimelineCanvas(QObject):
             self._scene.layout.scroll(-down)
 
     def show_message(
-        self, message_id: MessageId, *, share: float = _JUMP_SHARE, band: bool = True
+        self, message_id: MessageId, *, share: float = JUMP_SHARE, band: bool = True
     ) -> None:
         """Bring a loaded message to ``share`` of the viewport's height."""
         self._scene.layout.anchor_at(message_id, self._scene.height * share)

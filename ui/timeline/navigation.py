@@ -11,14 +11,12 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.answers import TimelinePage
 from engine.core.ids import ConversationId, Position
-from ui.timeline.canvas import TimelineCanvas
+from ui.timeline.canvas import JUMP_SHARE, TimelineCanvas
 from ui.timeline.paging import Load, Pager, PageSource
 from ui.timeline.scene import Scene
 
 _ROWS_AHEAD = 50
 """Rows left on a side when the next page is read."""
-_TARGET_SHARE = 0.3
-"""Where in the viewport a position is put."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ class TimelineNavigation(QObject):
         if isinstance(target, Anchor):
             self._anchor_at(target.position, target.offset)
         elif isinstance(target, Position):
-            self._anchor_at(target, self._scene.height * _TARGET_SHARE)
+            self._anchor_at(target, self._scene.height * JUMP_SHARE)
         else:
             self._anchor_at_ordinal(target)
 

@@ -16,7 +16,8 @@ from ui.timeline.boxes import Box, BubbleBox, LineBox
 from ui.timeline.buttons import RowButton, advance, strong
 from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry
-from ui.timeline.paint_cards import HALO, MAX_GAP_BEADS, CardPainter
+from ui.timeline.paint_cards import MAX_GAP_BEADS, CardPainter
+from ui.timeline.primitives import HALO, Primitives
 from ui.timeline.rows import (
     DayRow,
     HeldRow,
@@ -41,12 +42,16 @@ class RowState:
     """Whether a message that arrived late still says so."""
 
 
-class RowPainter(CardPainter):
+class RowPainter:
     """Paints rows of one theme and geometry; y is the row's top in the viewport."""
 
     def __init__(self, painter: QPainter, theme: Theme, geometry: Geometry, faces: Faces) -> None:
-        super().__init__(painter, theme, geometry)
+        self._p = painter
+        self._theme = theme
+        self._g = geometry
         self._faces = faces
+        self._draw = Primitives(painter, theme, geometry)
+        self._cards = CardPainter(self._draw)
 
     def background(self, height: float, thread_from: float) -> None:
         p, g = self._p, self._g
@@ -65,9 +70,9 @@ class RowPainter(CardPainter):
             case MessageRow(), BubbleBox():
                 self._message(row, box, state)
             case _, CardBox():
-                self.card_row(row, box, state.hovered)
+                self._cards.paint(row, box, state.hovered)
             case HeldRow(), BubbleBox():
-                self._dash_thread(box)
+                self._draw.dash_thread(box.height)
                 self._message(
                     MessageRow(message=row.message, first=row.first, last=True), box, state
                 )
@@ -76,8 +81,12 @@ class RowPainter(CardPainter):
             case UnreadRow(), LineBox():
                 self._unread(box)
             case SystemRow() | HeldRow(), LineBox():
-                self._text(box.rect, box.words, self._theme.type.caption.font, self._theme.ink3)
-                self._bead(box.rect.center().y(), radius=3 * self._scale, fill=self._theme.thread)
+                self._draw.text(
+                    box.rect, box.words, self._theme.type.caption.font, self._theme.ink3
+                )
+                self._draw.bead(
+                    box.rect.center().y(), radius=3 * self._draw.scale, fill=self._theme.thread
+                )
             case _:
                 raise AssertionError((row, box))
         self._p.translate(0, -y)
@@ -87,7 +96,7 @@ class RowPainter(CardPainter):
         p.setPen(QPen(theme.line, 1))
         p.setBrush(theme.surface)
         p.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), rect.height() / 2, rect.height() / 2)
-        self._text(rect, words, strong(theme.type.caption), theme.ink2)
+        self._draw.text(rect, words, strong(theme.type.caption), theme.ink2)
 
     # messages -----------------------------------------------------------------------------------
 
@@ -110,7 +119,7 @@ class RowPainter(CardPainter):
         if box.name:
             colour = theme.sender_colour(message.sender_id)
             at = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-            self._text(box.name_rect, box.name, strong(theme.type.label), colour, at)
+            self._draw.text(box.name_rect, box.name, strong(theme.type.label), colour, at)
         p.setPen(ink)
         if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
             p.setClipRect(box.bubble)
@@ -119,11 +128,13 @@ class RowPainter(CardPainter):
             p.setClipping(False)
         self._meta(box, meta)
         for button, rect in box.buttons:
-            self._button(button, rect, hovered=state.hovered is button)
+            self._draw.button(button, rect, hovered=state.hovered is button)
         if box.reason:
             flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             wrapped = flags | Qt.TextFlag.TextWordWrap
-            self._text(box.reason_rect, box.reason, theme.type.small.font, theme.danger, wrapped)
+            self._draw.text(
+                box.reason_rect, box.reason, theme.type.small.font, theme.danger, wrapped
+            )
 
     def _bubble(self, row: MessageRow, rect: QRectF, fill: QColor, line: QColor) -> None:
         """Two fills, one pixel apart: an eighth of what stroking a path costs."""
@@ -172,36 +183,37 @@ class RowPainter(CardPainter):
         meta, micro = box.meta, self._theme.type.micro
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         rect = QRectF(meta.rect)
-        self._text(rect, meta.time, micro.font, colour, flags)
+        self._draw.text(rect, meta.time, micro.font, colour, flags)
         if meta.count:
             rect.setLeft(rect.left() + advance(micro.font, meta.time) + 4)
-            self._text(rect, meta.count, strong(micro), colour, flags)
+            self._draw.text(rect, meta.count, strong(micro), colour, flags)
         if meta.glyph is not None:
             at = QPointF(
-                meta.rect.right() - 16 * self._scale, meta.rect.center().y() - 6 * self._scale
+                meta.rect.right() - 16 * self._draw.scale,
+                meta.rect.center().y() - 6 * self._draw.scale,
             )
-            draw_glyph(self._p, meta.glyph, at, colour, scale=self._scale)
+            draw_glyph(self._p, meta.glyph, at, colour, scale=self._draw.scale)
 
     def _bead_of(self, row: MessageRow, box: BubbleBox, *, ringed: bool) -> None:
         theme, g, message = self._theme, self._g, row.message
         if not message.is_own and row.first:
             self._avatar(row, box, ringed=message.late and ringed)
             return
-        y = box.bubble.top() + min(box.bubble.height() / 2, 17 * self._scale)
+        y = box.bubble.top() + min(box.bubble.height() / 2, 17 * self._draw.scale)
         glyph = None if message.delivery is None else glyph_of(message.delivery)
         if message.late and ringed:
-            self._bead(y, radius=g.bead, fill=theme.late)
+            self._draw.bead(y, radius=g.bead, fill=theme.late)
             self._ring(y, g.bead + 2.75)
         elif message.waiting or message.held:
-            self._bead(y, radius=g.bead, ring=theme.warnDot)
+            self._draw.bead(y, radius=g.bead, ring=theme.warnDot)
         elif glyph is Glyph.FAILED:
-            self._bead(y, radius=g.bead, ring=theme.danger)
+            self._draw.bead(y, radius=g.bead, ring=theme.danger)
         elif glyph is Glyph.SAVED:
-            self._bead(y, radius=g.bead, ring=theme.accent)
+            self._draw.bead(y, radius=g.bead, ring=theme.accent)
         elif row.first:
-            self._bead(y, radius=g.bead, fill=theme.accent)
+            self._draw.bead(y, radius=g.bead, fill=theme.accent)
         else:
-            self._bead(y, radius=3 * self._scale, fill=theme.thread)
+            self._draw.bead(y, radius=3 * self._draw.scale, fill=theme.thread)
 
     def _avatar(self, row: MessageRow, box: BubbleBox, *, ringed: bool) -> None:
         g, p = self._g, self._p
@@ -232,7 +244,7 @@ class RowPainter(CardPainter):
         start = g.thread_x + MAX_GAP_BEADS * 4
         p.drawLine(QPointF(start, y), QPointF(box.rect.left() - 10, y))
         p.drawLine(QPointF(box.rect.right() + 10, y), QPointF(g.right, y))
-        self._text(box.rect, box.words, strong(theme.type.caption), theme.accentInk)
+        self._draw.text(box.rect, box.words, strong(theme.type.caption), theme.accentInk)
 
     def focus(self, rect: QRectF) -> None:
         """The ring around a row; painted after all rows, since neighbours are closer than it."""
