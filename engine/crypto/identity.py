@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import sha256
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from nacl.bindings import crypto_sign_open
+from nacl.exceptions import BadSignatureError
 
 from engine.codec.tuples import tuple_bytes
 from engine.core.entropy import RandomBytes
 from engine.core.errors import CryptoError, LocalProtocolError
-from engine.core.ids import KEY_BYTES, ParticipantId
-from engine.crypto.keys import import_public_key
+from engine.core.ids import KEY_BYTES, SIGNATURE_BYTES, ParticipantId
+from engine.crypto.keys import require_public_key
 
 _PARTICIPANT_DOMAIN = "causerie/1/participant"
 _FINGERPRINT_DOMAIN = "causerie/1/fingerprint"
@@ -101,9 +102,11 @@ def fingerprint_of(public_key: bytes) -> str:
 
 
 def verify(public_key: bytes, signature: bytes, message: bytes) -> None:
-    """Raises CryptoError ``bad_signature``, or as ``import_public_key``."""
-    key = import_public_key(public_key)
+    """Raises CryptoError ``bad_signature``, or as ``require_public_key``."""
+    require_public_key(public_key)
+    if len(signature) != SIGNATURE_BYTES:
+        raise CryptoError("bad_signature")
     try:
-        key.verify(signature, message)
-    except InvalidSignature as error:
+        crypto_sign_open(signature + message, public_key)
+    except BadSignatureError as error:
         raise CryptoError("bad_signature") from error

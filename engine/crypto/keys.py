@@ -1,7 +1,7 @@
 """Which public keys may enter at all: the check on import.
 
-``cryptography`` takes any 32 bytes for a public key, and under a small-order Ed25519 key it accepts
-signatures that nobody made: under the identity element one signature fits every message.  A
+Libraries take nearly any 32 bytes for a public key, and some accept signatures that nobody made
+under a small-order Ed25519 key: under the identity element one signature fits every message.  A
 small-order X25519 key makes every shared secret zero.  A key of *mixed order*, a genuine one plus a
 small-order point, is a second name of the same private key: what was sealed for one opens for the
 other, and every eighth signature fits both.  So keys are refused here, before anything relies on
@@ -13,7 +13,6 @@ nothing here needs constant time.
 from functools import lru_cache
 from typing import Final
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from engine.core.errors import CryptoError
@@ -45,7 +44,7 @@ _SMALL_ORDER_U: Final = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def import_public_key(public_key: bytes) -> Ed25519PublicKey:
+def require_public_key(public_key: bytes) -> None:
     """An Ed25519 key that signatures may be checked under.
 
     Raises CryptoError ``bad_public_key``, ``small_order_key`` or ``mixed_order_key``.
@@ -62,12 +61,6 @@ def import_public_key(public_key: bytes) -> Ed25519PublicKey:
         if not _is_square((y * y - 1) * (_D * y * y + 1)):
             raise CryptoError("bad_public_key", "not on the curve")
         raise CryptoError("mixed_order_key")
-    return Ed25519PublicKey.from_public_bytes(public_key)
-
-
-def require_public_key(public_key: bytes) -> None:
-    """Raises CryptoError as ``import_public_key`` (Ed25519)."""
-    import_public_key(public_key)
 
 
 @lru_cache(maxsize=4096)
