@@ -66,7 +66,7 @@ class HistoryConfig:
     lookup_batch: int = 100
     unanswered_rounds: int = 3
     """So many look-ups of a message in which a Store gave no answer; then those that did decide."""
-    max_wants: int = 5_000
+    max_lookups: int = 5_000
     """Messages to be looked up; more are read over, whoever misses them asks again."""
     pressure_messages: int = 64
     """So many messages that wait for others: these are looked up before a window goes on."""

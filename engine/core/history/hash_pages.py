@@ -16,11 +16,11 @@ from engine.core.waku_store import StoreQueryRequest
 
 class HashPages:
     def __init__(
-        self, missing: dict[WakuHash, None], ledger: Provenance, place: int, *, at_once: int
+        self, missing: dict[WakuHash, None], provenance: Provenance, place: int, *, at_once: int
     ) -> None:
         """``missing`` is shared, and loses here what was found."""
         self._missing = missing
-        self._ledger = ledger
+        self._provenance = provenance
         self._place = place
         self._at_once = at_once
         self._to_ask = list(reversed(missing))
@@ -71,7 +71,7 @@ class HashPages:
             if item.message_hash not in self._asked:
                 fault = "store_entry_unasked"
                 continue
-            sight = self._ledger.note(item.message_hash, self._place)
+            sight = self._provenance.note(item.message_hash, self._place)
             if sight is Sight.NEW:
                 new.append(item)
             if sight is Sight.KNOWN:

@@ -44,7 +44,7 @@ class WindowWanted:
 class DependenciesMissing:
     """Messages that others depend on, by their hashes."""
 
-    wants: tuple[HashLookup, ...]
+    lookups: tuple[HashLookup, ...]
 
 
 @value(frozen=True, slots=True)

@@ -83,8 +83,8 @@ class StoresQuery:
         self._random_unit = random_unit
         self._ask_ids = ask_ids
         self._places = places or {}
-        self._ledger = Provenance()
-        self._members: list[QueriedStore] = []
+        self._provenance = Provenance()
+        self._queried: list[QueriedStore] = []
         self._waiting = ReorderBuffer(
             max_messages=config.buffer_messages, max_bytes=config.buffer_bytes
         )
@@ -108,11 +108,11 @@ class StoresQuery:
     def places(self) -> dict[StoreRef, Place]:
         """Where Stores were left that had more pages than one query may have."""
         return {
-            member.paging.store: member.window.place
-            for member in self._members
-            if member.paging.end is End.TOO_MANY_PAGES
-            and member.window is not None
-            and member.window.place is not None
+            queried.paging.store: queried.window.place
+            for queried in self._queried
+            if queried.paging.end is End.TOO_MANY_PAGES
+            and queried.window is not None
+            and queried.window.place is not None
         }
 
     @property
@@ -148,9 +148,9 @@ class StoresQuery:
             return None
         due = [
             deadline_ms
-            for member in self._running()
-            if not (self._holding and member.paging.outstanding is None)
-            and (deadline_ms := member.paging.next_deadline()) is not None
+            for queried in self._running()
+            if not (self._holding and queried.paging.outstanding is None)
+            and (deadline_ms := queried.paging.next_deadline()) is not None
         ]
         if self._laggards():
             due += [
@@ -163,37 +163,37 @@ class StoresQuery:
     # --- inputs ---
 
     def _answered(self, ask_id: int, outcome: Outcome, step: _Step) -> None:
-        for member in self._members:
-            if member.paging.outstanding == ask_id:
-                self._take(member, outcome, step)
+        for queried in self._queried:
+            if queried.paging.outstanding == ask_id:
+                self._take(queried, outcome, step)
 
-    def _take(self, member: QueriedStore, outcome: Outcome, step: _Step) -> None:
-        for item in member.paging.answered(outcome, step.now_ms):
+    def _take(self, queried: QueriedStore, outcome: Outcome, step: _Step) -> None:
+        for item in queried.paging.answered(outcome, step.now_ms):
             timestamp_ns = item.message.timestamp_ns
-            key = self._sign * timestamp_ns if timestamp_ns else member.key
+            key = self._sign * timestamp_ns if timestamp_ns else queried.key
             self._waiting.add(key, item)
 
     def _cancel(self, step: _Step) -> None:
         self._cancelled = True
         self._reach()
-        for member in self._running():
-            self._abandon(member, step)
-            member.paging.cancel()
+        for queried in self._running():
+            self._abandon(queried, step)
+            queried.paging.cancel()
 
-    def _abandon(self, member: QueriedStore, step: _Step) -> None:
-        if member.paging.outstanding is not None:
-            step.abandoned.append(member.paging.outstanding)
+    def _abandon(self, queried: QueriedStore, step: _Step) -> None:
+        if queried.paging.outstanding is not None:
+            step.abandoned.append(queried.paging.outstanding)
 
     def _look_at_time(self, step: _Step) -> None:
-        for member in self._running():
-            if member.paging.overdue(step.now_ms):
-                self._abandon(member, step)
-                self._take(member, Failed(FailureKind.TIMEOUT), step)
+        for queried in self._running():
+            if queried.paging.overdue(step.now_ms):
+                self._abandon(queried, step)
+                self._take(queried, Failed(FailureKind.TIMEOUT), step)
         if self._is_patience_over(self._still_since_ms, step.now_ms) or self._is_patience_over(
             self._full_since_ms, step.now_ms
         ):
-            for member in self._laggards():
-                member.behind = True
+            for queried in self._laggards():
+                queried.behind = True
             self._still_since_ms = self._full_since_ms = None
 
     def _is_patience_over(self, since_ms: UnixMs | None, now_ms: UnixMs) -> bool:
@@ -217,19 +217,19 @@ class StoresQuery:
         )
 
     def _running(self) -> list[QueriedStore]:
-        return [member for member in self._members if member.running]
+        return [queried for queried in self._queried if queried.running]
 
     def _start_more(self, now_ms: UnixMs) -> None:
         config, is_lookup = self._config, self._window is None
         allowed = config.max_lookup_stores if is_lookup else config.max_stores
         allowed = min(len(self._candidates), allowed)
-        while len(self._members) < allowed and not self._cancelled and self._wants_more():
-            place = len(self._members)
+        while len(self._queried) < allowed and not self._cancelled and self._wants_more():
+            place = len(self._queried)
             candidate = self._candidates[place]
             left_at = self._places.get(candidate.store)
             window = self._window_pages(place, left_at)
             pages = window or HashPages(
-                self._missing, self._ledger, place, at_once=config.hashes_per_ask
+                self._missing, self._provenance, place, at_once=config.hashes_per_ask
             )
             paging = StorePager(
                 candidate,
@@ -241,13 +241,13 @@ class StoresQuery:
             if left_at is not None:
                 paging.version = left_at.version
             behind = self._first_key < self._watermark
-            self._members.append(QueriedStore(paging, window, place, behind))
+            self._queried.append(QueriedStore(paging, window, place, behind))
 
     def _window_pages(self, place: int, left_at: Place | None) -> WindowPages | None:
         if self._window is None:
             return None
         overlaps_ns = self._config.restart_overlaps_ns
-        pages = WindowPages(self._window, self._ledger, place, overlaps_ns=overlaps_ns)
+        pages = WindowPages(self._window, self._provenance, place, overlaps_ns=overlaps_ns)
         if left_at is not None:
             pages.go_on(left_at)
         return pages
@@ -255,7 +255,7 @@ class StoresQuery:
     def _wants_more(self) -> bool:
         if self._window is None:
             return bool(self._missing) and len(self._running()) < self._config.lookup_stores
-        good = sum(member.running or member.is_complete for member in self._members)
+        good = sum(queried.running or queried.is_complete for queried in self._queried)
         return good < self._config.window_stores
 
     def _ask(self, step: _Step) -> bool:
@@ -263,26 +263,26 @@ class StoresQuery:
         if self._holding or self._cancelled:
             return False
         ended = False
-        for member in self._running():
-            if self._is_held_up(member) or not member.paging.may_ask(step.now_ms):
+        for queried in self._running():
+            if self._is_held_up(queried) or not queried.paging.may_ask(step.now_ms):
                 continue
-            ask = member.paging.ask(next(self._ask_ids), step.now_ms)
+            ask = queried.paging.ask(next(self._ask_ids), step.now_ms)
             if ask is None:
                 ended = True
             else:
                 step.asks.append(ask)
         return ended
 
-    def _is_held_up(self, member: QueriedStore) -> bool:
-        return self._waiting.is_full and member.key > self._watermark
+    def _is_held_up(self, queried: QueriedStore) -> bool:
+        return self._waiting.is_full and queried.key > self._watermark
 
     # --- the stream ---
 
     def _hand_out(self, step: _Step) -> None:
         before = self._watermark
         self._watermark = max(before, self._common_key())
-        for member in self._running():
-            member.behind = member.behind and member.key < self._watermark
+        for queried in self._running():
+            queried.behind = queried.behind and queried.key < self._watermark
         until = EVERYTHING if self._window is None else self._watermark
         items = list(self._waiting.take_until(until))
         if not self._running():
@@ -313,29 +313,29 @@ class StoresQuery:
 
     def _common_key(self) -> int:
         """How far the Stores have come together."""
-        keys = [member.key for member in self._running() if not member.behind]
+        keys = [queried.key for queried in self._running() if not queried.behind]
         if keys:
             return min(keys)
         return (
             self._last_key
-            if any(member.is_complete for member in self._members)
+            if any(queried.is_complete for queried in self._queried)
             else self._watermark
         )
 
     def _reach(self) -> None:
         """How far all have come, those left behind too."""
-        running = [member.sure_key for member in self._running()]
-        ended = [self._first_key if member.lied else member.sure_key for member in self._members]
+        running = [queried.sure_key for queried in self._running()]
+        ended = [self._first_key if queried.lied else queried.sure_key for queried in self._queried]
         self._reached_key = min(running) if running else max(ended, default=self._first_key)
 
     def _laggards(self) -> list[QueriedStore]:
         """Those that everybody waits for, if there is somebody else to go by."""
-        abreast = [member for member in self._running() if not member.behind]
-        furthest = max((member.key for member in abreast), default=self._first_key)
-        if any(member.is_complete for member in self._members):
+        abreast = [queried for queried in self._running() if not queried.behind]
+        furthest = max((queried.key for queried in abreast), default=self._first_key)
+        if any(queried.is_complete for queried in self._queried):
             furthest = self._last_key + 1
-        slowest = min((member.key for member in abreast), default=furthest)
-        return [member for member in abreast if member.key == slowest < furthest]
+        slowest = min((queried.key for queried in abreast), default=furthest)
+        return [queried for queried in abreast if queried.key == slowest < furthest]
 
     def _look_after_the_slow(self, now_ms: UnixMs) -> None:
         if self._holding:
@@ -350,16 +350,16 @@ class StoresQuery:
     # --- the end ---
 
     def _tell_ended(self, step: _Step) -> None:
-        for member in self._members:
-            end = member.paging.end
-            if end is not None and not member.told:
-                member.told = True
-                step.events.append(member.ended_event(self._query_id, end))
+        for queried in self._queried:
+            end = queried.paging.end
+            if end is not None and not queried.told:
+                queried.told = True
+                step.events.append(queried.ended_event(self._query_id, end))
 
     def _finish(self, step: _Step) -> None:
         end, reason = self._how()
-        everybody = len(self._members) == len(self._candidates) > 0
-        everybody = everybody and all(member.is_complete for member in self._members)
+        everybody = len(self._queried) == len(self._candidates) > 0
+        everybody = everybody and all(queried.is_complete for queried in self._queried)
         missing: tuple[WakuHash, ...] = tuple(self._missing)
         self.ended = QueryEnded(
             query_id=self._query_id,
@@ -376,19 +376,19 @@ class StoresQuery:
     def _how(self) -> tuple[End, str]:
         if self._cancelled:
             return End.CANCELLED, ""
-        if any(member.is_complete for member in self._members):
+        if any(queried.is_complete for queried in self._queried):
             return End.COMPLETE, ""
-        best = max(self._members, key=lambda member: member.key, default=None)
+        best = max(self._queried, key=lambda queried: queried.key, default=None)
         if best is None or best.paging.end is None:
             return End.FAULTED, "no_store"
         return best.paging.end, best.paging.reason
 
     def _notes(self) -> tuple[StoreNote, ...]:
-        trusted = sum(1 << member.place for member in self._members if member.trusted)
+        trusted = sum(1 << queried.place for queried in self._queried if queried.trusted)
         return tuple(
-            member.note(end, self._ledger, trusted=trusted)
-            for member in self._members
-            if (end := member.paging.end) is not None
+            queried.note(end, self._provenance, trusted=trusted)
+            for queried in self._queried
+            if (end := queried.paging.end) is not None
         )
 
 

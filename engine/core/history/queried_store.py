@@ -62,7 +62,7 @@ class QueriedStore:
             statistics=self.paging.statistics(),
         )
 
-    def note(self, end: End, ledger: Provenance, *, trusted: int) -> StoreNote:
+    def note(self, end: End, provenance: Provenance, *, trusted: int) -> StoreNote:
         """``trusted``: whose messages count as omitted by others, a bit for each place."""
         counts = self.is_complete and self.window is not None
         return StoreNote(
@@ -71,6 +71,6 @@ class QueriedStore:
             end=end,
             reason=self.paging.reason,
             statistics=self.paging.statistics(),
-            omitted=ledger.omitted(self.place, of=trusted) if counts else None,
-            alone=ledger.alone(self.place),
+            omitted=provenance.omitted(self.place, of=trusted) if counts else None,
+            alone=provenance.alone(self.place),
         )

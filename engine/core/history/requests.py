@@ -68,72 +68,74 @@ class WindowRequest:
 class WindowRequests:
     def __init__(self, progress: Iterable[Progress], *, config: HistoryConfig) -> None:
         self._config = config
-        self._wishes = [WindowRequest(item) for item in progress]
+        self._requests = [WindowRequest(item) for item in progress]
         self._sort()
         self._longest_ms = max(config.longest_retry_ms, config.trailing_ms)
 
     def find(self, purpose: Purpose) -> WindowRequest | None:
         """The first, of look-ups by time the earliest."""
-        return next((wish for wish in self._wishes if wish.purpose is purpose), None)
+        return next((request for request in self._requests if request.purpose is purpose), None)
 
     def add(self, progress: Progress, *, not_before_ms: UnixMs | None = None) -> WindowRequest:
         """Together with the wish of that purpose, if there is one."""
-        wish = self.find(progress.purpose)
-        if wish is None:
-            wish = WindowRequest(progress, not_before_ms)
-            self._wishes.append(wish)
+        request = self.find(progress.purpose)
+        if request is None:
+            request = WindowRequest(progress, not_before_ms)
+            self._requests.append(request)
             self._sort()
-            return wish
-        before = wish.progress
-        wish.progress = widened(before, progress)
-        if wish.progress.start_ns < before.start_ns:
-            wish.places = {}
-        wish.revive()
-        wish.not_before_ms = not_before_ms
-        return wish
+            return request
+        before = request.progress
+        request.progress = widened(before, progress)
+        if request.progress.start_ns < before.start_ns:
+            request.places = {}
+        request.revive()
+        request.not_before_ms = not_before_ms
+        return request
 
     def add_around(self, progress: Progress, *, running: WindowRequest | None) -> None:
         """A window of its own, or one with another that is not being asked for yet.
 
         Too many are read over: whoever misses a message asks again.
         """
-        around = [wish for wish in self._wishes if wish.purpose is Purpose.DEPENDENCY]
-        for wish in around:
-            old = wish.progress
+        around = [request for request in self._requests if request.purpose is Purpose.DEPENDENCY]
+        for request in around:
+            old = request.progress
             overlaps = progress.start_ns <= old.end_ns and old.start_ns <= progress.end_ns
-            if overlaps and wish is not running:
+            if overlaps and request is not running:
                 both = widened(old, progress)
-                wish.progress = replace(both, reached_ns=both.start_ns)
-                wish.revive()
+                request.progress = replace(both, reached_ns=both.start_ns)
+                request.revive()
                 return
         if len(around) < self._config.max_around_windows:
-            self._wishes.append(WindowRequest(progress))
+            self._requests.append(WindowRequest(progress))
             self._sort()
 
-    def remove(self, wish: WindowRequest) -> None:
-        self._wishes = [other for other in self._wishes if other is not wish]
+    def remove(self, request: WindowRequest) -> None:
+        self._requests = [other for other in self._requests if other is not request]
 
     def revive(self) -> None:
         """There are other Stores now."""
-        for wish in self._wishes:
-            if wish.given_up or wish.retries:
-                wish.revive()
+        for request in self._requests:
+            if request.given_up or request.retries:
+                request.revive()
 
     def due(self, now_ms: UnixMs) -> WindowRequest | None:
         """The one to be asked for next."""
         longest_ms = self._longest_ms
-        return next((w for w in self._wishes if w.is_due(now_ms, longest_ms=longest_ms)), None)
+        return next((w for w in self._requests if w.is_due(now_ms, longest_ms=longest_ms)), None)
 
     def next_ms(self) -> UnixMs | None:
         times = [
-            wish.not_before_ms
-            for wish in self._wishes
-            if wish.not_before_ms is not None and not wish.given_up
+            request.not_before_ms
+            for request in self._requests
+            if request.not_before_ms is not None and not request.given_up
         ]
         return min(times, default=None)
 
     def _sort(self) -> None:
-        self._wishes.sort(key=lambda wish: (_ORDER[wish.purpose], wish.progress.start_ns))
+        self._requests.sort(
+            key=lambda request: (_ORDER[request.purpose], request.progress.start_ns)
+        )
 
 
 def comes_first(purpose: Purpose, other: Purpose) -> bool:
@@ -143,9 +145,9 @@ def comes_first(purpose: Purpose, other: Purpose) -> bool:
 
 
 def retry_at(
-    wish: WindowRequest, *, config: HistoryConfig, random_unit: RandomUnit, now_ms: UnixMs
+    request: WindowRequest, *, config: HistoryConfig, random_unit: RandomUnit, now_ms: UnixMs
 ) -> UnixMs:
-    wait_ms = min(config.retry_ms << min(wish.retries - 1, 20), config.longest_retry_ms)
+    wait_ms = min(config.retry_ms << min(request.retries - 1, 20), config.longest_retry_ms)
     return UnixMs(now_ms + wait_ms - int(wait_ms / 2 * random_unit()))
 
 
@@ -154,30 +156,30 @@ class HashLookups:
 
     def __init__(self, *, config: HistoryConfig) -> None:
         self._config = config
-        self._wants: dict[WakuHash, HashLookup] = {}
+        self._lookups: dict[WakuHash, HashLookup] = {}
         self._asked: dict[WakuHash, HashLookup] = {}
         self._unanswered: dict[WakuHash, int] = {}
         """How often a Store gave no answer to it."""
 
     def __len__(self) -> int:
-        return len(self._wants)
+        return len(self._lookups)
 
-    def add(self, wants: Iterable[HashLookup]) -> int:
+    def add(self, lookups: Iterable[HashLookup]) -> int:
         """How many were read over, there being too many."""
         refused = 0
-        for want in wants:
-            if want.message_hash in self._wants or want.message_hash in self._asked:
+        for lookup in lookups:
+            if lookup.message_hash in self._lookups or lookup.message_hash in self._asked:
                 continue
-            if len(self._wants) >= self._config.max_wants:
+            if len(self._lookups) >= self._config.max_lookups:
                 refused += 1
             else:
-                self._wants[want.message_hash] = want
+                self._lookups[lookup.message_hash] = lookup
         return refused
 
     def take(self) -> tuple[WakuHash, ...]:
         """The next batch, which is being asked for until ``answered``."""
-        batch = tuple(self._wants)[: self._config.lookup_batch]
-        self._asked = {item: self._wants.pop(item) for item in batch}
+        batch = tuple(self._lookups)[: self._config.lookup_batch]
+        self._asked = {item: self._lookups.pop(item) for item in batch}
         return batch
 
     def answered(self) -> dict[WakuHash, HashLookup]:
@@ -189,7 +191,7 @@ class HashLookups:
         """Once more, some Store said nothing of these."""
         for item in hashes:
             self._unanswered[item] = self._unanswered.pop(item, 0) + 1
-        while len(self._unanswered) > self._config.max_wants:
+        while len(self._unanswered) > self._config.max_lookups:
             del self._unanswered[next(iter(self._unanswered))]
 
     def waited_enough(self, message_hash: WakuHash) -> bool:

@@ -116,8 +116,8 @@ class HistoryScheduler:
         self._config = config
         self._random_unit = random_unit
         self._counters = counters if counters is not None else Counters()
-        self._wishes = WindowRequests(progress, config=config)
-        self._wants = HashLookups(config=config)
+        self._requests = WindowRequests(progress, config=config)
+        self._lookups = HashLookups(config=config)
         self._candidates: tuple[Candidate, ...] = ()
         self._ask_ids = count(1)
         self._query_ids = count(1)
@@ -142,8 +142,8 @@ class HistoryScheduler:
                 self._stores_changed(candidates, step)
             case WindowWanted():
                 self._wanted(input_, step)
-            case DependenciesMissing(wants=wants):
-                refused = self._wants.add(wants)
+            case DependenciesMissing(lookups=lookups):
+                refused = self._lookups.add(lookups)
                 if refused:
                     self._counters.add("history.too_many_wants", refused)
             case PressureChanged(waiting=waiting):
@@ -164,7 +164,7 @@ class HistoryScheduler:
         queries = (self._window, self._lookup)
         due = [query.next_deadline() for query in queries if query is not None]
         if self._candidates and self._window is None:
-            due.append(self._wishes.next_ms())
+            due.append(self._requests.next_ms())
         return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
     @property
@@ -176,7 +176,7 @@ class HistoryScheduler:
 
     def _stores_changed(self, candidates: tuple[Candidate, ...], step: _Step) -> None:
         self._candidates = candidates
-        self._wishes.revive()
+        self._requests.revive()
         if not candidates:
             self._cancel_window(step)
             if self._lookup is not None:
@@ -193,10 +193,10 @@ class HistoryScheduler:
         is_same = running is not None and running.purpose is input_.purpose
         if running is not None and is_same and since_ns < running.start_ns:
             self._cancel_window(step)  # What it reached counts no more.
-        wish = self._wishes.add(self._progress(input_.purpose, since_ns, end_ns, until_ms))
-        if wish.is_durable:
-            step.writes.append(SaveProgress(wish.progress))
-        if self._wish is not None and comes_first(wish.purpose, self._wish.purpose):
+        request = self._requests.add(self._progress(input_.purpose, since_ns, end_ns, until_ms))
+        if request.is_durable:
+            step.writes.append(SaveProgress(request.progress))
+        if self._wish is not None and comes_first(request.purpose, self._wish.purpose):
             self._cancel_window(step)
 
     def _progress(self, purpose: Purpose, start_ns: int, end_ns: int, at_ms: UnixMs) -> Progress:
@@ -212,14 +212,14 @@ class HistoryScheduler:
     def _unwanted(self, purpose: Purpose, step: _Step) -> None:
         if self._wish is not None and self._wish.purpose is purpose:
             self._cancel_window(step)
-        wish = self._wishes.find(purpose)
-        if wish is not None:
-            self._drop(wish, step)
+        request = self._requests.find(purpose)
+        if request is not None:
+            self._drop(request, step)
 
-    def _drop(self, wish: WindowRequest, step: _Step) -> None:
-        self._wishes.remove(wish)
-        if wish.is_durable:
-            step.writes.append(DropProgress(self._conversation_id, wish.purpose))
+    def _drop(self, request: WindowRequest, step: _Step) -> None:
+        self._requests.remove(request)
+        if request.is_durable:
+            step.writes.append(DropProgress(self._conversation_id, request.purpose))
 
     def _cancel_window(self, step: _Step) -> None:
         if self._window is not None:
@@ -249,9 +249,9 @@ class HistoryScheduler:
         else:
             self._lookup_ended(query.ended, step)
 
-    def _advance(self, wish: WindowRequest, reached_ns: int, step: _Step) -> None:
-        if wish.advance(reached_ns) and wish.is_durable and not wish.is_done:
-            step.writes.append(SaveProgress(wish.progress))
+    def _advance(self, request: WindowRequest, reached_ns: int, step: _Step) -> None:
+        if request.advance(reached_ns) and request.is_durable and not request.is_done:
+            step.writes.append(SaveProgress(request.progress))
 
     def _start_what_is_due(self, step: _Step) -> None:
         self._hold(step)
@@ -259,28 +259,28 @@ class HistoryScheduler:
             self._hold(step)
 
     def _start_lookup(self, step: _Step) -> bool:
-        if self._lookup is not None or not len(self._wants):
+        if self._lookup is not None or not len(self._lookups):
             return False
-        query = ByHash(hashes=self._wants.take())
+        query = ByHash(hashes=self._lookups.take())
         self._lookup = self._new_query(query)
         self._begin(self._lookup, query, Purpose.DEPENDENCY, step)
         return True
 
     def _start_window(self, step: _Step) -> bool:
-        wish = None if self._window is not None else self._wishes.due(step.now_ms)
-        if wish is None:
+        request = None if self._window is not None else self._requests.due(step.now_ms)
+        if request is None:
             return False
-        start_ns, end_ns = rest_ns(wish.progress, overlap_ns=self._config.overlap_ns)
-        wish.asked_from_ns, wish.not_before_ms = wish.progress.reached_ns, None
+        start_ns, end_ns = rest_ns(request.progress, overlap_ns=self._config.overlap_ns)
+        request.asked_from_ns, request.not_before_ms = request.progress.reached_ns, None
         query = Window(
             pubsub_topic=self._topics.pubsub_topic,
             content_topics=self._topics.content_topics,
             start_ns=start_ns,
             end_ns=end_ns,
         )
-        places, wish.places = wish.places, {}
-        self._wish, self._window, self._held = wish, self._new_query(query, places), False
-        self._begin(self._window, query, wish.purpose, step)
+        places, request.places = request.places, {}
+        self._wish, self._window, self._held = request, self._new_query(query, places), False
+        self._begin(self._window, query, request.purpose, step)
         return True
 
     def _new_query(
@@ -302,7 +302,7 @@ class HistoryScheduler:
 
     def _hold(self, step: _Step) -> None:
         """Look-ups end by themselves, so that the window is never held for good by them."""
-        looks_up = self._lookup is not None or len(self._wants) > 0
+        looks_up = self._lookup is not None or len(self._lookups) > 0
         pressed = self._pressure >= self._config.pressure_messages and looks_up
         holding = self._holding or pressed
         if self._window is not None and holding is not self._held:
@@ -312,27 +312,27 @@ class HistoryScheduler:
     # --- their ends ---
 
     def _window_ended(self, ended: QueryEnded, step: _Step) -> None:
-        wish, window, self._window, self._wish = self._wish, self._window, None, None
-        if wish is None:
+        request, window, self._window, self._wish = self._wish, self._window, None, None
+        if request is None:
             return
-        wish.places = {} if window is None else window.places()
-        if ended.end is End.COMPLETE and wish.is_done:
-            self._done(wish, step)
+        request.places = {} if window is None else window.places()
+        if ended.end is End.COMPLETE and request.is_done:
+            self._done(request, step)
         elif ended.end is not End.CANCELLED:
-            self._try_again(wish, ended, step)
+            self._try_again(request, ended, step)
 
-    def _done(self, wish: WindowRequest, step: _Step) -> None:
-        progress = wish.progress
-        self._drop(wish, step)
+    def _done(self, request: WindowRequest, step: _Step) -> None:
+        progress = request.progress
+        self._drop(request, step)
         step.events.append(
             Covered(
-                purpose=wish.purpose,
+                purpose=request.purpose,
                 start_ms=ms_of(progress.start_ns),
                 through_ms=ms_of(progress.through_ns),
             )
         )
         is_open = progress.end_ns > progress.through_ns
-        if is_open and wish.is_durable:
+        if is_open and request.is_durable:
             self._add_trailing(progress, step)
 
     def _add_trailing(self, progress: Progress, step: _Step) -> None:
@@ -342,30 +342,30 @@ class HistoryScheduler:
         start_ns = max(progress.through_ns - self._config.overlap_ns, 0)
         end_ns = ns_of(UnixMs(at_ms + self._config.ahead_ms))
         trailing = self._progress(Purpose.TRAILING, start_ns, max(start_ns, end_ns), at_ms)
-        self._wishes.add(trailing, not_before_ms=due_ms)
+        self._requests.add(trailing, not_before_ms=due_ms)
 
-    def _try_again(self, wish: WindowRequest, ended: QueryEnded, step: _Step) -> None:
+    def _try_again(self, request: WindowRequest, ended: QueryEnded, step: _Step) -> None:
         """At once if it came further, or grew meanwhile; else later, and not for ever."""
-        further = wish.progress.reached_ns - wish.asked_from_ns
-        goes_on = bool(wish.places) and ended.fetched > 0
+        further = request.progress.reached_ns - request.asked_from_ns
+        goes_on = bool(request.places) and ended.fetched > 0
         if ended.end is End.COMPLETE or goes_on or further > self._config.overlap_ns:
-            wish.continuations, wish.retries = wish.continuations + 1, 0
+            request.continuations, request.retries = request.continuations + 1, 0
         else:
-            wish.retries += 1
+            request.retries += 1
         config = self._config
-        if wish.retries > config.max_retries or wish.continuations > config.max_continuations:
-            wish.given_up = True
-            step.events.append(GaveUp(purpose=wish.purpose, end=ended.end, reason=ended.reason))
-        elif wish.retries:
-            wish.not_before_ms = retry_at(
-                wish, config=config, random_unit=self._random_unit, now_ms=step.now_ms
+        if request.retries > config.max_retries or request.continuations > config.max_continuations:
+            request.given_up = True
+            step.events.append(GaveUp(purpose=request.purpose, end=ended.end, reason=ended.reason))
+        elif request.retries:
+            request.not_before_ms = retry_at(
+                request, config=config, random_unit=self._random_unit, now_ms=step.now_ms
             )
 
     def _lookup_ended(self, ended: QueryEnded, step: _Step) -> None:
         self._lookup = None
-        asked = self._wants.answered()
+        asked = self._lookups.answered()
         missing = (*ended.lacking, *ended.unknown)
-        self._wants.found(asked.keys() - set(missing))
+        self._lookups.found(asked.keys() - set(missing))
         if missing and ended.end is not End.CANCELLED:
             self._tell_lacking(missing, ended.notes, step)
         if any(note.end is End.CANNOT for note in ended.notes):
@@ -379,8 +379,8 @@ class HistoryScheduler:
         silent = tuple(note.store for note in notes if note.end is not End.COMPLETE)
         decided = missing if lacked else ()
         if silent:
-            self._wants.unanswered(missing)
-            decided = tuple(item for item in decided if self._wants.waited_enough(item))
+            self._lookups.unanswered(missing)
+            decided = tuple(item for item in decided if self._lookups.waited_enough(item))
         undecided = tuple(item for item in missing if item not in set(decided))
         for hashes, is_decided in ((decided, True), (undecided, False)):
             if hashes:
@@ -389,13 +389,13 @@ class HistoryScheduler:
                 )
                 step.events.append(lacks)
 
-    def _look_around(self, wants: Iterable[HashLookup], step: _Step) -> None:
+    def _look_around(self, lookups: Iterable[HashLookup], step: _Step) -> None:
         """What no Store finds by its hash may be near to whoever waits for it."""
-        for want in wants:
-            if want.around_ms is not None:
-                start_ns = max(ns_of(UnixMs(want.around_ms - self._config.around_before_ms)), 0)
-                end_ns = ns_of(UnixMs(want.around_ms + self._config.around_after_ms))
+        for lookup in lookups:
+            if lookup.around_ms is not None:
+                start_ns = max(ns_of(UnixMs(lookup.around_ms - self._config.around_before_ms)), 0)
+                end_ns = ns_of(UnixMs(lookup.around_ms + self._config.around_after_ms))
                 around = self._progress(
                     Purpose.DEPENDENCY, start_ns, max(start_ns, end_ns), step.clock_ms
                 )
-                self._wishes.add_around(around, running=self._wish)
+                self._requests.add_around(around, running=self._wish)

@@ -31,10 +31,10 @@ class WindowPages:
     """Times are compared as *keys*, which grow in the direction of paging."""
 
     def __init__(
-        self, window: Window, ledger: Provenance, place: int, *, overlaps_ns: tuple[int, ...]
+        self, window: Window, provenance: Provenance, place: int, *, overlaps_ns: tuple[int, ...]
     ) -> None:
         self._window = window
-        self._ledger = ledger
+        self._provenance = provenance
         self._place = place
         self._overlaps_ns = overlaps_ns
         self._sign = 1 if window.forward else -1
@@ -167,7 +167,7 @@ class WindowPages:
                 if self._is_far_outside(item) and self._version is StoreVersion.V3:
                     fault = "store_entry_outside_window"
                 continue
-            sight = self._ledger.note(item.message_hash, self._place)
+            sight = self._provenance.note(item.message_hash, self._place)
             if sight is Sight.NEW:
                 new.append(item)
             if sight is Sight.KNOWN:

@@ -31,7 +31,7 @@ _TOO_MANY_REQUESTS: Final = 429
 _OVERDUE_SLICE_S: Final = 0.5
 """Looked at together, for a burst has thousands."""
 
-WindowWanted = tuple[PubsubTopic, ContentTopic]
+Wanted = tuple[PubsubTopic, ContentTopic]
 
 
 class _RefusedError(Exception):
@@ -44,7 +44,7 @@ class _Holder:
 
     node: ServiceNode
     refresh_gap_s: float
-    held: set[WindowWanted] = field(default_factory=set)
+    held: set[Wanted] = field(default_factory=set)
     complete_since_s: float | None = None
     """It has held all that is wanted since then."""
     refreshed_s: float = 0.0
@@ -77,7 +77,7 @@ class Subscriptions:
         self._deliver = deliver
         self._changed = changed
         self._counters = counters
-        self._wanted: set[WindowWanted] = set()
+        self._wanted: set[Wanted] = set()
         self._holders: dict[PeerId, _Holder] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -96,7 +96,7 @@ class Subscriptions:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    def want(self, wanted: set[WindowWanted]) -> None:
+    def want(self, wanted: set[Wanted]) -> None:
         self._wanted = set(wanted)
         for holder in self._holders.values():
             self._judge(holder)
@@ -283,7 +283,7 @@ def _words(answer: FilterAnswer) -> str:
     return f"{answer.status_code} {answer.status_desc}".strip()
 
 
-def _batches(wanted: set[WindowWanted]) -> Iterator[tuple[PubsubTopic, Sequence[ContentTopic]]]:
+def _batches(wanted: set[Wanted]) -> Iterator[tuple[PubsubTopic, Sequence[ContentTopic]]]:
     by_topic: dict[PubsubTopic, list[ContentTopic]] = {}
     for topic, content_topic in sorted(wanted):
         by_topic.setdefault(topic, []).append(content_topic)

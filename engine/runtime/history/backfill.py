@@ -62,7 +62,7 @@ from engine.runtime.history.event_publisher import HistoryEventPublisher
 from engine.runtime.history.hash_index import HashIndex
 from engine.runtime.history.progress_store import SAVE_EVERY_MS, ProgressStore
 from engine.runtime.history.progress_tables import ProgressTable
-from engine.runtime.history.query_slots import OwnTurn
+from engine.runtime.history.query_slots import QuerySlot
 from engine.runtime.history.sinks import Sink
 from engine.runtime.history.store_problems import end_words
 from engine.runtime.recorded_queries import RecordedQueries
@@ -101,7 +101,7 @@ class Backfill:
         self._candidates: tuple[Candidate, ...] = ()
         self._inputs: deque[HistoryInput] = deque()
         self._wake = asyncio.Event()
-        self._turn = OwnTurn(parts.turns)
+        self._slot = QuerySlot(parts.slots)
         self._asks: dict[int, asyncio.Task[None]] = {}
         self._queries: dict[int, QueryStarted] = {}
         self._hash_index = HashIndex()
@@ -133,7 +133,7 @@ class Backfill:
         since_ms = earliest_ms
         if through_ms is not None and through_ms <= now_ms:
             since_ms = max(through_ms, earliest_ms)
-        self.want(Purpose.CONNECT, since_ms)
+        self.request(Purpose.CONNECT, since_ms)
 
     def came(self, store: StoreRef) -> None:
         """A Store of the network that was not there before: it may know more than the others."""
@@ -143,21 +143,21 @@ class Backfill:
             return
         earliest_ms = UnixMs(max(now_ms - CONNECT_LONGEST_MS, 0))
         known_ms = covered_ms if covered_ms is not None and covered_ms <= now_ms else earliest_ms
-        self.want(Purpose.CONNECT, max(known_ms, earliest_ms))
+        self.request(Purpose.CONNECT, max(known_ms, earliest_ms))
 
     def ask(self, ask: AskStore) -> None:
         """What the conversation's session asks for."""
-        wants = self._hash_index.wants(ask)
-        if wants:
-            self._put(DependenciesMissing(wants))
+        lookups = self._hash_index.lookups(ask)
+        if lookups:
+            self._put(DependenciesMissing(lookups))
         if ask.since_ms is not None:
-            self.want(Purpose.CONNECT, ask.since_ms)
+            self.request(Purpose.CONNECT, ask.since_ms)
 
-    def want(self, purpose: Purpose, since_ms: UnixMs, until_ms: UnixMs | None = None) -> None:
+    def request(self, purpose: Purpose, since_ms: UnixMs, until_ms: UnixMs | None = None) -> None:
         self._publisher.waits(purpose, since_ms)
         self._put(WindowWanted(purpose=purpose, since_ms=since_ms, until_ms=until_ms))
         if purpose in ASKED_FOR:
-            self._turn.is_urgent.set()
+            self._slot.is_urgent.set()
 
     def want_earlier(self) -> None:
         """A stretch further back than ever was wanted, or than what is here."""
@@ -166,7 +166,7 @@ class Backfill:
             return
         known = (self._progress.kept.since_ms, self._sink.oldest_ms, self._parts.clock.clock_ms())
         until_ms = min(at_ms for at_ms in known if at_ms is not None)
-        self.want(Purpose.EARLIER, UnixMs(max(until_ms - EARLIER_MS, 0)), until_ms)
+        self.request(Purpose.EARLIER, UnixMs(max(until_ms - EARLIER_MS, 0)), until_ms)
 
     def cancel(self) -> None:
         """What the user asked for."""
@@ -224,7 +224,7 @@ class Backfill:
         self._recorded.forget()
         self._progress.forget()
         self._connect_wanted = True
-        self._turn.rest()
+        self._slot.rest()
 
     async def _fill(self) -> None:
         await self._progress.load()
@@ -245,13 +245,13 @@ class Backfill:
         while True:
             input_ = await self._next(scheduler)
             if starts(input_):
-                await self._turn.take()
+                await self._slot.take()
             if isinstance(input_, WindowWanted):
                 await self._progress.reach(input_.since_ms)
             await self._perform(self._handled(scheduler, input_))
             self._tell_durable(input_)
             if not self._queries and not self._asks:
-                self._turn.rest()
+                self._slot.rest()
 
     def _handled(self, scheduler: HistoryScheduler, input_: HistoryInput) -> HistoryTransition:
         clock = self._parts.clock

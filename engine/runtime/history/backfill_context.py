@@ -1,5 +1,6 @@
 """What the fillers of all conversations share."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,14 +10,13 @@ from engine.core.history.config import HistoryConfig
 from engine.core.history.queries import StoreEnded, StoreNote, StoreRef
 from engine.history_views import HistoryView
 from engine.network.stores.port import StoreNetwork
-from engine.runtime.history.query_slots import Turns
 from engine.runtime.own_clock import OwnClock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillContext:
     network: StoreNetwork
-    turns: Turns
+    slots: asyncio.Semaphore
     config: HistoryConfig
     random_unit: RandomUnit
     clock: OwnClock

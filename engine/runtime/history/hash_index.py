@@ -19,9 +19,9 @@ class HashIndex:
     def ids(self) -> Mapping[WakuHash, MessageId]:
         return self._ids
 
-    def wants(self, ask: AskStore) -> tuple[HashLookup, ...]:
+    def lookups(self, ask: AskStore) -> tuple[HashLookup, ...]:
         """What of it can be looked up; a hint that is no hash is of no use."""
-        wants: list[HashLookup] = []
+        lookups: list[HashLookup] = []
         for entry in ask.missing:
             hint = entry.retrieval_hint
             if hint is None or len(hint) != HASH_BYTES:
@@ -29,10 +29,10 @@ class HashIndex:
             around = ask.around.get(entry.message_id)
             waku_hash = WakuHash(hint)
             self._ids[waku_hash] = entry.message_id
-            wants.append(HashLookup(waku_hash, None if around is None else UnixMs(around)))
+            lookups.append(HashLookup(waku_hash, None if around is None else UnixMs(around)))
         while len(self._ids) > MAX_HASHES:
             del self._ids[next(iter(self._ids))]
-        return tuple(wants)
+        return tuple(lookups)
 
     def take(self, hashes: Sequence[WakuHash]) -> list[MessageId]:
         """Those that are known, and are done with now."""

@@ -46,8 +46,8 @@ from engine.runtime.history.progress_tables import (
     InboxProgressTable,
     ProgressTable,
 )
-from engine.runtime.history.query_slots import Turns
-from engine.runtime.history.sinks import InboxSink, JobQueue, RunnerSink, Sink
+from engine.runtime.history.query_slots import AT_ONCE
+from engine.runtime.history.sinks import InboxSink, ContactInbox, RunnerSink, Sink
 from engine.runtime.history.store_registry import StoreRegistry
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded_queries import RecordedQueries, which_is
@@ -90,7 +90,7 @@ class HistoryService:
     def __init__(self, parts: HistoryDependencies) -> None:
         self._parts = parts
         self._book = StoreRegistry(parts.network)
-        self._turns = Turns()
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._running: dict[ConversationId, _Running] = {}
         self._candidates: tuple[Candidate, ...] = ()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -137,7 +137,7 @@ class HistoryService:
             recorded=RecordedQueries(self._parts.recorder, which_is(runner.record)),
         )
 
-    def begin_inbox(self, inbox: JobQueue, content_topic: ContentTopic) -> None:
+    def begin_inbox(self, inbox: ContactInbox, content_topic: ContentTopic) -> None:
         self._begin(
             INBOX,
             content_topic,
@@ -172,7 +172,7 @@ class HistoryService:
             table=table,
             parts=BackfillContext(
                 network=network,
-                turns=self._turns,
+                slots=self._slots,
                 config=parts.config,
                 random_unit=parts.random_unit,
                 clock=parts.clock,
@@ -297,7 +297,7 @@ class HistoryService:
     ) -> None:
         """Up to now, if ``until_ms`` is None."""
         backfill = self._backfill(conversation_id)
-        backfill.want(Purpose.USER, since_ms, until_ms)
+        backfill.request(Purpose.USER, since_ms, until_ms)
         await backfill.durable()
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
@@ -380,7 +380,7 @@ class HistoryService:
         """A Store that was not asked before may have what the others do not."""
         since_ms = UnixMs(max(self._parts.clock.clock_ms() - CONNECT_LONGEST_MS, 0))
         for one in self._running.values():
-            one.backfill.want(Purpose.CONNECT, since_ms)
+            one.backfill.request(Purpose.CONNECT, since_ms)
 
     def _tell_list(self) -> None:
         self._parts.publish(StoresChanged(stores=self._book.views()))

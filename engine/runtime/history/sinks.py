@@ -110,8 +110,8 @@ class RunnerSink:
         return self._runner.oldest_ms
 
 
-class JobQueue(Protocol):
-    """Of strangers."""
+class ContactInbox(Protocol):
+    """Where strangers ask to talk."""
 
     @property
     def is_full(self) -> bool: ...
@@ -126,17 +126,17 @@ class InboxSink:
     arrived = 0
     oldest_ms: UnixMs | None = None
 
-    def __init__(self, inbox: JobQueue) -> None:
-        self._jobs = inbox
+    def __init__(self, inbox: ContactInbox) -> None:
+        self._inbox = inbox
 
     def expect(self, messages: Sequence[HistoryMessage], /) -> None:
         """Nothing is done beforehand."""
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         for item in messages:
-            while self._jobs.is_full:  # noqa: ASYNC110 - it works off 50 a second, no more
+            while self._inbox.is_full:  # noqa: ASYNC110 - it works off 50 a second, no more
                 await asyncio.sleep(LOOK_AGAIN_S)
-            self._jobs.on_message(item.message, item.message_hash)
+            self._inbox.on_message(item.message, item.message_hash)
 
     async def take_older(
         self, messages: Sequence[HistoryMessage], _ids: Mapping[WakuHash, MessageId], /

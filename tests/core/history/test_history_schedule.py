@@ -372,7 +372,7 @@ def test_too_many_dependencies_are_counted_and_not_kept() -> None:
     schedule = HistoryScheduler(
         CONVERSATION,
         TOPICS,
-        config=HistoryConfig(max_wants=10),
+        config=HistoryConfig(max_lookups=10),
         random_unit=random.Random(0).random,
         counters=counters,
     )
