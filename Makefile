@@ -5,11 +5,12 @@ PYTHON ?= python3
 ARGS ?=
 SETUP = @$(PYTHON) -m scripts.setup
 
-.PHONY: help run pipeline test test-long interop-setup check bench proto package icons docs screenshots lock clean
+.PHONY: help run pipeline quick test test-long interop-setup check bench proto package icons docs screenshots lock clean
 
 help:
 	@echo 'make run        start Causerie            make check   lint, types, import contracts, generated code'
 	@echo 'make test       all tests but long ones   make bench   every figure, into build/bench'
+	@echo 'make quick      core, session and codec, without drawn examples: half a minute'
 	@echo 'make test-long  the long ones             make package a program folder and a .deb, into dist'
 	@echo 'make interop-setup   the other implementations that tests talk to (make test does it too)'
 	@echo 'make proto, make docs, make icons, make screenshots, make lock   regenerate what is generated'
@@ -21,6 +22,9 @@ run:
 
 pipeline:
 	$(SETUP) pipeline -- causerie-pipeline $(ARGS)
+
+quick:
+	$(SETUP) test -- python -m pytest -q -n auto -m "not long and not hypothesis" tests/core tests/session tests/codec $(ARGS)
 
 test:
 	$(SETUP) test -- python -m scripts.testing $(ARGS)

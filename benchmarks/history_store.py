@@ -31,7 +31,7 @@ from engine.network.node.settings import NodeSettings
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive_thread import ThreadedArchive
-from engine.persistence.memory_store import MemoryProfileStore
+from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.contract import Session  # noqa: TC001 - as a type, like the rest
 from engine.session.group.factory import GroupFactory
 from engine.session.inputs import MessageArrived, Say
@@ -46,7 +46,7 @@ class Member:
     def __init__(self, number: int, clock: "Clock") -> None:
         entropy = Random(number)  # noqa: S311 - the same conversation each time
         self.identity = Identity.generate(entropy.randbytes)
-        self.store = MemoryProfileStore()
+        self.store = SqliteProfileStore.in_memory()
         profile = ProfileRecord(
             name=f"Member {number}",
             signing_key=self.identity.signing_key,

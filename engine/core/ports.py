@@ -1,8 +1,8 @@
 """What the core needs from disk: the profile's store, as writes and reads.
 
 All methods are synchronous and run on the one storage thread.  ``apply`` is one transaction:
-everything or nothing, durable when it returns.  Two adapters exist, SQLite and memory, and one
-contract suite runs on both.  Nothing here knows SQL.
+everything or nothing, durable when it returns.  SQLite implements it, in a file or in memory; one
+contract suite holds it and the tests' model of it alike.  Nothing here knows SQL.
 """
 
 from collections.abc import Mapping, Sequence

@@ -61,6 +61,15 @@ def open_database(path: Path, key: bytes) -> Database:
     return db
 
 
+def memory_database() -> Database:
+    """A new database that no file holds; the schema and its rules are the same."""
+    connection = _connect(":memory:", bytes(KEY_BYTES), uri=False)
+    connection.execute("PRAGMA foreign_keys = ON")
+    db = Database(connection, execute_plugins=False)
+    migrate(db)
+    return db
+
+
 def open_readonly(path: Path, key: bytes) -> Database:
     """Open an existing database to look at it, also while the application has it open.
 

@@ -70,7 +70,7 @@ from engine.persistence import (
     timeline_tables,
 )
 from engine.persistence.channel_tables import apply_channel_write
-from engine.persistence.database import open_database
+from engine.persistence.database import memory_database, open_database
 from engine.persistence.errors import translated
 from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
@@ -96,6 +96,11 @@ class SqliteProfileStore:
     def open(cls, path: Path, key: bytes) -> Self:
         """Open or create the database at ``path``; raises as ``open_database`` does."""
         return cls(open_database(path, key))
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """A profile that lasts as long as this object: for simulations and tests."""
+        return cls(memory_database())
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -2,7 +2,7 @@
 
 Identity, signatures, seals, membership, SDS, content and a store, with everything random drawn from
 the seed and the time handed in, so that a run is the same bit for bit.  Only the disk is a model
-(``MemoryProfileStore``), and writes are applied before anything is sent, as the real runner does.
+(SQLite in memory), and writes are applied before anything is sent, as the real runner does.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from engine.core.sds.types import (
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_invite
 from engine.network.waku.message_hash import message_hash
-from engine.persistence.memory_store import MemoryProfileStore
+from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
 from engine.session.inputs import CopiesAccepted, MessageArrived, Say
@@ -68,7 +68,7 @@ class SessionParticipant:
 
     def __init__(self, name: str, *, seed: int, now_ms: UnixMs) -> None:
         self.name = name
-        self.store = MemoryProfileStore()
+        self.store = SqliteProfileStore.in_memory()
         self.counters = Counters()
         self.sends: dict[SendPurpose, int] = {}
         self.online = True

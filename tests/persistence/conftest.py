@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from engine.core.ports import ProfileStore, PutContact, PutGroup, StoreWrite
-from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.persistence.memory_store import MemoryProfileStore
 from tests.persistence.store_examples import GROUP, contact, group
 
 KEY = bytes(range(32))

@@ -14,8 +14,8 @@ from engine.core.ports import (
     SaveReadMark,
 )
 from engine.persistence import muting, ordinals
-from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.persistence.memory_store import MemoryProfileStore
 from tests.persistence.store_examples import ALICE, BOB, GROUP, OTHER_GROUP, at, group, row
 
 MANY = 40

@@ -71,8 +71,8 @@ from engine.core.sds.types import (
     Write,
 )
 from engine.persistence import ordinals
-from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.persistence.memory_store import MemoryProfileStore
 from tests.persistence.store_examples import (
     ALICE,
     BOB,

@@ -18,7 +18,7 @@ from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_contact_link
 from engine.crypto.pair import open_from_anybody
-from engine.persistence.memory_store import MemoryProfileStore
+from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.request_inbox import request_in
 from engine.session.inputs import AcceptContact, AskToTalk, MessageArrived, Say
 from engine.session.loading import read
@@ -42,7 +42,7 @@ class PairPerson:
         reopen: Callable[[], ProfileStore] | None = None,
         config: MvdsConfig = PAIR_CONFIG,
     ) -> None:
-        memory = MemoryProfileStore()
+        memory = SqliteProfileStore.in_memory()
         self.reopen = reopen or (lambda: memory)
         self.name = name
         self.now_ms = NOW

@@ -20,7 +20,6 @@ from engine.core.sds.inputs import DeadlineReached
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_invite
-from engine.persistence.memory_store import MemoryProfileStore
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.group.factory import GroupFactory
 from engine.session.inputs import MessageArrived, Say
@@ -159,7 +158,7 @@ def test_a_device_that_dies_anywhere_ends_where_its_twin_does(
     with TemporaryDirectory() as place:
         path = Path(place) / "causerie.db"
         device = Device(lambda: SqliteProfileStore.open(path, KEY), LINK)
-        memory = MemoryProfileStore()
+        memory = SqliteProfileStore.in_memory()
         twin = Device(lambda: memory, LINK)
         for number, (step, which, pause_ms, death) in enumerate(steps):
             for one, how in ((device, death), (twin, "")):

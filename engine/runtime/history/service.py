@@ -47,7 +47,7 @@ from engine.runtime.history.progress_tables import (
     ProgressTable,
 )
 from engine.runtime.history.query_slots import AT_ONCE
-from engine.runtime.history.sinks import InboxSink, ContactInbox, RunnerSink, Sink
+from engine.runtime.history.sinks import ContactInbox, InboxSink, RunnerSink, Sink
 from engine.runtime.history.store_registry import StoreRegistry
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded_queries import RecordedQueries, which_is

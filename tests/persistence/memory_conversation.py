@@ -59,9 +59,9 @@ from engine.core.sds.types import (
     SaveStoreQueried,
     Write,
 )
-from engine.persistence.memory_history import MemoryHistory
-from engine.persistence.memory_pair import MemoryPair
 from engine.persistence.rules import TEXT_KIND, page, page_limit
+from tests.persistence.memory_history import MemoryHistory
+from tests.persistence.memory_pair import MemoryPair
 
 _Place: TypeAlias = tuple[bool, int, MessageId]
 """(waiting, lamport, message id): the order of rows.  Code points order as UTF-8 bytes do."""

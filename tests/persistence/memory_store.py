@@ -1,7 +1,6 @@
-"""``ProfileStore`` in memory: for tests and the simulator, with the semantics of the real one.
+"""A model of ``ProfileStore`` in plain dictionaries, which the SQLite one is held against.
 
 A batch is checked as a whole before anything changes, so it is applied completely or not at all.
-"Durable" means here that it outlives the state machines, not the process.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +50,6 @@ from engine.core.records import (
 )
 from engine.core.sds.types import AppendToLog, ChannelState, HolderEntry, RemoveFromLog
 from engine.persistence.logged_reads import MAX_PAGE
-from engine.persistence.memory_conversation import MemoryConversation
 from engine.persistence.rules import (
     EMPTY_PAGE,
     EMPTY_SUMMARY,
@@ -67,6 +65,7 @@ from engine.persistence.rules import (
     record_limit,
     require_kind,
 )
+from tests.persistence.memory_conversation import MemoryConversation
 
 
 class MemoryProfileStore:
