@@ -1,4 +1,4 @@
-"""What queries of the engine give back, beside the read models of ``engine.events``."""
+"""Return types of the engine's queries, beside the read models of ``engine.events``."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from engine.events import MessageView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelinePage:
-    """Consecutive rows, oldest first."""
+    """Consecutive timeline rows, oldest first."""
 
     messages: tuple[MessageView, ...]
     has_older: bool
     has_newer: bool
     older_count: int
-    """Rows before the first one: the scrollbar's ordinal."""
+    """Rows of the timeline before the first one here: the scrollbar's ordinal."""
     total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvitePreview:
-    """What a link says, before anything touches the network."""
+    """The content of an invitation link, before anything touches the network."""
 
     conversation_id: ConversationId
     group_name: str
@@ -34,7 +34,7 @@ class InvitePreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactPreview:
-    """What a contact link says, before anything touches the network."""
+    """The content of a contact link, before anything touches the network."""
 
     conversation_id: ConversationId
     participant_id: ParticipantId
@@ -42,12 +42,12 @@ class ContactPreview:
     fingerprint: str
     node_addresses: tuple[str, ...]
     known: ContactState | None
-    """How far we have come with this person already; None = not at all."""
+    """Our agreement with this person so far; None = none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HolderView:
-    """One line of "who holds it": source and since when, or None if not yet."""
+    """One entry of "who holds it"; ``source`` and ``since_ms`` are None if not yet."""
 
     participant_id: ParticipantId
     name: str
@@ -55,14 +55,14 @@ class HolderView:
     source: str | None
     since_ms: UnixMs | None
     false_probability: float | None = None
-    """Of a maybe: how likely it is wrong, where that is known."""
+    """The probability that an uncertain entry is wrong, where it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkProof:
-    """Two messages of one author that contradict each other, and how to show it to anybody."""
+    """Two contradicting messages of one author, with the proof in a form to show others."""
 
     messages: tuple[MessageView | None, MessageView | None]
-    """None: it has no row, because it still waits or was hidden here."""
+    """None for a message without a row: it still waits, or was hidden here."""
     text: str
-    """JSON: what it proves, and the two signed parts in base64."""
+    """JSON with what it proves and the two signed parts in base64."""

@@ -1,7 +1,8 @@
-"""What the outside may ask of the engine: the ``ChatEngine`` protocol, no implementation.
+"""The ``ChatEngine`` protocol: everything a user interface can ask of the engine.
 
-Methods are commands (imperative) or queries.  Every method may raise ``StorageError`` (shown with
-an action) and the errors it names; anything else that escapes is a bug.
+Methods are commands (imperative) or queries.  Any of them may raise ``StorageError``, which is
+shown to the user with an action, and the errors its docstring names.  Any other exception is a bug.
+The implementation is ``engine.runtime.engine``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,115 +29,122 @@ PAGE_SIZE = 100
 
 
 class ChatEngine(Protocol):
-    """One profile's chats.  Methods are called on the loop that runs the engine."""
+    """One profile's chats.  Call its methods on the event loop that runs the engine."""
 
     def subscribe(self, listener: Listener, /) -> Callable[[], None]:
-        """Call ``listener`` for every event, in order; returns how to stop."""
+        """Call ``listener`` for every event, in order.  Returns a function that unsubscribes it."""
 
     # identity ---------------------------------------------------------------------------------
 
     def identity(self) -> IdentityView | None:
-        """None until the first start has been completed by ``create_identity``."""
+        """Our identity; None until ``create_identity`` has made one."""
 
     async def create_identity(self, name: str) -> IdentityView:
-        """Raises LocalProtocolError if there is one, ConfigError if the name is unusable."""
+        """Raises LocalProtocolError if one exists, ConfigError if the name is unusable."""
 
     # conversations ----------------------------------------------------------------------------
 
     async def conversations(self) -> Sequence[ConversationView]:
-        """All of them, most recent activity first."""
+        """All conversations, most recent activity first."""
 
     async def create_group(self, name: str) -> ConversationId: ...
 
     async def make_invite_link(self, conversation_id: ConversationId) -> str: ...
 
     def preview_invite(self, link: str) -> InvitePreview:
-        """Parse only: no network, no disk.  Raises InviteError with the reason."""
+        """Parse the link, without network or disk.  Raises InviteError with the reason."""
 
     async def join_group(self, link: str) -> ConversationId:
-        """Raises InviteError."""
+        """Join the group of an invitation link.  Raises InviteError if the link is unusable."""
 
     async def leave_group(self, conversation_id: ConversationId) -> None:
-        """Tell the others if possible, then forget the group on this device."""
+        """Notify the others if possible, then forget the group on this device."""
 
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None: ...
 
     async def set_member_muted(
         self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool
     ) -> None:
-        """On this device, in this group: their messages are received and kept, and not shown.
+        """Hide or show a member's messages, on this device and in this group only.
 
-        Nobody is told.  Raises LocalProtocolError for a one-to-one conversation and for oneself.
+        They are still received and kept, and the member is not notified.  Raises LocalProtocolError
+        for a one-to-one conversation and for ourselves.
         """
 
     async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
-        """Members who sent more than a day's quota, as long as something of it is set aside."""
+        """Members who exceeded their daily quota and still have messages set aside."""
 
     async def show_flood(
         self, conversation_id: ConversationId, participant_id: ParticipantId
     ) -> None:
-        """Place what was set aside of this member, bit by bit, and all else that comes today."""
+        """Place what was set aside of this member, in steps, and all that comes today."""
 
     async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
-        """Everything up to and including ``up_to`` was on screen; never moves backwards."""
+        """Mark all rows up to and including ``up_to`` as read.  The mark never moves backwards."""
 
     async def save_draft(self, conversation_id: ConversationId, text: str) -> None: ...
 
     # people -----------------------------------------------------------------------------------
 
     async def make_contact_link(self) -> str:
-        """A link with which others can ask to talk to us; expires after 90 days."""
+        """A link with which others can ask to talk to us.  It expires after 90 days."""
 
     def preview_contact(self, link: str) -> ContactPreview:
-        """Parse only: no network, no disk.  Raises InviteError with the reason."""
+        """Parse the link, without network or disk.  Raises InviteError with the reason."""
 
     async def add_contact(self, link: str) -> ConversationId:
-        """Ask this person to talk; accepts if they asked already.  Raises InviteError."""
+        """Ask this person to talk, or accept if they asked already.  Raises InviteError."""
 
     async def accept_contact(self, conversation_id: ConversationId) -> None:
-        """Answer their request with yes; of somebody who declined, or whom we did: ask again."""
+        """Accept their request.  If either side declined before, ask again."""
 
     async def decline_contact(self, conversation_id: ConversationId) -> None:
-        """They are told; they may be asked again by us."""
+        """Decline their request.  They are notified; we may ask them later."""
 
     async def withdraw_contact(self, conversation_id: ConversationId) -> None:
-        """Take our request back.  Raises LocalProtocolError once they answered."""
+        """Withdraw our request.  Raises LocalProtocolError once they answered."""
 
     async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
-        """They are not told; nothing of theirs is taken in or answered."""
+        """Block or unblock.  They are not notified; their messages are ignored while blocked."""
 
     async def remove_contact(self, conversation_id: ConversationId) -> None:
-        """Forget the person and the conversation on this device."""
+        """Delete the person and the conversation on this device."""
 
     async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
-        """For this device only; "" = as they call themselves.  Raises ConfigError."""
+        """Name the contact on this device only; "" = the name they use.  Raises ConfigError."""
 
     async def set_profile(self, *, name: str, picture: bytes) -> IdentityView:
-        """Own name and picture, told to all contacts.  Raises ConfigError."""
+        """Set our name and picture and send them to all contacts.  Raises ConfigError."""
 
     # messages ---------------------------------------------------------------------------------
 
     async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
-        """Returns once it is durable.  Raises ConfigError if empty or over MAX_TEXT_BYTES."""
+        """Send a message of at most MAX_TEXT_BYTES bytes.
+
+        Returns once it is durable.  Raises ConfigError if the text is empty or too long.
+        """
 
     async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
-        """Best effort, not stored; callers may call it at every key press."""
+        """Send a typing notice: best effort, not stored.  May be called at every key press."""
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None: ...
 
     async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        """Hide it on this device.  Others keep it, or may still get it: the history names it."""
+        """Hide a message on this device.
+
+        Others keep it and may still receive it, since the causal history names it.
+        """
 
     async def fetch_missing(self, conversation_id: ConversationId) -> None:
-        """Ask for missing messages again, now."""
+        """Request missing messages again now."""
 
     async def fetch_lost(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
     ) -> None:
-        """Ask members and Stores once more for what was given up; it stays lost until it comes.
+        """Ask members and Stores again for lost messages; they stay lost until they arrive.
 
-        Of a one-to-one conversation nothing has an id: what is lost before one of ``message_ids``
-        (``LostView.before``) is meant there, and all that is lost if these are none.
+        In a one-to-one conversation lost messages have no ids.  There ``message_ids`` are the
+        messages before which they are missing (``LostView.before``); none means all that are lost.
         """
 
     async def latest_page(
@@ -146,85 +154,94 @@ class ChatEngine(Protocol):
     async def page_before(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
     ) -> TimelinePage:
-        """Rows strictly before ``position``."""
+        """Up to ``limit`` rows strictly before ``position``."""
 
     async def page_after(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
     ) -> TimelinePage:
-        """Rows strictly after ``position``."""
+        """Up to ``limit`` rows strictly after ``position``."""
 
     async def page_around(
         self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
     ) -> TimelinePage:
-        """Rows on both sides of ``position``, itself included where it exists."""
+        """Up to ``limit`` rows around ``position``, including the row at it if there is one."""
 
     async def gap(self, conversation_id: ConversationId) -> GapView | None: ...
 
     async def held(self, conversation_id: ConversationId) -> HeldView | None:
-        """What is held aside because it claims a time too far ahead."""
+        """Messages held aside because they claim a time too far ahead; None if there are none."""
 
     async def holders(
         self, conversation_id: ConversationId, message_id: MessageId
     ) -> Sequence[HolderView]:
-        """One line for every other member."""
+        """One entry for every other member."""
 
     async def forks(self, conversation_id: ConversationId) -> Sequence[ForkView]:
-        """Who told different people different things here."""
+        """Forks found here: authors who told different people different things."""
 
     async def fork_proof(self, fork: ForkView) -> ForkProof:
-        """Raises LocalProtocolError if one of the two is not kept here any more."""
+        """The proof of a fork.
+
+        Raises LocalProtocolError if one of the two messages is no longer kept here.
+        """
 
     # history ----------------------------------------------------------------------------------
 
     async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
-        """Ask Stores for what was said in the last ``days``, None: for all there is.
+        """Fetch the messages of the last ``days`` days from Stores; None fetches all.
 
-        Returns once it is durable that this is wanted: it goes on by itself, also after a restart,
-        until it is done or cancelled, and is told by ``HistoryChanged``.  Raises ConfigError for
-        days below 1.
+        Returns once the request is durable.  Fetching continues in the background, also after a
+        restart, until it is done or cancelled; ``HistoryChanged`` reports its progress.  Raises
+        ConfigError for less than 1 day.
         """
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
-        """Likewise for what lies before the oldest message here, a stretch further back each time.
+        """Fetch a stretch before the oldest local message, further back with each call.
 
-        For who scrolls up past the beginning; nothing happens while one runs.
+        The user interface calls it when the user scrolls past the beginning.  It does nothing while
+        such a fetch runs.
         """
 
     async def cancel_history(self, conversation_id: ConversationId) -> None:
-        """What was fetched stays; nothing more is, of what the user asked for."""
+        """Cancel the fetches that the user asked for.  Messages already fetched stay."""
 
     def history(self, conversation_id: ConversationId) -> HistoryView | None:
-        """What is being fetched, or was last; None: nothing since the program started."""
+        """The running or last fetch; None if there was none since the program started."""
 
     def stores(self) -> Sequence[StoreView]:
-        """In the order in which they are asked; told by ``StoresChanged``."""
+        """The Stores, in the order in which they are asked.  ``StoresChanged`` reports changes."""
 
     async def add_store(self, multiaddr: str) -> None:
-        """As the last one.  Raises ConfigError for no such address, or one that is there."""
+        """Append a Store.  Raises ConfigError if the address is invalid or already listed."""
 
     async def remove_store(self, multiaddr: str) -> None:
-        """Raises ConfigError if it is not named in the settings; so do the following."""
+        """Remove a Store.
+
+        Raises ConfigError if the settings do not name it; so do ``move_store`` and
+        ``enable_store``.
+        """
 
     async def move_store(self, multiaddr: str, *, place: int) -> None:
-        """To this place, from 0, among those named in the settings."""
+        """Move a Store to this place, from 0, among those named in the settings."""
 
     async def enable_store(self, multiaddr: str, *, enabled: bool) -> None: ...
 
     async def test_store(self, multiaddr: str) -> StoreTestView:
-        """Dial and ask it, whether it is in the list or not; takes up to 20 s.
+        """Dial and query a Store, listed or not.  Takes up to 20 s.
 
-        Raises ConfigError for no such address; whatever else fails is the view's ``problem``.
+        Raises ConfigError if the address is invalid.  Any other failure is the view's ``problem``.
         """
 
     # clock ------------------------------------------------------------------------------------
 
     def own_clock(self) -> OwnClockView | None:
-        """Looks at the clock now.  None: the system's time is in force, nothing is against it."""
+        """Check the clock now.  None: no offset is set and there is no evidence against it."""
 
     async def set_clock_offset(self, offset_ms: int | None) -> None:
-        """Add this to the time of the system until that is set; None: go by it again.
+        """Add an offset in milliseconds to the system's time; None removes it.
 
-        Raises ConfigError for more than a hundred years.
+        It is dropped when the system's time is set.  Raises ConfigError for more than a hundred
+        years.
         """
 
     # state ------------------------------------------------------------------------------------

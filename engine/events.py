@@ -1,7 +1,7 @@
-"""What the engine tells the outside: read models, decrypted and ready to show, and its events.
+"""The engine's events, and the read models they carry: decrypted and ready to show.
 
-Events are past tense and carry whole read models, so that a listener never has to ask back to
-draw.  Nothing here knows how a message was carried, sealed or stored.
+Events are named in the past tense.  Each carries whole read models, so a listener can draw without
+further queries.  How messages are transported, sealed or stored is not visible here.
 """
 
 from collections.abc import Callable
@@ -27,15 +27,15 @@ class MessageKind(StrEnum):
     JOINED = "joined"
     LEFT = "left"
     RENAMED = "renamed"
-    """Calls themselves otherwise; ``text`` is the old name and the new one, each on a line."""
+    """Changed their name; ``text`` is the old name and the new one, one per line."""
     ASKED = "asked"
-    """Asked to talk one to one, the first row of a pair."""
+    """Asked to talk one to one: the first row of a pair."""
     ACCEPTED = "accepted"
     DECLINED = "declined"
     WITHDRAWN = "withdrawn"
-    """Asked no longer, before the other answered."""
+    """Withdrew the request before the other answered."""
     UNSUPPORTED = "unsupported"
-    """Content of a newer version: shown as such, never dropped."""
+    """Content of a newer version.  Shown as such, never dropped."""
 
 
 class SpanKind(StrEnum):
@@ -44,7 +44,7 @@ class SpanKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSpan:
-    """``start`` and ``length`` in UTF-16 code units, as Qt counts them."""
+    """``start`` and ``length`` count UTF-16 code units, as Qt does."""
 
     kind: SpanKind
     start: int
@@ -54,20 +54,20 @@ class TextSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryView:
-    """State of one of our own messages.  Tuples hold the other current members only."""
+    """Delivery state of one of our messages.  The tuples contain other current members only."""
 
     state: DeliveryState
     held_by: tuple[ParticipantId, ...] = ()
     maybe_held_by: tuple[ParticipantId, ...] = ()
     of: int = 0
-    """n: all other members, now."""
+    """n: the number of other members now."""
     attempts: int = 0
     failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageView:
-    """One row of a timeline.  Rows are ordered by ``position``; waiting rows stand last."""
+    """One row of a timeline.  Rows are ordered by ``position``, with waiting rows last."""
 
     conversation_id: ConversationId
     position: Position
@@ -81,10 +81,10 @@ class MessageView:
     delivery: DeliveryView | None
     """None for other people's messages."""
     waiting: bool = False
-    """Received, but held back by SDS: earlier messages are missing."""
+    """Received, but SDS waits for earlier messages that are missing."""
     late: bool = False
     held: bool = False
-    """Held aside: it claims a time too far ahead, and has no place until that has come."""
+    """Held aside: it claims a time too far ahead and gets its place when that time comes."""
 
     @property
     def message_id(self) -> MessageId:
@@ -93,39 +93,39 @@ class MessageView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapPlace:
-    """One gap: what lacks directly before one message."""
+    """One gap: the messages missing directly before one message."""
 
     missing: int
-    """0: nothing is known to lack, and yet something waits."""
+    """0: no message is known to be missing, although some wait."""
     waiting: int
-    """How many received messages wait from here to the next gap."""
+    """How many received messages wait between this gap and the next."""
     since_ms: UnixMs
-    """0: nobody knows."""
+    """0 if unknown."""
     requests: int = 0
     next_request_ms: UnixMs | None = None
     before: Position | None = None
-    """The first message known to come after what lacks; None: nobody knows where it belongs."""
+    """The first message known to follow the gap; None if its place is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapView:
-    """Messages known to exist that this device lacks."""
+    """Messages that are known to exist but missing on this device."""
 
     conversation_id: ConversationId
     missing: int
     waiting: int
-    """How many received messages wait behind them."""
+    """How many received messages wait for them."""
     places: tuple[GapPlace, ...] = ()
-    """In order; of very many gaps, the last ones as one."""
+    """In order.  If there are very many gaps, the last ones are merged into one."""
     lost: tuple[LostView, ...] = ()
-    """Given up, the latest 64 entries; a gap may hold nothing else."""
+    """The latest 64 entries of lost messages.  A gap may consist of these only."""
     lost_total: int = 0
-    """How many messages are lost, those of entries that are not here among them."""
+    """How many messages are lost, including those without an entry here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockView:
-    """Somebody whose clock was this far ahead of ours when it said what is held aside."""
+    """A member whose clock was ahead of ours when it sent what is held aside."""
 
     participant_id: ParticipantId
     name: str
@@ -135,50 +135,50 @@ class ClockView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldView:
-    """Messages held aside because they claim a time too far ahead, the soonest due first."""
+    """Messages held aside because they claim a time too far ahead, the earliest first."""
 
     conversation_id: ConversationId
     messages: tuple[MessageView, ...]
     """At most 64 of ``total``."""
     total: int
     next_due_ms: UnixMs
-    """When the first of them takes its place, by this device's clock."""
+    """When the first of them gets its place, by this device's clock."""
     clocks: tuple[ClockView, ...]
-    """Of the senders of ``messages``, the furthest ahead first."""
+    """The clocks of the senders of ``messages``, the furthest ahead first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnClockView:
-    """Our clock, where others' signed words say that it is wrong, or a person set it by them."""
+    """Evidence from others' signed messages that our clock is wrong, and the user's correction."""
 
     behind_ms: int = 0
-    """What it lacks to theirs as it goes now; negative: it is ahead; 0: nothing says so."""
+    """How far our clock is behind theirs now; negative: ahead; 0: no evidence."""
     by: tuple[str, ...] = ()
-    """The names of those who say so."""
+    """Names of the members whose messages say so."""
     heard: int = 0
-    """Of how many who were heard, themselves among them."""
+    """How many members gave evidence, including those in ``by``."""
     known_long: bool = False
-    """They are the majority of those known for a day; else it is one person's word."""
+    """They are a majority of the members known for a day.  Else it is one person's word."""
     offset_ms: int = 0
-    """What a person set: so much is added to the time of the system."""
+    """The correction that the user set, added to the system's time."""
     since_ms: UnixMs | None = None
-    """Since when, by the system's time."""
+    """When it was set, by the system's time."""
 
     @property
     def others_ahead_ms(self) -> int:
-        """How far the others are ahead of the time of the system."""
+        """How far the others are ahead of the system's time."""
         return self.offset_ms + self.behind_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkView:
-    """Somebody told different people different things: both messages bear their signature."""
+    """A fork: an author told different people different things, both with their signature."""
 
     conversation_id: ConversationId
     sender_id: ParticipantId
     sender_name: str
     is_self: bool
-    """This very profile, used in two places at once."""
+    """This very profile, in use in two places at the same time."""
     sequence: int
     first_id: MessageId
     second_id: MessageId
@@ -186,16 +186,16 @@ class ForkView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloodView:
-    """A member who sends more than a day's quota.  What is beyond it is not in the timeline."""
+    """A member over the daily quota.  The messages beyond it are not in the timeline."""
 
     conversation_id: ConversationId
     participant_id: ParticipantId
     name: str
     waiting: int
-    """Messages that can be shown, of ``size`` bytes."""
+    """Messages set aside that can be shown, ``size`` bytes in total."""
     size: int
     dropped: int
-    """Messages that are known, and not here."""
+    """Messages that are known but not kept here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +207,7 @@ class MemberView:
     has_left: bool
     fingerprint: str
     is_muted: bool = False
-    """Their messages are received and kept, and not shown on this device."""
+    """Their messages are received and kept, but not shown on this device."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,14 +216,14 @@ class ContactView:
 
     participant_id: ParticipantId
     name: str
-    """As they call themselves; the conversation's name is what the user sees."""
+    """The name they use.  The user sees the conversation's name."""
     local_name: str
     state: ContactState
     fingerprint: str
     safety_number: str
-    """60 digits over both identities: equal on both sides, or somebody is in between."""
+    """60 digits over both identities.  If the two sides differ, somebody is in between."""
     picture: bytes
-    """PNG or JPEG, b"" if there is none.  From outside: decode with limits."""
+    """PNG or JPEG, b"" if there is none.  Untrusted: decode with limits."""
     last_seen_ms: UnixMs | None
     is_online: bool
     """Heard within the last two minutes."""
@@ -231,7 +231,7 @@ class ContactView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationView:
-    """One row of the conversation list: a group, or with ``contact`` a person."""
+    """One row of the conversation list: a group, or a person if ``contact`` is set."""
 
     conversation_id: ConversationId
     name: str
@@ -257,14 +257,14 @@ class ConnectionLevel(StrEnum):
 class ConnectionRole(StrEnum):
     RELAY = "relay"
     EDGE = "edge"
-    """Through service nodes."""
+    """Service nodes relay for us."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionView:
     level: ConnectionLevel
     peers: int
-    """Those that relay for us, or the service nodes that do it for an edge node."""
+    """Relay peers, or an edge node's service nodes."""
     reason: str
     """One sentence for the status strip, without capital and full stop."""
     bytes_in: int
@@ -278,7 +278,7 @@ class IdentityView:
     name: str
     fingerprint: str
     key_storage: str
-    """Where the database key lives, in words: "system keyring" or "key file"."""
+    """Where the database key is kept: "system keyring" or "key file"."""
     picture: bytes = b""
 
 
@@ -292,7 +292,7 @@ class ConversationAdded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationChanged:
-    """Name, members, unread, last message, missing or muted changed."""
+    """The name, members, unread count, last message, missing count or muting changed."""
 
     conversation: ConversationView
 
@@ -304,23 +304,23 @@ class ConversationRemoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageAdded:
-    """A row that was not there; it belongs at its position.  Durable before this is told."""
+    """A new row, at its position.  Durable before the event is published."""
 
     message: MessageView
     notify: bool
-    """Somebody else's, live, in a conversation that is not muted."""
+    """True for another member's live message in a conversation that is not muted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageChanged:
-    """The same message id: delivery, or a waiting row that found its place."""
+    """A row with a known message id changed: its delivery, or it no longer waits."""
 
     message: MessageView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageRemoved:
-    """Deleted on this device only."""
+    """A message was deleted on this device only."""
 
     conversation_id: ConversationId
     message_id: MessageId
@@ -328,14 +328,14 @@ class MessageRemoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineChanged:
-    """Rows came or went in masses: what was read of the conversation is to be read again."""
+    """Many rows appeared or disappeared: read the timeline again."""
 
     conversation_id: ConversationId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloodsChanged:
-    """All members of the conversation of whom something is set aside."""
+    """Lists all members of the conversation with messages set aside."""
 
     conversation_id: ConversationId
     floods: tuple[FloodView, ...]
@@ -343,7 +343,7 @@ class FloodsChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapUpdated:
-    """``gap`` is None once everything arrived."""
+    """``gap`` is None once nothing is missing."""
 
     conversation_id: ConversationId
     gap: GapView | None
@@ -351,7 +351,7 @@ class GapUpdated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldUpdated:
-    """``held`` is None once everything took its place."""
+    """``held`` is None once no message is held aside."""
 
     conversation_id: ConversationId
     held: HeldView | None
@@ -359,7 +359,7 @@ class HeldUpdated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForksFound:
-    """All that there are in the conversation, each for one author at one place."""
+    """All forks of the conversation, each for one author at one place."""
 
     conversation_id: ConversationId
     forks: tuple[ForkView, ...]
@@ -367,14 +367,14 @@ class ForksFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockJudged:
-    """``clock`` is None once the time of the system is in force and nothing is said against it."""
+    """``clock`` is None once no offset is set and there is no evidence against our clock."""
 
     clock: OwnClockView | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockOffsetDropped:
-    """The system's time was set, so what a person had set beside it holds no longer."""
+    """The system's time was set, which drops the offset that the user had set."""
 
     offset_ms: int
 
@@ -383,7 +383,7 @@ class ClockOffsetDropped:
 class TypingChanged:
     conversation_id: ConversationId
     names: tuple[str, ...]
-    """Who is typing now; empty when nobody is."""
+    """Who is typing now; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,7 +399,7 @@ class NoticeLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeRaised:
-    """Something the user must know; ``key`` replaces an earlier notice of the same key."""
+    """Something the user must know.  It replaces an earlier notice with the same ``key``."""
 
     key: str
     level: NoticeLevel

@@ -1,8 +1,8 @@
-"""What the engine tells of history: the Stores that are asked, what is being fetched, what is lost.
+"""Read models and events of history: Stores, fetches and lost messages.
 
-Read models and events like those of ``engine.events``.  A Store's troubles stand here with their
-reason, for the settings; none of them is an event that interrupts anybody.  Sentences are for
-people, without capital and full stop; empty = nothing to say.
+They complement ``engine.events``.  Problems of Stores appear here with their reason, for the
+settings; none interrupts the user.  Sentences are for people, without capital and full stop; an
+empty string means that there is no problem.
 """
 
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, 
 
 class StoreOrigin(StrEnum):
     USER = "user"
-    """Named in the settings: has a place, can be moved, switched off and removed."""
+    """Named in the settings: has a place and can be moved, disabled and removed."""
     FOUND = "found"
-    """A connected peer that keeps messages for others; asked while the user has named no Store
-    that is on.  Cannot be changed."""
+    """A connected peer that serves the Store protocol.  Asked only while no Store of the user's is
+    enabled; cannot be changed."""
 
 
 class StoreHealth(StrEnum):
@@ -26,35 +26,35 @@ class StoreHealth(StrEnum):
     """Not asked since the program started."""
     GOOD = "good"
     DOUBTFUL = "doubtful"
-    """It answers, but something is wrong: see ``problem``."""
+    """It answers, but something is wrong; see ``problem``."""
     FAILED = "failed"
-    """The last time it did not answer as it should: see ``problem``.  It is asked again."""
+    """Its last answer failed; see ``problem``.  It is asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreTestView:
-    """What one test found, just then."""
+    """The result of one test of a Store."""
 
     multiaddr: str
     tested_ms: UnixMs
     problem: str
-    """Why it cannot be used; empty if it can."""
+    """Why the Store cannot be used; empty if it can."""
     reachable: bool = False
     versions: tuple[str, ...] = ()
-    """Of the protocol, the preferred one first: "3.0.0", "2.0.0-beta4"."""
+    """Protocol versions, the preferred one first: "3.0.0", "2.0.0-beta4"."""
     cluster: int | None = None
-    """None: not said."""
+    """None if the Store does not say."""
     round_trip_ms: int | None = None
     clock_ahead_ms: int | None = None
-    """How far the newest messages that it took in lie before their own times; only a Store of
-    2.0.0-beta4 says when it took in what, and only while there is something."""
+    """How far its newest messages are dated after the Store received them.  Only 2.0.0-beta4
+    reports receive times, and only for messages it has; else None."""
     oldest_ms: UnixMs | None = None
-    """When the oldest message was sent that it has of our conversations; None: it has none."""
+    """When its oldest message of our conversations was sent; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreView:
-    """One Store, in the order in which they are asked."""
+    """One Store.  Listed in the order in which they are asked."""
 
     multiaddr: str
     origin: StoreOrigin
@@ -62,20 +62,20 @@ class StoreView:
     health: StoreHealth
     problem: str
     version: str
-    """Spoken the last time, empty if it was never asked."""
+    """Protocol version of the last query; empty if there was none."""
     queries: int
-    """All time, like the following."""
+    """All-time count, like those below."""
     complete: int
-    """Queries that it answered to the end."""
+    """Queries that it answered completely."""
     messages: int
     new: int
-    """Messages that no other Store had brought before."""
+    """Messages that no other Store had returned before."""
     omitted: int
-    """Messages that others had and it had not, in queries that it answered to the end."""
+    """Messages it omitted but others had, in queries that it answered completely."""
     asked_ms: UnixMs | None
-    """When it was asked last."""
+    """When it was last asked."""
     round_trip_ms: int | None
-    """On average in the last query."""
+    """Average of the last query."""
     test: StoreTestView | None
     """The last test since the program started."""
 
@@ -85,44 +85,44 @@ class StoreView:
 
 class HistoryReason(StrEnum):
     USER = "user"
-    """Asked for: "fetch history"."""
+    """The user chose "fetch history"."""
     EARLIER = "earlier"
-    """Scrolled up past what is here."""
+    """The user scrolled up past the oldest local message."""
     CONNECT = "connect"
-    """What was said while this device was away."""
+    """Messages sent while this device was offline."""
     DEPENDENCY = "dependency"
     """Messages that others refer to."""
 
 
 class HistoryState(StrEnum):
     WAITING = "waiting"
-    """For its turn, or for a Store that can be reached."""
+    """Waits for a query slot, or for a reachable Store."""
     RUNNING = "running"
     DONE = "done"
     CANCELLED = "cancelled"
     FAILED = "failed"
-    """``problem`` says why; what was fetched is here."""
+    """``problem`` says why; messages already fetched stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryView:
-    """What is being fetched for one conversation, or was last."""
+    """The running or last fetch of one conversation."""
 
     conversation_id: ConversationId
     reason: HistoryReason
     state: HistoryState
     since_ms: UnixMs | None
-    """From when on; None: all that there is."""
+    """Start of the window; None for all history."""
     fetched: int = 0
-    """Messages from Stores that were looked at, of which most may be known."""
+    """Messages that Stores returned; most may be known already."""
     arrived: int = 0
-    """Messages to read that were new here."""
+    """Readable messages that were new here."""
     per_second: float = 0.0
-    """Of ``fetched``, lately."""
+    """Recent rate of ``fetched``."""
     fraction: float | None = None
-    """Of the span of time, 0 to 1; None: not known."""
+    """Share of the window, 0 to 1; None while unknown."""
     stores: int = 0
-    """That are being asked, or were."""
+    """How many Stores are or were asked."""
     problem: str = ""
 
     @property
@@ -130,39 +130,39 @@ class HistoryView:
         return self.state not in {HistoryState.WAITING, HistoryState.RUNNING}
 
 
-# --- what is lost -------------------------------------------------------------------------------
+# --- lost messages ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostView:
-    """A message that nobody could be found to have; it is shown if it ever turns up.
+    """A message that no member and no Store was found to have; shown if it arrives after all.
 
-    Of a one-to-one conversation: messages in a row of which only the author's numbers are known.
+    In a one-to-one conversation: consecutive messages of which only the author's numbers are known.
     """
 
     message_id: MessageId | None
-    """None: nobody ever named it."""
+    """None if no message names its id."""
     sender_id: ParticipantId | None
-    """As those say who refer to it; None: they do not."""
+    """According to the messages that refer to it; None if they do not say."""
     sender_name: str
     before: Position | None
-    """The first message known to come after it: its Lamport timestamp is below that one's."""
+    """The first message known to follow it, with a higher Lamport timestamp."""
     since_ms: UnixMs
-    """Since when it was known to lack."""
+    """Since when it has been known to be missing."""
     stores_ms: UnixMs | None = None
-    """When Stores were asked for it last; None: they never were, for nobody knows its hash."""
+    """When Stores were last asked for it; None if never, because its hash is unknown."""
     lacked_by: int = 0
-    """So many of them said then that they do not have it."""
+    """How many of those Stores answered that they do not have it."""
     silent_stores: tuple[str, ...] = ()
-    """Addresses of those that gave no answer."""
+    """Addresses of the Stores that did not answer."""
     asked_again_ms: UnixMs | None = None
-    """When the user last wanted it asked for once more, since the program started."""
+    """When the user last asked for it again, since the program started."""
     count: int = 1
-    """How many these are."""
+    """How many messages this entry stands for."""
     numbers: tuple[int, int] | None = None
-    """The first and the last, as their author counts; None: not known."""
+    """The author's numbers of the first and the last; None if unknown."""
     given_up_ms: UnixMs | None = None
-    """When they were waited for no longer; None: not known."""
+    """When waiting for them ended; None if unknown."""
 
 
 # --- events -------------------------------------------------------------------------------------
@@ -175,6 +175,6 @@ class StoresChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryChanged:
-    """At most four times a second while it runs; always at its begin and end."""
+    """Published at most four times a second while a fetch runs, and always at start and end."""
 
     history: HistoryView
