@@ -1,1 +1,1 @@
-"""The asyncio side of history: which Stores there are, who asks them, and where answers go."""
+"""Runs history queries with asyncio: which Stores to ask, when, and where answers go."""

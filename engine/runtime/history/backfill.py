@@ -1,10 +1,12 @@
-"""Fills one conversation from Stores: drives its ``HistoryScheduler``, and hands on what comes.
+"""Backfills one conversation from Stores: runs its ``HistoryScheduler`` and passes on results.
 
-One task per conversation.  Asks run beside it; what they bring is fed to the session, which makes
-it durable before the next is looked at, so that Stores are asked for no more than can be worked
-off.  How far a window has come is written after that, at most once a second.  When much waits for
-what lacks, that is looked up before a window goes on.  After a failure of the disk everything
-begins anew from what is durable.  It refuses to know what a message says.
+There is one task per conversation; requests run beside it.  Fetched messages are fed to the
+session, which makes them durable before the next ones are handled, so Stores are asked for no more
+than the session can process.  After that the window's progress is saved, at most once a second.
+
+If many messages wait for missing dependencies, those are looked up before the window continues.
+After a storage error everything restarts from what is durable.  What a message says is handled in
+the session.
 """
 
 import asyncio
@@ -69,7 +71,7 @@ from engine.runtime.recorded_queries import RecordedQueries
 
 DAY_MS: Final = 24 * 3_600_000
 CONNECT_LONGEST_MS: Final = 30 * DAY_MS
-"""So far back without the user's asking."""
+"""How far back a backfill goes without a request by the user."""
 CONNECT_AFTER_MS: Final = 5 * 60_000
 EARLIER_MS: Final = 30 * DAY_MS
 TRY_AGAIN_S: Final = 2.0
@@ -80,7 +82,7 @@ logger = logging.getLogger(__name__)
 
 
 class Backfill:
-    def __init__(  # noqa: PLR0913 - keyword-only: what one conversation's filler is made of
+    def __init__(  # noqa: PLR0913 - keyword-only: what one backfill depends on
         self,
         conversation_id: ConversationId,
         topics: Topics,
@@ -109,9 +111,9 @@ class Backfill:
         self._connect_wanted = False
         self._notes: tuple[StoreNote, ...] = ()
         self._durable: list[tuple[HistoryInput | None, asyncio.Future[None]]] = []
-        """Who waits until an input has been worked off."""
+        """Callers that wait until an input has been handled."""
 
-    # --- told from outside ----------------------------------------------------------------------
+    # --- calls from the service -----------------------------------------------------------------
 
     @property
     def view(self) -> HistoryView | None:
@@ -124,7 +126,7 @@ class Backfill:
             self._put(StoresChanged(candidates))
 
     def connect(self) -> None:
-        """Ask for what was said since the last success, if that is some time ago."""
+        """Request the messages since the last success, at most 30 days back."""
         if self._scheduler is None:
             self._connect_wanted = True
             return
@@ -136,7 +138,7 @@ class Backfill:
         self.request(Purpose.CONNECT, since_ms)
 
     def came(self, store: StoreRef) -> None:
-        """A Store of the network that was not there before: it may know more than the others."""
+        """A Store appeared on the network; it may have messages that the others do not."""
         now_ms = self._parts.clock.clock_ms()
         covered_ms = self._progress.kept.covered.get(store)
         if covered_ms is not None and 0 <= now_ms - covered_ms <= CONNECT_AFTER_MS:
@@ -146,7 +148,7 @@ class Backfill:
         self.request(Purpose.CONNECT, max(known_ms, earliest_ms))
 
     def ask(self, ask: AskStore) -> None:
-        """What the conversation's session asks for."""
+        """Perform a Store request of the conversation's session."""
         lookups = self._hash_index.lookups(ask)
         if lookups:
             self._put(DependenciesMissing(lookups))
@@ -160,7 +162,7 @@ class Backfill:
             self._slot.is_urgent.set()
 
     def want_earlier(self) -> None:
-        """A stretch further back than ever was wanted, or than what is here."""
+        """Request 30 days before the earliest time requested so far, or before the oldest row."""
         view = self._publisher.view
         if view is not None and not view.is_over and view.reason is HistoryReason.EARLIER:
             return
@@ -169,7 +171,7 @@ class Backfill:
         self.request(Purpose.EARLIER, UnixMs(max(until_ms - EARLIER_MS, 0)), until_ms)
 
     def cancel(self) -> None:
-        """What the user asked for."""
+        """Cancel the windows that the user requested."""
         self._inputs = deque(
             one
             for one in self._inputs
@@ -180,7 +182,7 @@ class Backfill:
             self._publisher.ended(purpose, HistoryState.CANCELLED)
 
     async def durable(self) -> None:
-        """Returns once all that was wanted so far outlives a crash."""
+        """Return once all requests made so far survive a crash."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._durable.append((self._inputs[-1] if self._inputs else None, done))
         self._wake.set()
@@ -193,7 +195,7 @@ class Backfill:
     # --- running --------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         try:
             while True:
                 try:
@@ -209,7 +211,7 @@ class Backfill:
             await self._begin_anew()
 
     async def _begin_anew(self) -> None:
-        """What was fetched and did not get durable is fetched again."""
+        """Reset to what is durable; anything fetched but not durable is fetched again."""
         asks, self._asks = self._asks, {}
         for ask in asks.values():
             ask.cancel()
@@ -284,14 +286,14 @@ class Backfill:
                 done.set_result(None)
         self._durable = left
 
-    # --- what the schedule wants ------------------------------------------------------------------
+    # --- carrying out transitions -----------------------------------------------------------------
 
     async def _perform(self, transition: HistoryTransition) -> None:
         for ask_id in transition.abandoned:
             abandoned = self._asks.pop(ask_id, None)
             if abandoned is not None:
                 abandoned.cancel()
-        for ask in transition.asks:  # While what came before is worked off, more is on its way.
+        for ask in transition.asks:  # While earlier results are handled, more arrive.
             self._asks[ask.ask_id] = asyncio.create_task(self._ask(ask), name="store ask")
         for event in transition.events:
             await self._take(event)
@@ -384,7 +386,7 @@ class Backfill:
         self._hash_index.take([one.message_hash for one in messages])
 
     def _horizon_ns(self) -> int:
-        """What is older than this, and than all that is here, nobody wants to see."""
+        """The time before which nothing was requested and no row is here."""
         known = [
             at for at in (self._progress.kept.since_ms, self._sink.oldest_ms) if at is not None
         ]

@@ -1,4 +1,4 @@
-"""What the fillers of all conversations share."""
+"""What the backfills of all conversations share."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class BackfillContext:
     counters: Counters
     tell: Callable[[HistoryView], None]
     note: Callable[[Sequence[StoreNote]], None]
-    """What is to be remembered of Stores after a query."""
+    """Receives the notes about Stores after a query."""
     trouble: Callable[[StoreEnded], None]
     address_of: Callable[[StoreRef], str]
-    """As the settings show it."""
+    """The Store's address as the settings show it."""

@@ -1,4 +1,8 @@
-"""What is told of one conversation's fetching: how many, how fast, how far; not too often."""
+"""Publishes the progress of one conversation's backfill as a ``HistoryView``.
+
+The view has message counts, rate and share of the window.  Updates are published at most four times
+a second, changes of state immediately.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +24,7 @@ REASONS: Final = {
     Purpose.CONNECT: HistoryReason.CONNECT,
     Purpose.DEPENDENCY: HistoryReason.DEPENDENCY,
 }
-"""What Stores took in at the last moment is asked for silently."""
+"""Trailing checks are missing here: they run silently."""
 WISHED: Final = frozenset({HistoryReason.USER, HistoryReason.EARLIER})
 
 
@@ -39,7 +43,7 @@ class HistoryEventPublisher:
         self._window: Window | None = None
         self._first_ns: int | None = None
         self._before = 0
-        """Fetched by earlier queries for the same."""
+        """Messages fetched by earlier queries of this request."""
         self._query_fetched = 0
         self._arrived_at_begin = 0
         self._rate: deque[tuple[UnixMs, int]] = deque()
@@ -47,7 +51,7 @@ class HistoryEventPublisher:
         self._has_store = True
 
     def stores(self, *, any_: bool) -> None:
-        """Whether there is a Store to ask: who waits for one is told so."""
+        """Whether there is a Store to ask; a waiting view shows it."""
         self._has_store = any_
         view = self.view
         if view is not None and not view.is_over:
@@ -57,7 +61,7 @@ class HistoryEventPublisher:
                 self._show(replace(waits, problem=problem), now=True)
 
     def waits(self, purpose: Purpose, since_ms: UnixMs) -> None:
-        """What somebody asked for is told at once, before what goes on by itself."""
+        """Show a request that waits; the user's replace background ones."""
         reason, view = REASONS.get(purpose), self.view
         if reason is None:
             return
@@ -100,7 +104,7 @@ class HistoryEventPublisher:
     def fetched(self, number: int, first_ns: int | None, *, arrived: int) -> None:
         view = self.view
         if not self._is_told or view is None or view.state is HistoryState.WAITING:
-            return  # What still comes is of a query that this wish interrupted.
+            return  # From a query that this request interrupted.
         if self._first_ns is None:
             self._first_ns = first_ns
         self._query_fetched += number

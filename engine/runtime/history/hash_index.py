@@ -1,4 +1,4 @@
-"""Messages that were asked for by a hash of theirs: which hash meant which message."""
+"""Maps the hashes of pending hash lookups to message ids."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,6 +12,8 @@ MAX_HASHES: Final = 10_000
 
 
 class HashIndex:
+    """Keeps at most 10 000 entries and drops the oldest beyond that."""
+
     def __init__(self) -> None:
         self._ids: dict[WakuHash, MessageId] = {}
 
@@ -20,7 +22,7 @@ class HashIndex:
         return self._ids
 
     def lookups(self, ask: AskStore) -> tuple[HashLookup, ...]:
-        """What of it can be looked up; a hint that is no hash is of no use."""
+        """The hash lookups for a session's request; entries whose hint is no hash are skipped."""
         lookups: list[HashLookup] = []
         for entry in ask.missing:
             hint = entry.retrieval_hint
@@ -35,7 +37,7 @@ class HashIndex:
         return tuple(lookups)
 
     def take(self, hashes: Sequence[WakuHash]) -> list[MessageId]:
-        """Those that are known, and are done with now."""
+        """Remove these hashes and return the message ids of those that were known."""
         return [self._ids.pop(one) for one in hashes if one in self._ids]
 
     def known(self, hashes: Sequence[WakuHash]) -> list[MessageId]:

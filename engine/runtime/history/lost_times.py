@@ -1,8 +1,8 @@
-"""From when to when to look for what a one-to-one conversation lost, of which nobody knows a name.
+"""The time span in which to look for lost messages of a pair, whose ids are unknown.
 
-It was said after what came of the same author before, as far as that is near, and before the
-message that follows; it was sent again, if at all, until it was given up or later, when somebody
-listened.  It refuses to know Stores.
+A lost message was sent after its author's previous message, if that is close, and before the
+message that follows.  If it was resent, then before it was given up, or later while this device was
+listening.  Stores are queried in ``service``.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,10 @@ ROWS_LOOKED_AT: Final = 100
 async def time_of_lost(
     conversation_id: ConversationId, lost: Sequence[LostView], pages: TimelinePages
 ) -> tuple[UnixMs, UnixMs | None]:
-    """All of ``lost`` together; until None: up to now.  Raises StorageError."""
+    """The start and end for all of ``lost`` together; end None means now.
+
+    Raises StorageError.
+    """
     since: list[int] = []
     for each in lost:
         since.append(each.since_ms - DAY_MS)

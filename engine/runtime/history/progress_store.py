@@ -1,7 +1,8 @@
-"""How far asking has come, kept on disk: what was begun or dropped at once, the rest now and then.
+"""Keeps on disk how far each window has come.
 
-What it says is durable lies behind the messages, never before them: whoever hands over a reach has
-made durable what lies within.  A crash costs a second of pages that are asked for again.
+New and finished windows are saved immediately, progress in between at most once a second.  Progress
+is saved only after the messages it covers: the caller makes these durable first.  A crash costs
+about a second of pages, which are fetched again.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +34,11 @@ class ProgressStore:
         self.kept = await self._table.load()
 
     def forget(self) -> None:
-        """What was not saved yet is fetched again."""
+        """Discard unsaved progress; its pages are fetched again."""
         self._unsaved.clear()
 
     async def keep(self, writes: Sequence[HistoryWrite]) -> None:
-        """Dropped and new ones at once, how far they have come now and then."""
+        """Save new and dropped windows now, and progress when it is due."""
         now: list[KeptWrite] = []
         kept = {progress.purpose for progress in self.kept.progress}
         for write in writes:
@@ -65,7 +66,7 @@ class ProgressStore:
             self.kept = with_write(self.kept, write)
 
     async def reach(self, since_ms: UnixMs) -> None:
-        """How far back anybody ever wanted to see."""
+        """Record how far back the user or a session requested messages."""
         known = self.kept.since_ms
         if known is None or since_ms < known:
             await self.save([SaveReach(since_ms=since_ms)])

@@ -1,4 +1,4 @@
-"""Where the progress of asking is kept: with its conversation, or for the inbox by itself."""
+"""Where the progress of backfills is stored: with its conversation, or for the inbox."""
 
 import logging
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class ProgressTable(Protocol):
-    """Both may raise StorageError."""
+    """Both methods may raise StorageError."""
 
     async def load(self) -> HistoryKept: ...
 
@@ -39,7 +39,7 @@ class ConversationProgressTable:
 
 
 class InboxProgressTable:
-    """Up to when the inbox was asked for; a window that breaks off begins again."""
+    """Stores only up to when the inbox was covered; an interrupted window starts again."""
 
     def __init__(self, store: ProfileStore, storage: StorageThread) -> None:
         self._store = store

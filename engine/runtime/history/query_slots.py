@@ -1,7 +1,7 @@
-"""Few conversations query Stores at once, so that one device is a modest guest.
+"""Limits how many conversations query Stores at the same time, to spare the Stores.
 
-A conversation takes a slot while it has something to ask.  One that the user waits for goes
-without a slot.
+A conversation holds a slot while it has queries to make.  A conversation that the user waits for
+needs no slot.
 """
 
 import asyncio
@@ -11,16 +11,16 @@ AT_ONCE: Final = 2
 
 
 class QuerySlot:
-    """One conversation's share of the ``slots`` that all conversations take turns in."""
+    """One conversation's hold on the shared ``slots``."""
 
     def __init__(self, slots: asyncio.Semaphore) -> None:
         self._slots = slots
         self._has_slot = self._is_active = False
         self.is_urgent = asyncio.Event()
-        """Set while somebody waits at the window."""
+        """Set while the user waits for this conversation."""
 
     async def take(self) -> None:
-        """Return once there is a slot, or at once if it is urgent; again only after ``rest``."""
+        """Wait for a slot, unless urgent.  Further calls return immediately until ``rest``."""
         if self._is_active:
             return
         self._is_active = True
@@ -39,7 +39,7 @@ class QuerySlot:
             await asyncio.gather(slot, urgent, return_exceptions=True)
 
     def rest(self) -> None:
-        """There is nothing to ask now: the slot is somebody else's."""
+        """Release the slot: there is nothing to ask now."""
         self._is_active = False
         self.is_urgent.clear()
         if self._has_slot:

@@ -1,8 +1,8 @@
-"""History of a running profile: its Stores, a filler for each conversation, and the commands.
+"""History of a running profile: its Stores, a backfill for each conversation, and the commands.
 
-It is told what comes up and what ends, whether the network is there, and by sessions what they
-lack; it tells sessions whether any Store can be asked.  How a conversation is filled is
-``filling``'s.
+It is notified when conversations start and end, when connectivity changes, and when sessions miss
+messages.  It notifies sessions whether any Store can be asked.  ``backfill`` fetches the messages
+of one conversation.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded_queries import RecordedQueries, which_is
 
 LOOK_AROUND_S: Final = 5.0
-"""For a Store that came or went while the network stayed as it was; else it is looked at once."""
+"""Interval of looking for Stores.  A change of connectivity triggers a look at once."""
 SAVE_EVERY_S: Final = 5.0
 TEST_TIMEOUT_S: Final = 20.0
 INBOX: Final = ConversationId("inbox")
@@ -66,7 +66,7 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryDependencies:
     network: StoreNetwork | None
-    """None: nothing is ever fetched."""
+    """None: no Stores are ever asked."""
     store: ProfileStore
     storage: StorageThread
     random_unit: RandomUnit
@@ -100,7 +100,7 @@ class HistoryService:
     # --- life -----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Before the first conversation comes up.  Raises StorageError."""
+        """Call before the first conversation starts.  Raises StorageError."""
         self._book.load(await self._parts.storage.run(self._parts.store.stores))
         if self._parts.network is not None:
             self._own(self._look_around())
@@ -123,7 +123,7 @@ class HistoryService:
     # --- conversations come and go --------------------------------------------------------------
 
     def begin(self, runner: ConversationRunner, content_topic: ContentTopic) -> None:
-        """Fill this conversation from now on."""
+        """Start the backfill of this conversation."""
         table = ConversationProgressTable(
             runner.conversation_id, self._parts.store, self._parts.storage
         )
@@ -148,7 +148,7 @@ class HistoryService:
             recorded=RecordedQueries(),
         )
 
-    def _begin(  # noqa: PLR0913 - what the two kinds differ in
+    def _begin(  # noqa: PLR0913 - where conversations and the inbox differ
         self,
         conversation_id: ConversationId,
         content_topic: ContentTopic,
@@ -198,7 +198,7 @@ class HistoryService:
             one.task.cancel()
             await asyncio.gather(one.task, return_exceptions=True)
 
-    # --- what sessions are told and say -----------------------------------------------------------
+    # --- sessions and connectivity ----------------------------------------------------------------
 
     def reachable(self) -> bool:
         return bool(self._candidates)
@@ -211,7 +211,7 @@ class HistoryService:
             one.backfill.ask(ask)
 
     def online_changed(self) -> None:
-        """Who was away asks for what was said meanwhile."""
+        """After coming online, request the messages that were missed."""
         self._news.set()
         self._stores_changed()
         for one in self._running.values():
@@ -219,7 +219,7 @@ class HistoryService:
                 self._connect(one)
 
     def _connect(self, one: _Running) -> None:
-        """A group that is online knows by itself since when it was not."""
+        """Connect, except for an online group: its session knows what it missed and asks for it."""
         if not (one.is_group and self._parts.online()):
             one.backfill.connect()
 
@@ -295,7 +295,7 @@ class HistoryService:
     async def fetch_since(
         self, conversation_id: ConversationId, since_ms: UnixMs, until_ms: UnixMs | None = None
     ) -> None:
-        """Up to now, if ``until_ms`` is None."""
+        """Fetch the window on the user's behalf; ``until_ms`` None means up to now."""
         backfill = self._backfill(conversation_id)
         backfill.request(Purpose.USER, since_ms, until_ms)
         await backfill.durable()
@@ -377,7 +377,7 @@ class HistoryService:
         self._stores_changed()
 
     def _want_all(self) -> None:
-        """A Store that was not asked before may have what the others do not."""
+        """Ask for the last 30 days again: a new Store may have what the others do not."""
         since_ms = UnixMs(max(self._parts.clock.clock_ms() - CONNECT_LONGEST_MS, 0))
         for one in self._running.values():
             one.backfill.request(Purpose.CONNECT, since_ms)

@@ -1,7 +1,8 @@
-"""Where messages from Stores go: into a conversation's session, or to the inbox of strangers.
+"""Where a backfill delivers messages: a conversation's session, or the inbox.
 
-Everything takes the way of live messages: opened, checked and known again there.  ``take_in``
-returns once all of it is durable, so that nobody asks for more than can be worked off.
+Messages from Stores take the same path as live messages, which opens, checks and deduplicates them.
+``take_in`` returns once all of them are durable, so the backfill fetches no more than can be
+processed.
 """
 
 import asyncio
@@ -20,20 +21,20 @@ LOOK_AGAIN_S: Final = 0.1
 
 
 class Sink(Protocol):
-    """Every method may raise StorageError, and LocalProtocolError once there is no conversation."""
+    """Any method may raise StorageError, or LocalProtocolError if the conversation is gone."""
 
     def expect(self, messages: Sequence[HistoryMessage], /) -> None:
-        """They came from a Store and will be taken in soon, unless they are known."""
+        """Announce messages from a Store.  ``take_in`` follows soon, except for known ones."""
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
-        """Oldest first."""
+        """Deliver messages, oldest first."""
 
     async def take_older(
         self, messages: Sequence[HistoryMessage], ids: Mapping[WakuHash, MessageId], /
     ) -> None:
-        """What was looked up for others that depend on it, and is from before all we want to see.
+        """Deliver dependencies that are older than anything that was requested.
 
-        It counts as lost where the others are old as well.
+        They count as lost if the messages that depend on them are old as well.
         """
 
     async def answered(self, through_ms: UnixMs, /) -> None: ...
@@ -41,10 +42,10 @@ class Sink(Protocol):
     async def missing(self, lacks: StoresMissing, /) -> None: ...
 
     async def reached_back(self) -> None:
-        """More is wanted than before, and all of it was asked for."""
+        """A longer span than before was requested, and has been covered."""
 
     async def hasten(self) -> None:
-        """Much waits."""
+        """Many messages wait for dependencies."""
 
     @property
     def waiting(self) -> int: ...
@@ -80,7 +81,7 @@ class RunnerSink:
             message_id = ids.get(item.message_hash)
             if message_id is None:
                 inputs.append(_arrived(item))
-            else:  # Nobody wants to see it, unless they asked for it after it was given up.
+            else:  # Not shown, unless the user asked for it after it was given up.
                 kept_back = StoresMissing(message_ids=(message_id,), lacked=0, kept_back=True)
                 inputs += [kept_back, _arrived(item, if_wanted=message_id)]
         await self._runner.feed(inputs)
@@ -111,7 +112,7 @@ class RunnerSink:
 
 
 class ContactInbox(Protocol):
-    """Where strangers ask to talk."""
+    """The inbox for requests to talk."""
 
     @property
     def is_full(self) -> bool: ...
@@ -120,7 +121,7 @@ class ContactInbox(Protocol):
 
 
 class InboxSink:
-    """At the inbox's own pace."""
+    """Delivers to the inbox, at the rate the inbox accepts."""
 
     waiting = 0
     arrived = 0
@@ -130,11 +131,11 @@ class InboxSink:
         self._inbox = inbox
 
     def expect(self, messages: Sequence[HistoryMessage], /) -> None:
-        """Nothing is done beforehand."""
+        """The inbox opens nothing ahead."""
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         for item in messages:
-            while self._inbox.is_full:  # noqa: ASYNC110 - it works off 50 a second, no more
+            while self._inbox.is_full:  # noqa: ASYNC110 - it handles 50 a second, no more
                 await asyncio.sleep(LOOK_AGAIN_S)
             self._inbox.on_message(item.message, item.message_hash)
 
@@ -144,13 +145,13 @@ class InboxSink:
         await self.take_in(messages)
 
     async def answered(self, through_ms: UnixMs, /) -> None:
-        """Nobody waits for that."""
+        """The inbox does not need it."""
 
     async def missing(self, lacks: StoresMissing, /) -> None:
-        """Nothing is asked for by name."""
+        """The inbox looks up no hashes."""
 
     async def reached_back(self) -> None:
-        """Nothing was kept back."""
+        """The inbox keeps nothing back."""
 
     async def hasten(self) -> None:
-        """Nothing waits."""
+        """The inbox has no dependencies."""

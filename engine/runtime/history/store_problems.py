@@ -1,4 +1,4 @@
-"""Why a Store was left, in words for its line in the settings."""
+"""Why a query gave up on a Store, in words for the settings."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ _ENDS: Final = {
 
 
 def problem_of(end: End, reason: str) -> str:
-    """Empty for what went well, or was cancelled."""
+    """Empty if the query completed or was cancelled."""
     if end in (End.COMPLETE, End.CANCELLED):
         return ""
     if end in _ENDS and not reason:
@@ -41,12 +41,12 @@ def problem_of(end: End, reason: str) -> str:
 
 
 def end_words(end: End, reason: str) -> str:
-    """Why nobody goes on with a window, for who waits for it: the reason is of the best Store."""
+    """Why a window is given up.  The reason is that of the Store that came furthest."""
     return f"no Store answered to the end; of the one that came furthest: {problem_of(end, reason)}"
 
 
 def doubt_of(note: StoreNote) -> str:
-    """Of a Store that answered to its end: what is wrong all the same."""
+    """What was wrong with a complete answer; empty if nothing was."""
     if note.omitted:
         what = "1 message" if note.omitted == 1 else f"{note.omitted} messages"
         return f"it lacked {what} that others had"

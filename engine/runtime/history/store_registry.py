@@ -1,10 +1,12 @@
-"""The Stores: those that the user named, in order, and those found among connected peers.
+"""The Stores of a profile: those the user named, in order, and those found among peers.
 
-While one of the user's is on, only these are asked; else whoever is connected and keeps messages
-for others, so that a local network needs no settings.  A Store that failed a moment ago is asked
-after the others, never left out.  Health lives as long as the program, statistics in the profile.
-The node's own archive is no Store for itself: what it relayed it has handed on already, and it
-would answer "nothing is missing" to whoever was away.
+While a Store of the user's is enabled, only the user's are asked.  Otherwise every connected peer
+that serves the Store protocol is asked, so a local network needs no settings.  A Store that failed
+within the last minute is asked after the others but never skipped.
+
+Health lasts as long as the program runs; statistics are kept in the profile.  The node's own
+archive is not asked: the node has passed on what it relayed already, and its archive would report
+nothing missing after the device was offline.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +30,7 @@ from engine.runtime.history.store_problems import doubt_of, problem_of
 
 FAILED_LAST_MS: Final = 60_000
 TELLING_MESSAGES: Final = 50
-"""A query with so many says something of a Store."""
+"""A query with at least this many messages is evidence about a Store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class Health:
 
 
 class StoreRegistry:
-    """What is durable of it is written by whoever changes it: see ``records``."""
+    """The caller writes changed ``records`` to the database."""
 
     def __init__(self, network: StoreNetwork | None) -> None:
         self._network = network
@@ -55,14 +57,14 @@ class StoreRegistry:
 
     @property
     def records(self) -> Sequence[StoreRecord]:
-        """The user's, in order."""
+        """The user's Stores, in order."""
         return self._records
 
     def load(self, records: Sequence[StoreRecord]) -> None:
         self._records = list(records)
 
     def add(self, multiaddr: str) -> StoreRecord:
-        """Raises ConfigError."""
+        """Append a Store.  Raises ConfigError for a bad or known address, or a full list."""
         address = parse_multiaddr(multiaddr)
         if address.peer_id is None:
             raise ConfigError(f'address "{multiaddr}": it must end in /p2p/ and a peer id')
@@ -76,25 +78,26 @@ class StoreRegistry:
         return record
 
     def remove(self, multiaddr: str) -> StoreRecord:
-        """Raises ConfigError."""
+        """Remove a Store.  Raises ConfigError if it is not in the list."""
         record = self._find(multiaddr)
         self._records.remove(record)
         self._number()
         return record
 
     def move(self, multiaddr: str, place: int) -> None:
-        """Raises ConfigError."""
+        """Move a Store to ``place``, from 0.  Raises ConfigError if it is not in the list."""
         record = self._find(multiaddr)
         self._records.remove(record)
         self._records.insert(min(max(place, 0), len(self._records)), record)
         self._number()
 
     def enable(self, multiaddr: str, *, enabled: bool) -> None:
-        """Raises ConfigError."""
+        """Enable or disable a Store.  Raises ConfigError if it is not in the list."""
         record = self._find(multiaddr)
         self._replace(replace(record, enabled=enabled))
 
     def tested(self, test: StoreTestView) -> None:
+        """Record the result of a test and update the Store's health."""
         self._tests[test.multiaddr] = test
         failed = StoreHealth.FAILED if test.problem else StoreHealth.GOOD
         store = StoreRef(test.multiaddr)
@@ -114,10 +117,10 @@ class StoreRegistry:
     def _replace(self, record: StoreRecord) -> None:
         self._records = [record if one.store == record.store else one for one in self._records]
 
-    # --- whom to ask ----------------------------------------------------------------------------
+    # --- which Stores to ask --------------------------------------------------------------------
 
     def look_around(self) -> tuple[StoreRef, ...]:
-        """Those that were not there before, if others than the user's are asked."""
+        """Refresh the found Stores.  Returns new ones, or none while the user's are asked."""
         before = {found.store for found in self._found}
         self._found = () if self._network is None else self._network.found()
         if self.asks_own:
@@ -129,7 +132,7 @@ class StoreRegistry:
         return any(record.enabled for record in self._records)
 
     def candidates(self, now_ms: UnixMs) -> tuple[Candidate, ...]:
-        """In the order in which they are asked."""
+        """The Stores to ask, in order."""
         network = self._network
         if network is None:
             return ()
@@ -148,17 +151,17 @@ class StoreRegistry:
         failed_ms = self.health(store).failed_ms
         return failed_ms is not None and 0 <= now_ms - failed_ms <= FAILED_LAST_MS
 
-    # --- what is known of them ------------------------------------------------------------------
+    # --- health and statistics ------------------------------------------------------------------
 
     def address_of(self, store: StoreRef) -> str:
-        """As it stands in the settings; of a found one, where it listens."""
+        """The address in the settings, or where a found Store listens."""
         return next((one.address for one in self._found if one.store == store), store)
 
     def health(self, store: StoreRef) -> Health:
         return self._health.get(store, Health())
 
     def trouble(self, ended: StoreEnded, now_ms: UnixMs) -> bool:
-        """A Store was left in the middle; whether that is news."""
+        """A query gave up on this Store.  Returns whether its health changed."""
         problem = problem_of(ended.end, ended.reason)
         if not problem or ended.end is End.CANNOT:
             return False
@@ -167,9 +170,9 @@ class StoreRegistry:
         )
 
     def note(self, note: StoreNote, now_ms: UnixMs) -> StoreRecord | None:
-        """After a query; the record to be written, if the Store is one of the user's."""
+        """Record a query's note.  Returns the record to be written if the Store is the user's."""
         statistics = note.statistics
-        # An empty answer just after a fault, to another question, does not say that it is mended.
+        # An empty answer to another query right after a failure does not prove recovery.
         says_nothing = not statistics.messages and self._failed_lately(note.store, now_ms)
         if note.end is End.COMPLETE and not says_nothing:
             doubt = doubt_of(note) or self._lasting_doubt(note)
@@ -198,7 +201,7 @@ class StoreRegistry:
         return after
 
     def _lasting_doubt(self, note: StoreNote) -> str:
-        """What was wrong is not made good by a look-up, or by a query that told next to nothing."""
+        """Doubt stays after a hash lookup, or after a query too small to be evidence."""
         before = self.health(note.store)
         tells = note.omitted is not None and note.statistics.messages >= TELLING_MESSAGES
         return "" if tells or before.state is not StoreHealth.DOUBTFUL else before.problem
