@@ -1,8 +1,8 @@
-"""Every limit and interval of a history query.  Nothing here decides anything.
+"""Limits and intervals of history queries.
 
-The limits on a single Store bound what a hostile one can cost; the servers' side of them is in
-13/WAKU2-STORE and in what servers do: at most 100 messages a page, pages cut by bytes, refusals
-when asked too often.
+The limits on a single Store bound what a hostile one can cost.  The servers' limits follow
+13/WAKU2-STORE and common servers: at most 100 messages a page, pages cut by size, and refusals of
+too frequent requests.
 """
 
 from dataclasses import dataclass
@@ -23,61 +23,65 @@ class HistoryConfig:
     hashes_per_ask: int = 100
     max_pages: int = 2_000
     max_stale_pages: int = 3
-    """In a row, with nothing new within this query of this Store."""
+    """Consecutive pages with nothing new from this Store in this query."""
     first_byte_timeout_ms: int = 10 * SECOND_MS
     page_timeout_ms: int = 30 * SECOND_MS
     query_timeout_ms: int = 30 * 60 * SECOND_MS
-    """For one Store, all in all."""
+    """In total, for one Store."""
     max_failures: int = 3
-    """In a row, by lost connections and the like; then the Store is left."""
+    """Consecutive lost connections and the like before the query gives up on the Store."""
     max_refusals: int = 6
-    """In a row, for being asked too often or out of service; then the Store is left."""
+    """Consecutive refusals (asked too often, out of service) before the query gives up on the
+    Store."""
     back_off_ms: int = 500
-    """Doubled with each failure in a row; half of it is left to chance."""
+    """Doubled with each consecutive failure; half of it is random."""
     longest_back_off_ms: int = 30 * SECOND_MS
     good_pages_to_grow: int = 4
-    """After so many pages in a row, a limit that was halved is doubled."""
+    """After this many good pages in a row, a limit that was halved is doubled."""
     restart_overlaps_ns: tuple[int, ...] = (MINUTE_NS, SECOND_NS, 0)
-    """How far before the last position paging begins again when a cursor is lost; the next one if
-    that brought nothing."""
+    """How far before the last position paging restarts after a lost cursor.  If one step brings
+    nothing new, the next is used."""
 
     # Several Stores.
     window_stores: int = 3
-    """At once; the next in order takes the place of one that is left."""
+    """Stores queried in parallel.  If one is given up, the next in order replaces it."""
     lookup_stores: int = 1
-    """At once: the next is asked for what the one before does not have."""
+    """Stores queried in parallel.  The next one is asked for what the previous ones do not have."""
     max_stores: int = 8
-    """In one window, those that were left with them."""
+    """Stores per window, including those given up."""
     max_lookup_stores: int = 32
-    """In one look-up, which is not over before all were asked."""
+    """Stores per hash lookup.  It ends only after all of them were asked."""
     buffer_messages: int = 500
     buffer_bytes: int = 8 * MIB
-    """Messages that wait for slower Stores.  Whoever is ahead is asked for no more then."""
+    """Size of the reorder buffer for messages that wait for slower Stores.  When it is full, the
+    Stores that are ahead are not asked for more."""
     patience_ms: int = 2 * SECOND_MS
-    """For how long slower Stores hold up the others' messages."""
+    """How long slower Stores may delay the messages of the others."""
 
     # One conversation.
     overlap_ns: int = MINUTE_NS
-    """How far windows reach back into what was asked for before."""
+    """How far a window overlaps what was requested before."""
     ahead_ms: int = 20 * SECOND_MS
-    """How far ahead of the clock a Store takes in messages."""
+    """How far ahead of the clock Stores accept messages."""
     trailing_ms: int = 25 * SECOND_MS
-    """After a window is done, what was stored meanwhile is asked for once more."""
+    """Delay after a window until a trailing check asks for what Stores received during it."""
     lookup_batch: int = 100
     unanswered_rounds: int = 3
-    """So many look-ups of a message in which a Store gave no answer; then those that did decide."""
+    """Lookups of a message that a Store left unanswered.  After this many, the answers of the other
+    Stores decide."""
     max_lookups: int = 5_000
-    """Messages to be looked up; more are read over, whoever misses them asks again."""
+    """Pending hash lookups.  More are refused; the session that needs them asks again."""
     pressure_messages: int = 64
-    """So many messages that wait for others: these are looked up before a window goes on."""
+    """From this many waiting messages on, their dependencies are looked up before the window
+    continues."""
     around_before_ms: int = 60 * 60 * SECOND_MS
     around_after_ms: int = 60 * SECOND_MS
     max_around_windows: int = 16
-    """Windows instead of look-ups, where no Store knows these."""
+    """Windows used instead of hash lookups if no Store supports these."""
     retry_ms: int = 5 * SECOND_MS
-    """Doubled each time that a window came no further; half of it is left to chance."""
+    """Doubled with each attempt without progress; half of it is random."""
     longest_retry_ms: int = 5 * 60 * SECOND_MS
     max_retries: int = 5
-    """In a row, without coming further."""
+    """Consecutive attempts without progress."""
     max_continuations: int = 20
-    """Of a window that comes further, but not to its end."""
+    """Continuations of a window that progresses without reaching its end."""

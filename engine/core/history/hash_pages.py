@@ -1,9 +1,8 @@
-"""Looking messages up by hash at one Store: Store v3 only, at most 100 in a request.
+"""Looks messages up by hash at one Store: Store v3 only, at most 100 per request.
 
-No cursor is used: whatever a cut page lacks is simply asked for again, without what came.  The set
-of what is missing belongs to all Stores of the query, so a Store is asked only for what those
-before it did not have.  2.0.0-beta4 knows no look-ups, and a hash tells no time to look at: it
-cannot answer.
+It uses no cursor: hashes absent from a truncated page are requested again.  All Stores of the query
+share the set of missing hashes, so each is asked only for what the previous ones did not have.
+2.0.0-beta4 has no hash lookups, and a hash gives no time to search, so it cannot answer.
 """
 
 from engine.core.history.pages import PageOutcome
@@ -18,13 +17,13 @@ class HashPages:
     def __init__(
         self, missing: dict[WakuHash, None], provenance: Provenance, place: int, *, at_once: int
     ) -> None:
-        """``missing`` is shared, and loses here what was found."""
+        """``missing`` is shared; hashes that were found are removed from it here."""
         self._missing = missing
         self._provenance = provenance
         self._place = place
         self._at_once = at_once
         self._to_ask = list(reversed(missing))
-        """What has not been asked for yet, the next one last."""
+        """Hashes not requested yet, the next one last."""
         self._batch: tuple[WakuHash, ...] = ()
         self._asked: frozenset[WakuHash] = frozenset()
 
@@ -63,7 +62,7 @@ class HashPages:
         )
 
     def take(self, page: Page) -> PageOutcome:
-        """Without a cursor, what did not come is not there; else it is asked for again."""
+        """Take a page.  If it has a cursor, hashes absent from it are requested again."""
         new: list[HistoryMessage] = []
         messages = duplicates = 0
         fault = next((reason for reason in page.refused if reason in FALSE_ENTRIES), None)

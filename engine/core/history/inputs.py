@@ -1,4 +1,4 @@
-"""What the history of a conversation is told: wishes, dependencies, Stores, and how it copes."""
+"""Inputs of ``HistoryScheduler``: requests, dependencies, Stores and back pressure."""
 
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ from engine.core.value import value
 
 @value(frozen=True, slots=True, kw_only=True)
 class Topics:
-    """Where a conversation is talked about: what its windows ask for."""
+    """The topics of a conversation, which its windows ask for."""
 
     pubsub_topic: PubsubTopic
     content_topics: tuple[ContentTopic, ...]
@@ -18,7 +18,7 @@ class Topics:
 
 @value(frozen=True, slots=True)
 class HashLookup:
-    """A message by its hash; ``around_ms`` is the time of whoever waits for it."""
+    """Look up a message by hash; ``around_ms`` is the time of the message that depends on it."""
 
     message_hash: WakuHash
     around_ms: UnixMs | None = None
@@ -26,14 +26,14 @@ class HashLookup:
 
 @value(frozen=True, slots=True)
 class StoresChanged:
-    """The Stores that are enabled and can be asked, in order; none = offline."""
+    """The enabled Stores that can be asked, in order; none = offline."""
 
     candidates: tuple[Candidate, ...]
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class WindowWanted:
-    """Everything since ``since_ms``, up to now if ``until_ms`` is None."""
+    """Fetch everything since ``since_ms``, up to now if ``until_ms`` is None."""
 
     purpose: Purpose
     since_ms: UnixMs
@@ -42,21 +42,21 @@ class WindowWanted:
 
 @value(frozen=True, slots=True)
 class DependenciesMissing:
-    """Messages that others depend on, by their hashes."""
+    """Hashes of missing messages that others depend on."""
 
     lookups: tuple[HashLookup, ...]
 
 
 @value(frozen=True, slots=True)
 class PressureChanged:
-    """How many messages wait for others in the incoming buffer."""
+    """How many messages wait for dependencies in the incoming buffer."""
 
     waiting: int
 
 
 @value(frozen=True, slots=True)
 class WindowCancelled:
-    """Somebody cancelled it; what was fetched stays."""
+    """The user cancelled this window; fetched messages stay."""
 
     purpose: Purpose
 
@@ -74,7 +74,7 @@ HistoryInput: TypeAlias = (
 
 
 def starts(input_: HistoryInput) -> bool:
-    """Whether Stores may be asked because of it."""
+    """Whether this input can cause requests to Stores."""
     match input_:
         case StoresChanged(candidates=candidates):
             return bool(candidates)

@@ -1,13 +1,17 @@
-"""One query at several Stores: who is asked when, and one stream of messages made of theirs.
+"""Runs one query at several Stores and merges their messages into one stream.
 
-Stores omit, reorder, repeat and stall, and none is trusted, so a window is paged through at several
-at once and their messages united by hash.  They come out oldest first: up to the *watermark*, the
-place in time that the Stores have reached together.  Whoever is ahead waits when enough messages
-do; whoever keeps the others waiting for too long is left behind, and what it still brings is handed
-out as it comes.  A Store that errs is left with its reason and the next in order takes its place,
-from the beginning.  A look-up by hash goes to one Store after the other until nothing is missing.
+Stores omit, reorder, repeat and stall, and none is trusted.  A window is therefore paged at several
+Stores in parallel, and their messages are deduplicated by hash.  They come out oldest first, up to
+the *watermark*: the time that all these Stores have reached.
 
-Whether a message is genuine is not known here, so what a Store omitted is a note and no verdict.
+- A Store that is too far ahead waits while the reorder buffer is full.
+- A Store that delays the others too long is left behind; what it still returns is handed out as it
+  comes.
+- A Store that errs is given up with its reason, and the next in order replaces it, from the
+  beginning.
+
+A hash lookup goes to one Store after another until nothing is missing.  Authenticity is checked by
+the session, so an omission is a note about a Store and not a verdict.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +64,7 @@ class _Step:
 class StoresQuery:
     """Call ``begin`` once, then ``handle`` until ``ended``."""
 
-    def __init__(  # noqa: PLR0913 - all that a sans-I/O machine may not fetch itself is handed in
+    def __init__(  # noqa: PLR0913 - a sans-I/O machine gets all it needs passed in
         self,
         query_id: int,
         query: Query,
@@ -71,9 +75,9 @@ class StoresQuery:
         ask_ids: Iterator[int],
         places: Mapping[StoreRef, Place] | None = None,
     ) -> None:
-        """``candidates`` in the order in which they are preferred; each is asked once at most.
+        """``candidates``: in order of preference; each is queried at most once.
 
-        ``places``: where an earlier query for the same was left at Stores that had more.
+        ``places``: where an earlier query for the same window stopped at Stores that had more.
         """
         self._query_id = query_id
         self._window = query if isinstance(query, Window) else None
@@ -92,9 +96,9 @@ class StoresQuery:
         self._first_key, self._last_key = _keys(self._window)
         self._watermark = self._first_key
         self._still_since_ms: UnixMs | None = None
-        """Since when messages wait and nothing moves."""
+        """Since when messages wait and the watermark stands still."""
         self._full_since_ms: UnixMs | None = None
-        """Since when those ahead are, by and large, held up."""
+        """Since when the buffer has been full, until it is less than half full."""
         self._holding = False
         self._cancelled = False
         self._fetched = 0
@@ -106,7 +110,7 @@ class StoresQuery:
         return self._query_id
 
     def places(self) -> dict[StoreRef, Place]:
-        """Where Stores were left that had more pages than one query may have."""
+        """Where paging stopped at Stores with more pages than one query may fetch."""
         return {
             queried.paging.store: queried.window.place
             for queried in self._queried
@@ -117,7 +121,7 @@ class StoresQuery:
 
     @property
     def waiting(self) -> int:
-        """Messages that are buffered."""
+        """How many messages are buffered."""
         return len(self._waiting)
 
     # --- the entry points ---
@@ -143,7 +147,7 @@ class StoresQuery:
         return self._run(step)
 
     def next_deadline(self) -> UnixMs | None:
-        """When ``DeadlineReached`` is due next; None = not before another input."""
+        """When ``DeadlineReached`` is due; None = not before another input."""
         if self.ended is not None:
             return None
         due = [
@@ -197,7 +201,7 @@ class StoresQuery:
             self._still_since_ms = self._full_since_ms = None
 
     def _is_patience_over(self, since_ms: UnixMs | None, now_ms: UnixMs) -> bool:
-        """A time later than now is of a clock that was set back since: nobody is blamed for it."""
+        """A time in the future means the clock was set back: no Store is blamed for it."""
         return since_ms is not None and now_ms - since_ms >= self._config.patience_ms
 
     # --- what follows from any input ---
@@ -259,7 +263,7 @@ class StoresQuery:
         return good < self._config.window_stores
 
     def _ask(self, step: _Step) -> bool:
-        """Whether a Store came to its end by being asked."""
+        """Ask all Stores that may be asked.  Returns whether one of them ended."""
         if self._holding or self._cancelled:
             return False
         ended = False
@@ -312,7 +316,7 @@ class StoresQuery:
         step.events.append(Fetched(query_id=self._query_id, messages=tuple(items)))
 
     def _common_key(self) -> int:
-        """How far the Stores have come together."""
+        """The watermark: how far the Stores have come together."""
         keys = [queried.key for queried in self._running() if not queried.behind]
         if keys:
             return min(keys)
@@ -323,13 +327,13 @@ class StoresQuery:
         )
 
     def _reach(self) -> None:
-        """How far all have come, those left behind too."""
+        """Update how far all Stores have come, including those left behind."""
         running = [queried.sure_key for queried in self._running()]
         ended = [self._first_key if queried.lied else queried.sure_key for queried in self._queried]
         self._reached_key = min(running) if running else max(ended, default=self._first_key)
 
     def _laggards(self) -> list[QueriedStore]:
-        """Those that everybody waits for, if there is somebody else to go by."""
+        """The Stores that the others wait for, if there are others."""
         abreast = [queried for queried in self._running() if not queried.behind]
         furthest = max((queried.key for queried in abreast), default=self._first_key)
         if any(queried.is_complete for queried in self._queried):
@@ -393,7 +397,7 @@ class StoresQuery:
 
 
 def _keys(window: Window | None) -> tuple[int, int]:
-    """The first and last place in time, growing in the direction of paging."""
+    """First and last key; keys grow in the direction of paging."""
     if window is None:
         return 0, 0
     if window.forward:

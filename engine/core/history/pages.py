@@ -1,4 +1,4 @@
-"""What a page of one Store was worth; the common shape of paging by time and by hash."""
+"""The interface that paging by time and paging by hash share, and the result of a page."""
 
 from typing import Protocol
 
@@ -9,14 +9,14 @@ from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 
 @value(frozen=True, slots=True, kw_only=True)
 class PageOutcome:
-    """``fresh``: the page had something that this Store had not brought before.
+    """``fresh``: the page had something that this Store had not returned before.
 
-    ``fault`` is why the Store is to be left; what the page had is good nevertheless.
+    ``fault``: why to give up on the Store; the page's valid messages still count.
     """
 
     new: tuple[HistoryMessage, ...] = ()
     messages: int = 0
-    """Those that this Store brought for the first time."""
+    """Messages that this Store returned for the first time."""
     duplicates: int = 0
     outside: int = 0
     fresh: bool = False
@@ -26,7 +26,7 @@ class PageOutcome:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where paging through a window was left at one Store, for going on there."""
+    """Where paging through a window stopped at one Store, to continue there."""
 
     key: int
     cursor: Cursor
@@ -34,19 +34,19 @@ class Place:
 
 
 class Pages(Protocol):
-    """Where one query is at one Store."""
+    """The position of one query at one Store."""
 
     def request(
         self, version: StoreVersion, request_id: str, limit: int
     ) -> StoreQueryRequest | HistoryQuery | None:
-        """For the next page; None if this version has no way to ask for it."""
+        """The request for the next page; None if this version does not support the query."""
 
     def take(self, page: Page) -> PageOutcome: ...
 
     def has_cursor(self) -> bool: ...
 
     def lose_cursor(self) -> bool:
-        """Go on without the cursor; whether that may still lead anywhere."""
+        """Continue without the cursor.  Returns whether that can still succeed."""
 
     def nothing_left(self) -> bool:
-        """Whether there is nothing to ask for any more, since others brought it."""
+        """Whether nothing is left to ask for, since other Stores returned it."""

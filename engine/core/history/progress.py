@@ -1,9 +1,9 @@
-"""How far a window has come, and what is left of it: durable, for each conversation and purpose.
+"""Durable progress of windows, one per conversation and purpose.
 
-What was reached is kept as a time and not as a cursor, for a cursor means something to one Store
-only, and not for ever.  What is left begins somewhat before it: Stores take in messages that are up
-to 20 s late, and messages of one time may lie on both sides of a page's boundary.  Whatever comes
-twice by that is known where it is received.  Windows are paged forward here.
+Progress is a time and not a cursor, because a cursor is valid at one Store only and not forever.  A
+resumed window starts somewhat before that time: Stores accept messages that are up to 20 s late,
+and messages of one time may span a page boundary.  The session recognises the repeats.  Windows
+with progress are paged forward.
 """
 
 from dataclasses import replace
@@ -17,26 +17,26 @@ NS_PER_MS: Final = 1_000_000
 
 
 class Purpose(StrEnum):
-    """Why a conversation asks; in this order they are served."""
+    """Why a window is requested, in the order of priority."""
 
     USER = "user"
-    """Somebody asked for 7, 30, 365 days or all, and waits."""
+    """The user asked for 7, 30, 365 days or all, and waits."""
     EARLIER = "earlier"
-    """Somebody scrolled up past what is local."""
+    """The user scrolled up past the oldest local message."""
     CONNECT = "connect"
-    """What was said while nobody listened."""
+    """Messages sent while this device was offline."""
     TRAILING = "trailing"
-    """What Stores took in while they were paged."""
+    """Messages that Stores received during paging."""
     DEPENDENCY = "dependency"
-    """Around the time of who waits, where no Store finds by hash."""
+    """Around the time of a waiting message, if no Store supports hash lookups."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far one window has come; durable, one per conversation and purpose.
+    """How far one window has come.
 
-    ``through_ns`` is up to when everything counts as asked for once the window is done: the time
-    when it was asked for, for Stores take in what is up to 20 s late.
+    ``through_ns`` is the time up to which everything counts as fetched once the window is done.  It
+    is the time of the request, because Stores accept messages that are up to 20 s late.
     """
 
     conversation_id: ConversationId
@@ -49,14 +49,14 @@ class Progress:
 
 @value(frozen=True, slots=True)
 class SaveProgress:
-    """After the messages of the same transition are durable, not before."""
+    """Save only after the messages of the same transition are durable."""
 
     progress: Progress
 
 
 @value(frozen=True, slots=True)
 class DropProgress:
-    """The window is done, or not wanted any more."""
+    """The window is done or no longer requested."""
 
     conversation_id: ConversationId
     purpose: Purpose
@@ -66,13 +66,13 @@ HistoryWrite: TypeAlias = SaveProgress | DropProgress
 
 
 def advanced(progress: Progress, reached_ns: int) -> Progress:
-    """``reached_ns`` as a query says it; it never leaves the window, nor falls below its start."""
+    """Set ``reached_ns``, limited to the window."""
     reached_ns = min(max(reached_ns, progress.start_ns), progress.end_ns)
     return replace(progress, reached_ns=reached_ns)
 
 
 def rest_ns(progress: Progress, *, overlap_ns: int) -> tuple[int, int]:
-    """What is left to ask for, its start and end."""
+    """Start and end of what is left to fetch."""
     return max(progress.reached_ns - overlap_ns, progress.start_ns), progress.end_ns
 
 
@@ -81,7 +81,7 @@ def is_done(progress: Progress) -> bool:
 
 
 def widened(progress: Progress, other: Progress) -> Progress:
-    """Both windows as one; what was reached counts only if it does not begin earlier by that."""
+    """The union of both windows.  Progress is reset if the start moves to an earlier time."""
     earlier = other.start_ns < progress.start_ns
     return replace(
         progress,
@@ -93,7 +93,7 @@ def widened(progress: Progress, other: Progress) -> Progress:
 
 
 def ns_of(at_ms: UnixMs) -> int:
-    """Unix nanoseconds, which Waku counts in."""
+    """Unix time in nanoseconds, as Waku counts."""
     return at_ms * NS_PER_MS
 
 

@@ -1,8 +1,8 @@
-"""Which message of one query came from which Stores, by hash.
+"""Records which Stores had which message in one query.
 
-One dictionary for all Stores together: every message costs one entry, however often it comes.  How
-many messages were had by which Stores is counted along, so that what a Store omitted costs nothing
-to tell in the end.  It lives as long as its query, and holds no message.
+One dictionary serves all Stores, so a message costs one entry however often it comes.  It also
+counts messages per set of Stores, which makes omissions cheap to compute.  It lives as long as its
+query and stores hashes only.
 """
 
 from enum import Enum, auto
@@ -12,9 +12,9 @@ from engine.core.ids import WakuHash
 
 class Sight(Enum):
     NEW = auto()
-    """No Store brought it before."""
+    """No Store returned it before."""
     NEW_HERE = auto()
-    """Another Store did, this one not."""
+    """Another Store returned it, this one did not."""
     KNOWN = auto()
 
 
@@ -22,13 +22,13 @@ class Provenance:
     def __init__(self) -> None:
         self._had_by: dict[WakuHash, int] = {}
         self._counts: dict[int, int] = {}
-        """Messages by the set of Stores that had them, a bit for each."""
+        """Number of messages per set of Stores that had them, as a bit mask."""
 
     def __len__(self) -> int:
         return len(self._had_by)
 
     def note(self, message_hash: WakuHash, place: int) -> Sight:
-        """``place``: the Store's, from 0."""
+        """Record that the Store at ``place``, counted from 0, has this message."""
         before = self._had_by.get(message_hash, 0)
         after = before | 1 << place
         if after == before:
@@ -41,7 +41,7 @@ class Provenance:
         return Sight.NEW_HERE
 
     def omitted(self, place: int, *, of: int) -> int:
-        """Messages that one of the Stores in ``of``, bits, had and this one had not."""
+        """How many messages a Store in the bit mask ``of`` had and this one did not."""
         bit = 1 << place
         return sum(
             count
@@ -50,5 +50,5 @@ class Provenance:
         )
 
     def alone(self, place: int) -> int:
-        """Messages that only this Store had."""
+        """How many messages only this Store had."""
         return self._counts.get(1 << place, 0)

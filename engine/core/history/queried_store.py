@@ -1,4 +1,4 @@
-"""A Store that is, or was, part of a query, and what is to be said of it in the end."""
+"""One Store in a query: its pager, and the note about it at the end."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +22,7 @@ class QueriedStore:
     window: WindowPages | None
     place: int
     behind: bool
-    """It holds nothing up; not before it has caught up."""
+    """The others do not wait for it until it has caught up."""
     told: bool = False
 
     @property
@@ -35,12 +35,12 @@ class QueriedStore:
 
     @property
     def sure_key(self) -> int:
-        """Up to where it gave all that it has."""
+        """Up to here it returned everything it has."""
         return 0 if self.window is None else self.window.sure_key
 
     @property
     def lied(self) -> bool:
-        """Left for a fault of its own."""
+        """Given up for a fault of its own."""
         end, reason = self.paging.end, self.paging.reason
         return end is End.FAULTED and reason not in ENVIRONMENT_REASONS
 
@@ -63,7 +63,7 @@ class QueriedStore:
         )
 
     def note(self, end: End, provenance: Provenance, *, trusted: int) -> StoreNote:
-        """``trusted``: whose messages count as omitted by others, a bit for each place."""
+        """``trusted``: the Stores whose messages count for ``omitted``, as a bit mask of places."""
         counts = self.is_complete and self.window is not None
         return StoreNote(
             store=self.paging.store,

@@ -1,10 +1,11 @@
-"""The vocabulary of history: what is asked of which Store, what it answered, how it ended.
+"""The data types of history queries: queries, requests to Stores, outcomes and events.
 
-13/WAKU2-STORE in both versions.  A *window* is a span of time on one pubsub topic; a *look-up*
-names messages by their hashes (SDS's retrieval hints).  Whoever performs an ``Ask`` answers
-it once, with a ``Page``, a ``Refusal`` or a ``Failed``, after having checked that each message has
-the hash it is said to have; of 2.0.0-beta4, which names no hashes, it computes them.  Nothing here
-knows streams, clocks, conversations' keys, or whether a message is genuine.
+They cover both versions of 13/WAKU2-STORE.  A *window* is a span of time on one pubsub topic; a
+*hash lookup* names messages by their hashes (SDS's retrieval hints).  The caller performs each
+``Ask`` and answers it once, with a ``Page``, a ``Refusal`` or a ``Failed``.  It first checks that
+each message matches its hash; for 2.0.0-beta4, which sends no hashes, it computes them.
+
+Streams, clocks, keys and the authenticity of messages are handled elsewhere.
 """
 
 from enum import StrEnum
@@ -18,10 +19,10 @@ from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
 
 StoreRef = NewType("StoreRef", str)
-"""A Store's multiaddr, as it stands in the settings."""
+"""A Store's multiaddr as written in the settings."""
 
 MAX_QUERY_TOPICS: Final = 10
-"""Content topics of one query that Stores in the wild accept."""
+"""Maximum content topics per query that existing Stores accept."""
 
 Cursor: TypeAlias = WakuHash | HistoryIndex
 
@@ -33,7 +34,7 @@ class StoreVersion(StrEnum):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A Store that may be asked.  ``versions``: what it said it speaks; none = not known yet."""
+    """A Store that may be queried.  ``versions``: those it reported; empty = not known yet."""
 
     store: StoreRef
     versions: tuple[StoreVersion, ...] = ()
@@ -44,9 +45,10 @@ class Candidate:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Everything on these topics from ``start_ns`` to ``end_ns``, both inclusive.
+    """All messages on these topics from ``start_ns`` to ``end_ns``, both inclusive.
 
-    Without topics of either kind: everything that a Store has, which 2.0.0-beta4 cannot be asked.
+    Without a pubsub topic and content topics it covers everything a Store has; 2.0.0-beta4 cannot
+    be asked for that.
     """
 
     pubsub_topic: PubsubTopic | None
@@ -66,7 +68,7 @@ class Window:
 
 @value(frozen=True, slots=True, kw_only=True)
 class ByHash:
-    """These messages, wherever and whenever they were sent."""
+    """These messages, whatever their topic and time."""
 
     hashes: tuple[WakuHash, ...]
 
@@ -83,10 +85,10 @@ Query: TypeAlias = Window | ByHash
 
 @value(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Send ``request`` to ``store`` now; its type says in which version.
+    """Send ``request`` to ``store`` now; its type determines the protocol version.
 
-    The answer has to begin within ``first_byte_timeout_ms`` and end within ``timeout_ms``; what
-    takes longer is a ``Failed`` of kind ``TIMEOUT``.
+    The answer must begin within ``first_byte_timeout_ms`` and end within ``timeout_ms``.  If it
+    takes longer, the outcome is a ``Failed`` of kind ``TIMEOUT``.
     """
 
     ask_id: int
@@ -103,7 +105,7 @@ class Ask:
 
 @value(frozen=True, slots=True)
 class HistoryMessage:
-    """A message as a Store gave it; its hash has been checked, or computed, nothing else."""
+    """A message from a Store.  Only its hash has been checked or computed."""
 
     message_hash: WakuHash
     message: WakuMessage
@@ -112,7 +114,7 @@ class HistoryMessage:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Page:
-    """``refused``: one reason for every entry that was left out; no cursor = the end."""
+    """An answer.  ``refused``: a reason for each entry left out; no cursor = the last page."""
 
     messages: tuple[HistoryMessage, ...] = ()
     cursor: Cursor | None = None
@@ -121,26 +123,26 @@ class Page:
 
 @value(frozen=True, slots=True)
 class Refusal:
-    """The Store's own error: a ``StoreStatus`` of version 3, a ``HistoryError`` of the other."""
+    """The Store's error code: ``StoreStatus`` in version 3, ``HistoryError`` in 2.0.0-beta4."""
 
     code: int
 
 
 class FailureKind(StrEnum):
     UNREACHABLE = "unreachable"
-    """No connection, or it was lost before the answer was whole."""
+    """No connection, or it was lost before the answer was complete."""
     TIMEOUT = "timeout"
     UNSUPPORTED = "unsupported"
     """The node does not speak this version of the protocol."""
     TOO_LARGE = "too_large"
-    """The answer has more bytes than we accept."""
+    """The answer exceeds our size limit."""
     BROKEN = "broken"
-    """The answer breaks the protocol."""
+    """The answer violates the protocol."""
 
 
 @value(frozen=True, slots=True)
 class Failed:
-    """No answer.  ``reason`` is a ``RemoteProtocolError``'s, where there is one."""
+    """No usable answer.  ``reason`` is that of the ``RemoteProtocolError``, if there was one."""
 
     kind: FailureKind
     reason: str = ""
@@ -153,50 +155,51 @@ Outcome: TypeAlias = Page | Refusal | Failed
 
 
 class End(StrEnum):
-    """How a query ended: at one Store, or as a whole."""
+    """How a query ended, at one Store or as a whole."""
 
     COMPLETE = "complete"
-    """The Store said that there is no more."""
+    """The Store has no more."""
     CANCELLED = "cancelled"
     FAULTED = "faulted"
     """``reason`` says why."""
     NOTHING_NEW = "nothing_new"
-    """Pages went on and had nothing new."""
+    """Further pages brought nothing new."""
     TOO_MANY_PAGES = "too_many_pages"
     TIMEOUT = "timeout"
     CANNOT = "cannot"
-    """This Store has no way to answer such a query."""
+    """This Store does not support such a query."""
 
 
 ENVIRONMENT_REASONS: Final = frozenset({"unreachable", "too_many_requests", "unavailable"})
-"""Reasons of ``FAULTED`` that are not the Store's lie or error."""
+"""Reasons of ``FAULTED`` that do not blame the Store."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class StoreStatistics:
-    """Of one Store in one query.  ``new``: messages that no other Store had brought before."""
+    """Statistics of one Store in one query.  ``new``: messages no other Store returned before."""
 
     asks: int = 0
     pages: int = 0
     messages: int = 0
-    """Different ones, of the window or look-up."""
+    """Distinct messages within the window or lookup."""
     new: int = 0
     duplicates: int = 0
     outside: int = 0
-    """Of another time than was asked for."""
+    """Messages outside the requested time."""
     refused: int = 0
     payload_bytes: int = 0
     busy_ms: int = 0
-    """From asking to its answers, all in all."""
+    """Total time between requests and answers."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class StoreNote:
-    """What is to be remembered of a Store after a query.
+    """What a query found out about one Store.
 
-    ``omitted``: messages that other Stores had, those left for a fault excepted, and this one had
-    not; None where it did not come to its end.  ``alone``: what only this Store had.  Neither is a
-    proof: anybody can send to a topic, and a message may have been stored while it was paged.
+    ``omitted``: messages that other Stores had and this one did not, not counting Stores given up
+    for a fault; None if this Store did not complete.  ``alone``: messages that only this Store had.
+    Neither is proof of anything: anyone can send to a topic, and a message may arrive at a Store
+    during paging.
     """
 
     store: StoreRef
@@ -210,7 +213,7 @@ class StoreNote:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Messages that are new in this query, oldest first as far as the Stores let it be."""
+    """Messages that are new in this query, oldest first as far as the Stores allow."""
 
     query_id: int
     messages: tuple[HistoryMessage, ...]
@@ -218,21 +221,21 @@ class Fetched:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Advanced:
-    """All Stores that still run have come as far as ``reached_ns``.
+    """All Stores still running have reached ``reached_ns``.
 
-    Durable only after what was fetched before it is.  It may fall when a Store that starts from the
-    beginning takes the place of one that was left.
+    Make it durable only after the messages fetched before it.  It may decrease when a Store that
+    starts from the beginning replaces one that was given up.
     """
 
     query_id: int
     reached_ns: int
     fetched: int
-    """In all, so far."""
+    """Messages fetched so far."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class StoreEnded:
-    """One Store is done, or was left; the query goes on if others can."""
+    """One Store completed or was given up; the query continues if others can."""
 
     query_id: int
     store: StoreRef
@@ -246,9 +249,9 @@ class StoreEnded:
 class QueryEnded:
     """The last event of a query.
 
-    ``end`` is ``COMPLETE`` if at least one Store came to its end.  ``reached_ns`` is None for a
-    look-up.  ``lacking``: hashes that every Store says it does not have; ``unknown``: those that
-    were not found and that some Store could not be asked for.
+    ``end`` is ``COMPLETE`` if at least one Store completed.  ``reached_ns`` is None for a lookup.
+    ``lacking``: hashes that every Store reported not to have.  ``unknown``: hashes that were not
+    found and that at least one Store could not be asked for.
     """
 
     query_id: int
@@ -273,7 +276,7 @@ class QueryStarted:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Covered:
-    """All that Stores had of this span was handed out; at least one of them came to its end."""
+    """All messages that Stores had of this span were handed out; at least one Store completed."""
 
     purpose: Purpose
     start_ms: UnixMs
@@ -282,7 +285,7 @@ class Covered:
 
 @value(frozen=True, slots=True, kw_only=True)
 class GaveUp:
-    """A window that is not tried again by itself; when Stores change, or if it is wanted again."""
+    """A window that is not retried until Stores change or it is requested again."""
 
     purpose: Purpose
     end: End
@@ -291,11 +294,11 @@ class GaveUp:
 
 @value(frozen=True, slots=True, kw_only=True)
 class HashesMissing:
-    """Every enabled Store was asked for these, and none brought them.
+    """Every enabled Store was asked for these hashes, and none returned them.
 
-    ``lacked``: how many say that they do not have them; ``silent``: those that gave no answer, or
-    cannot look for single messages.  ``decided``: all answered, or those that did not were given
-    enough time; never without an answer.
+    ``lacked``: how many Stores reported not to have them.  ``silent``: Stores that did not answer
+    or do not support lookups.  ``decided``: at least one Store answered, and the others either
+    answered too or had enough time.
     """
 
     hashes: tuple[WakuHash, ...]
@@ -312,7 +315,7 @@ HistoryEvent: TypeAlias = QueryEvent | QueryStarted | Covered | GaveUp | HashesM
 
 @value(frozen=True, slots=True)
 class Answered:
-    """The outcome of an ask.  One that nobody waits for any more is read over."""
+    """The outcome of an ``Ask``.  Ignored if the ``Ask`` was abandoned."""
 
     ask_id: int
     outcome: Outcome
@@ -320,19 +323,19 @@ class Answered:
 
 @value(frozen=True, slots=True)
 class HoldChanged:
-    """Whether to ask for nothing more until told: what was fetched has to be worked off first."""
+    """While ``holding``, no Store is asked, so that the caller can process its backlog."""
 
     holding: bool
 
 
 @value(frozen=True, slots=True)
 class Cancel:
-    """End now; what is buffered is still handed out."""
+    """End now; buffered messages are still handed out."""
 
 
 @value(frozen=True, slots=True)
 class DeadlineReached:
-    """The time that ``next_deadline`` named has come (early and late calls are harmless)."""
+    """The time named by ``next_deadline`` has come.  Early and late calls are harmless."""
 
 
 QueryInput: TypeAlias = Answered | HoldChanged | Cancel | DeadlineReached
@@ -343,10 +346,10 @@ QueryInput: TypeAlias = Answered | HoldChanged | Cancel | DeadlineReached
 
 @value(frozen=True, slots=True, kw_only=True)
 class HistoryTransition:
-    """Hand out ``events`` in order, make ``writes`` durable after them, then perform the rest."""
+    """Handle ``events`` in order, make ``writes`` durable after them, then perform the rest."""
 
     asks: tuple[Ask, ...] = ()
     abandoned: tuple[int, ...] = ()
-    """Asks whose answer nobody waits for any more: close their streams."""
+    """Ids of asks that are no longer needed: close their streams."""
     events: tuple[HistoryEvent, ...] = ()
     writes: tuple[HistoryWrite, ...] = ()

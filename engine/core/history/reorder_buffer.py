@@ -1,6 +1,6 @@
-"""Messages that wait until slower Stores have come as far: a queue in the order of time.
+"""A queue of messages, ordered by time, that wait for slower Stores.
 
-Bounded by whoever fills it; it only says when it is full.
+It only reports when it is full; the caller then stops filling it.
 """
 
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from engine.core.history.queries import HistoryMessage
 from engine.core.ids import WakuHash
 
 EVERYTHING: Final = 2**63
-"""Later than any time that a message can bear."""
+"""Later than any message's time."""
 
 _Entry: TypeAlias = tuple[int, WakuHash, int, HistoryMessage]
-"""Place, hash, bytes, message."""
+"""Key, hash, size in bytes, message."""
 
 
 class ReorderBuffer:
@@ -36,13 +36,13 @@ class ReorderBuffer:
         return 2 * len(self._heap) >= self._max_messages or 2 * self._bytes >= self._max_bytes
 
     def add(self, key: int, item: HistoryMessage) -> None:
-        """``key``: its place in time.  Among equals the hash decides, as it does at Stores."""
+        """Add a message at its time.  At equal keys the hash decides, as it does in Stores."""
         size = len(item.message.payload)
         self._bytes += size
         heappush(self._heap, (key, item.message_hash, size, item))
 
     def take_until(self, key: int) -> Iterator[HistoryMessage]:
-        """Everything up to that place, in order."""
+        """Remove and yield all messages up to ``key``, in order."""
         while self._heap and self._heap[0][0] <= key:
             _, _, size, item = heappop(self._heap)
             self._bytes -= size

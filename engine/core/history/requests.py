@@ -1,7 +1,8 @@
-"""What one conversation still wants of Stores: windows by purpose, and messages by hash.
+"""Pending requests of one conversation: windows by purpose, and hash lookups.
 
-Windows of one purpose are one wish, which grows; somebody who waits comes first.  Look-ups are
-collected into batches.  Both are bounded.  Who is asked and what comes of it is not known here.
+There is one window request per purpose, which grows when more is requested; only dependencies may
+have several.  Requests that the user waits for come first.  Hash lookups are collected into
+batches.  Both are bounded.  Stores and results are handled in ``scheduler``.
 """
 
 from collections.abc import Iterable
@@ -18,12 +19,12 @@ from engine.core.ids import UnixMs, WakuHash
 
 _ORDER: Final = {purpose: place for place, purpose in enumerate(Purpose)}
 _DURABLE: Final = frozenset({Purpose.USER, Purpose.EARLIER, Purpose.CONNECT})
-"""The others are wished for again by whatever caused them."""
+"""Purposes whose progress is saved.  The others are requested again by whatever caused them."""
 
 
 @dataclass(slots=True)
 class WindowRequest:
-    """A window, as far as it has come."""
+    """A window and its progress."""
 
     progress: Progress
     not_before_ms: UnixMs | None = None
@@ -31,10 +32,10 @@ class WindowRequest:
     continuations: int = 0
     given_up: bool = False
     asked_from_ns: int = 0
-    """What was reached when it was asked for last."""
+    """How far it had come when the current query started."""
     places: dict[StoreRef, Place] = field(default_factory=dict)
-    """Where Stores were left that had more pages than one query may have: of one time there may be
-    more messages than that, and then a time is no place to go on from."""
+    """Where paging stopped at Stores with more pages than one query may fetch.  A time is not
+    enough to continue from: many messages may share one."""
 
     @property
     def purpose(self) -> Purpose:
@@ -49,13 +50,13 @@ class WindowRequest:
         return is_done(self.progress)
 
     def is_due(self, now_ms: UnixMs, *, longest_ms: int) -> bool:
-        """A time too far ahead is of a clock that was set back since."""
+        """Whether to query now.  A wait longer than ``longest_ms`` means the clock was set back."""
         if self.given_up:
             return False
         return self.not_before_ms is None or not now_ms < self.not_before_ms <= now_ms + longest_ms
 
     def advance(self, reached_ns: int) -> bool:
-        """Whether that is news."""
+        """Record progress; returns whether it changed."""
         before = self.progress
         self.progress = advanced(before, reached_ns)
         return self.progress.reached_ns != before.reached_ns
@@ -66,6 +67,8 @@ class WindowRequest:
 
 
 class WindowRequests:
+    """The pending windows, sorted by purpose and start."""
+
     def __init__(self, progress: Iterable[Progress], *, config: HistoryConfig) -> None:
         self._config = config
         self._requests = [WindowRequest(item) for item in progress]
@@ -73,11 +76,11 @@ class WindowRequests:
         self._longest_ms = max(config.longest_retry_ms, config.trailing_ms)
 
     def find(self, purpose: Purpose) -> WindowRequest | None:
-        """The first, of look-ups by time the earliest."""
+        """The first request for this purpose; of several dependency windows the earliest."""
         return next((request for request in self._requests if request.purpose is purpose), None)
 
     def add(self, progress: Progress, *, not_before_ms: UnixMs | None = None) -> WindowRequest:
-        """Together with the wish of that purpose, if there is one."""
+        """Add a window, or widen the request of the same purpose if there is one."""
         request = self.find(progress.purpose)
         if request is None:
             request = WindowRequest(progress, not_before_ms)
@@ -93,9 +96,9 @@ class WindowRequests:
         return request
 
     def add_around(self, progress: Progress, *, running: WindowRequest | None) -> None:
-        """A window of its own, or one with another that is not being asked for yet.
+        """Add a dependency window, or merge it with an overlapping one that is not running.
 
-        Too many are read over: whoever misses a message asks again.
+        Beyond ``max_around_windows`` it is refused; the session that needs it asks again.
         """
         around = [request for request in self._requests if request.purpose is Purpose.DEPENDENCY]
         for request in around:
@@ -114,13 +117,13 @@ class WindowRequests:
         self._requests = [other for other in self._requests if other is not request]
 
     def revive(self) -> None:
-        """There are other Stores now."""
+        """Retry everything: the Stores have changed."""
         for request in self._requests:
             if request.given_up or request.retries:
                 request.revive()
 
     def due(self, now_ms: UnixMs) -> WindowRequest | None:
-        """The one to be asked for next."""
+        """The request to query next."""
         longest_ms = self._longest_ms
         return next((w for w in self._requests if w.is_due(now_ms, longest_ms=longest_ms)), None)
 
@@ -139,7 +142,7 @@ class WindowRequests:
 
 
 def comes_first(purpose: Purpose, other: Purpose) -> bool:
-    """Whether a wish of the one interrupts a query of the other: somebody waits for it."""
+    """Whether a request for ``purpose`` interrupts a query for ``other``: the user waits for it."""
     waits = purpose in (Purpose.USER, Purpose.EARLIER)
     return waits and _ORDER[purpose] < _ORDER[other]
 
@@ -152,20 +155,20 @@ def retry_at(
 
 
 class HashLookups:
-    """Messages to be looked up by hash, in the order in which they were wanted."""
+    """Pending hash lookups, in the order in which they were added."""
 
     def __init__(self, *, config: HistoryConfig) -> None:
         self._config = config
         self._lookups: dict[WakuHash, HashLookup] = {}
         self._asked: dict[WakuHash, HashLookup] = {}
         self._unanswered: dict[WakuHash, int] = {}
-        """How often a Store gave no answer to it."""
+        """How often a Store left it unanswered."""
 
     def __len__(self) -> int:
         return len(self._lookups)
 
     def add(self, lookups: Iterable[HashLookup]) -> int:
-        """How many were read over, there being too many."""
+        """Add lookups.  Returns how many were refused because the queue is full."""
         refused = 0
         for lookup in lookups:
             if lookup.message_hash in self._lookups or lookup.message_hash in self._asked:
@@ -177,25 +180,25 @@ class HashLookups:
         return refused
 
     def take(self) -> tuple[WakuHash, ...]:
-        """The next batch, which is being asked for until ``answered``."""
+        """Return the next batch; it counts as running until ``answered``."""
         batch = tuple(self._lookups)[: self._config.lookup_batch]
         self._asked = {item: self._lookups.pop(item) for item in batch}
         return batch
 
     def answered(self) -> dict[WakuHash, HashLookup]:
-        """What was asked for."""
+        """End the running batch and return its lookups."""
         asked, self._asked = self._asked, {}
         return asked
 
     def unanswered(self, hashes: Iterable[WakuHash]) -> None:
-        """Once more, some Store said nothing of these."""
+        """Note that a Store left these unanswered once more."""
         for item in hashes:
             self._unanswered[item] = self._unanswered.pop(item, 0) + 1
         while len(self._unanswered) > self._config.max_lookups:
             del self._unanswered[next(iter(self._unanswered))]
 
     def waited_enough(self, message_hash: WakuHash) -> bool:
-        """For those that give no answer."""
+        """Whether Stores left it unanswered so often that the others decide."""
         return self._unanswered.get(message_hash, 0) >= self._config.unanswered_rounds
 
     def found(self, hashes: Iterable[WakuHash]) -> None:

@@ -1,8 +1,9 @@
-"""What a profile keeps of history besides messages: which Stores, how far each asking has come.
+"""What a profile saves of history besides messages: Stores, and how far queries have come.
 
-``Progress`` is of windows that are not done yet.  ``since_ms`` is how far back somebody ever wanted
-to see a conversation, ``through_ms`` up to when all was asked for, ``covered`` the same for single
-Stores that come and go, such as those of the local network.  Nothing here knows a disk.
+``progress`` has the windows that are not done yet.  ``since_ms`` is how far back the conversation
+was ever requested, and ``through_ms`` up to when it was fetched.  ``covered`` is ``through_ms`` for
+single Stores, which matters for those that come and go, such as on a local network.  Disk access is
+in ``engine.persistence``.
 """
 
 from collections.abc import Mapping
@@ -14,16 +15,16 @@ from engine.core.history.queries import StoreRef
 from engine.core.ids import UnixMs
 
 MAX_STORES: Final = 32
-"""In the settings of one profile."""
+"""Maximum per profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
-    """A Store that the user named, and what all its answers came to."""
+    """A Store that the user named, with statistics of its answers."""
 
     store: StoreRef
     place: int
-    """Those with smaller ones are asked first; only the order matters."""
+    """Stores with smaller places are asked first; only the order matters."""
     enabled: bool = True
     queries: int = 0
     complete: int = 0
@@ -35,7 +36,7 @@ class StoreRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryKept:
-    """Of one conversation."""
+    """The saved history state of one conversation."""
 
     progress: tuple[Progress, ...] = ()
     since_ms: UnixMs | None = None
@@ -45,7 +46,7 @@ class HistoryKept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveReach:
-    """Replaces both; None stays as it was."""
+    """Replaces these values; None leaves a value unchanged."""
 
     since_ms: UnixMs | None = None
     through_ms: UnixMs | None = None
@@ -53,18 +54,18 @@ class SaveReach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveCovered:
-    """All that the Store has up to then was handed in."""
+    """Everything the Store has up to then was delivered."""
 
     store: StoreRef
     through_ms: UnixMs
 
 
 KeptWrite: TypeAlias = SaveProgress | DropProgress | SaveReach | SaveCovered
-"""The conversation of the first two is that of the write they are part of."""
+"""The first two apply to the conversation of the ``ApplyHistory`` that contains them."""
 
 
 def with_write(kept: HistoryKept, write: KeptWrite) -> HistoryKept:
-    """As it is once ``write`` is durable."""
+    """The state after ``write``."""
     match write:
         case SaveProgress(progress=progress):
             others = tuple(one for one in kept.progress if one.purpose is not progress.purpose)

@@ -1,14 +1,15 @@
-"""History of one conversation: which query is due, one window and one look-up at a time.
+"""Schedules the Store queries of one conversation: one window and one hash lookup at a time.
 
-Windows come from people (so many days, or earlier than what is here), from having been away, and
-from the trailing edge: what Stores took in while they were paged is asked for once more.  Somebody
-who waits comes first, and interrupts the others, which go on later with the rest.  Messages that
-others depend on are looked up by hash in batches; where many wait for them, the window goes on only
-afterwards.  Where a Store knows no look-ups, the time around whoever waits is asked for instead.
+Windows are requested by the user (a number of days, or messages earlier than the local ones), after
+being offline, and for the trailing edge, to catch what Stores received during paging.  A window
+that the user waits for comes first and interrupts others, which resume later.
 
-The progress of a window is handed out to be made durable, so that it survives a crash; all of it is
-idempotent, for whatever comes twice is known where it is received.  It refuses to know what a
-message says, who sent it, and whether it is genuine.
+Missing dependencies are looked up by hash in batches.  If many messages wait for them, the window
+pauses until the lookups are done.  If no Store supports lookups, the time around the waiting
+message is queried instead.
+
+Progress is handed out to be made durable, so a window survives a crash.  Repeats are harmless: the
+session recognises known messages.  It also opens messages and checks that they are genuine.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -95,12 +96,12 @@ class _Step:
 
 
 def _purpose_of(write: HistoryWrite) -> Purpose:
-    """Of several for one purpose, the last is all that matters."""
+    """Of several writes for one purpose, only the last one matters."""
     return write.progress.purpose if isinstance(write, SaveProgress) else write.purpose
 
 
 class HistoryScheduler:
-    def __init__(  # noqa: PLR0913 - all that a sans-I/O machine may not fetch itself is handed in
+    def __init__(  # noqa: PLR0913 - a sans-I/O machine gets all it needs passed in
         self,
         conversation_id: ConversationId,
         topics: Topics,
@@ -110,7 +111,7 @@ class HistoryScheduler:
         progress: Sequence[Progress] = (),
         counters: Counters | None = None,
     ) -> None:
-        """``progress``: what is durable of this conversation.  Begins with ``StoresChanged``."""
+        """``progress``: the saved windows.  The first input must be ``StoresChanged``."""
         self._conversation_id = conversation_id
         self._topics = topics
         self._config = config
@@ -123,19 +124,19 @@ class HistoryScheduler:
         self._query_ids = count(1)
         self._window: StoresQuery | None = None
         self._wish: WindowRequest | None = None
-        """What ``_window`` asks for."""
+        """The request that ``_window`` serves."""
         self._lookup: StoresQuery | None = None
         self._pressure = 0
         self._holding = False
         self._held = False
-        """Whether ``_window`` was told to hold."""
+        """Whether ``_window`` is paused."""
 
     # --- the entry points ---
 
     def handle(
         self, input_: HistoryInput, *, now_ms: UnixMs, clock_ms: UnixMs | None = None
     ) -> HistoryTransition:
-        """``now_ms`` is for waiting; ``clock_ms``, where it is another, for what Stores keep."""
+        """Handle an input.  ``now_ms`` is steady time; ``clock_ms`` is the time of messages."""
         step = _Step(now_ms, now_ms if clock_ms is None else clock_ms)
         match input_:
             case StoresChanged(candidates=candidates):
@@ -160,7 +161,7 @@ class HistoryScheduler:
         return step.transition()
 
     def next_deadline(self) -> UnixMs | None:
-        """When ``DeadlineReached`` is due next; None = not before another input."""
+        """When ``DeadlineReached`` is due; None = not before another input."""
         queries = (self._window, self._lookup)
         due = [query.next_deadline() for query in queries if query is not None]
         if self._candidates and self._window is None:
@@ -169,7 +170,7 @@ class HistoryScheduler:
 
     @property
     def running(self) -> Purpose | None:
-        """What the window that is being fetched is for."""
+        """The purpose of the running window; None if none runs."""
         return None if self._wish is None else self._wish.purpose
 
     # --- inputs ---
@@ -186,13 +187,13 @@ class HistoryScheduler:
         until_ms = step.clock_ms if input_.until_ms is None else input_.until_ms
         ahead_ms = self._config.ahead_ms if input_.until_ms is None else 0
         since_ns = max(ns_of(input_.since_ms), 0)
-        if input_.purpose is Purpose.CONNECT:  # What a Store took in too late to be in the last.
+        if input_.purpose is Purpose.CONNECT:  # To catch late arrivals.
             since_ns = max(since_ns - self._config.overlap_ns, 0)
         end_ns = max(ns_of(UnixMs(until_ms + ahead_ms)), since_ns)
         running = None if self._wish is None else self._wish.progress
         is_same = running is not None and running.purpose is input_.purpose
         if running is not None and is_same and since_ns < running.start_ns:
-            self._cancel_window(step)  # What it reached counts no more.
+            self._cancel_window(step)  # Its progress no longer counts.
         request = self._requests.add(self._progress(input_.purpose, since_ns, end_ns, until_ms))
         if request.is_durable:
             step.writes.append(SaveProgress(request.progress))
@@ -301,7 +302,7 @@ class HistoryScheduler:
         self._take(machine, machine.begin(step.now_ms), step)
 
     def _hold(self, step: _Step) -> None:
-        """Look-ups end by themselves, so that the window is never held for good by them."""
+        """Pause or resume the window.  Lookups always end, so they never pause it for good."""
         looks_up = self._lookup is not None or len(self._lookups) > 0
         pressed = self._pressure >= self._config.pressure_messages and looks_up
         holding = self._holding or pressed
@@ -336,7 +337,7 @@ class HistoryScheduler:
             self._add_trailing(progress, step)
 
     def _add_trailing(self, progress: Progress, step: _Step) -> None:
-        """From when it was asked for, to when it is due."""
+        """Request a trailing check, from when the window was requested to when the check is due."""
         due_ms = UnixMs(step.now_ms + self._config.trailing_ms)
         at_ms = UnixMs(step.clock_ms + self._config.trailing_ms)
         start_ns = max(progress.through_ns - self._config.overlap_ns, 0)
@@ -345,7 +346,7 @@ class HistoryScheduler:
         self._requests.add(trailing, not_before_ms=due_ms)
 
     def _try_again(self, request: WindowRequest, ended: QueryEnded, step: _Step) -> None:
-        """At once if it came further, or grew meanwhile; else later, and not for ever."""
+        """Retry now if the window progressed or grew, else later, up to a limit."""
         further = request.progress.reached_ns - request.asked_from_ns
         goes_on = bool(request.places) and ended.fetched > 0
         if ended.end is End.COMPLETE or goes_on or further > self._config.overlap_ns:
@@ -374,7 +375,7 @@ class HistoryScheduler:
     def _tell_lacking(
         self, missing: tuple[WakuHash, ...], notes: tuple[StoreNote, ...], step: _Step
     ) -> None:
-        """A Store that gives no answer does not keep the others' from counting for ever."""
+        """Report missing hashes; a silent Store delays the decision, but not forever."""
         lacked = sum(note.end is End.COMPLETE for note in notes)
         silent = tuple(note.store for note in notes if note.end is not End.COMPLETE)
         decided = missing if lacked else ()
@@ -390,7 +391,7 @@ class HistoryScheduler:
                 step.events.append(lacks)
 
     def _look_around(self, lookups: Iterable[HashLookup], step: _Step) -> None:
-        """What no Store finds by its hash may be near to whoever waits for it."""
+        """Request windows around the messages that wait for hashes no Store can look up."""
         for lookup in lookups:
             if lookup.around_ms is not None:
                 start_ns = max(ns_of(UnixMs(lookup.around_ms - self._config.around_before_ms)), 0)

@@ -1,9 +1,9 @@
-"""One query at one Store: asks page by page, and says why it ends.
+"""Runs one query at one Store, page by page, and determines why it ends.
 
-What is common to windows and look-ups: the version of 13/WAKU2-STORE to speak, refusals and lost
-connections and how long to wait after them, pages that are too large, and every bound that keeps a
-hostile Store from costing more than it may.  A Store that errs is left with the reason; what it
-brought before stays, for every message was checked by itself.  Nothing here knows other Stores.
+It handles what windows and hash lookups share: the version of 13/WAKU2-STORE, refusals, lost
+connections, back-off, oversized pages, and every limit on what a hostile Store can cost.  A Store
+that errs is given up with a reason.  Messages it returned before stay, since each was checked by
+itself.  ``merging`` combines several Stores.
 """
 
 from typing import Final, assert_never
@@ -34,7 +34,7 @@ _BUSY: Final = {
     int(StoreStatus.SERVICE_UNAVAILABLE): "unavailable",
 }
 _CUT_SHORT: Final = frozenset({"frame_oversized", "exchange_ended_early"})
-"""How an answer that was too large for somebody looks from here."""
+"""How an answer that exceeded a size limit appears here."""
 
 
 class StorePager:
@@ -65,7 +65,7 @@ class StorePager:
         self._stale_pages = 0
         self._failures = 0
         self._refusals = 0
-        # What statistics are made of.
+        # Counts for ``statistics``.
         self._asks = self._page_count = self._messages = self._new = 0
         self._duplicates = self._outside = self._refused = self._bytes = self._busy_ms = 0
 
@@ -75,7 +75,7 @@ class StorePager:
 
     @property
     def outstanding(self) -> int | None:
-        """The ask that waits for its answer."""
+        """The id of the ``Ask`` that waits for its answer."""
         return None if self._asked is None else self._asked.ask_id
 
     def statistics(self) -> StoreStatistics:
@@ -92,7 +92,7 @@ class StorePager:
         )
 
     def next_deadline(self) -> UnixMs | None:
-        """When it may be asked again, or has to have answered."""
+        """When the Store may be asked again, or its answer is due."""
         if self.end is not None:
             return None
         if self._asked is not None:
@@ -102,12 +102,12 @@ class StorePager:
     def may_ask(self, now_ms: UnixMs) -> bool:
         if self.end is not None or self._asked is not None:
             return False
-        # A wait longer than any that is given is of a clock that was set back since.
+        # A wait longer than the maximum means that the clock was set back.
         wait_ms = 0 if self._not_before_ms is None else self._not_before_ms - now_ms
         return not 0 < wait_ms <= self._config.longest_back_off_ms
 
     def ask(self, ask_id: int, now_ms: UnixMs) -> Ask | None:
-        """The next request; None if this Store came to its end by that."""
+        """The next request; None if the query ended at this Store (see ``end``)."""
         if self._pages.nothing_left():
             self._finish(End.COMPLETE)
             return None
@@ -130,7 +130,7 @@ class StorePager:
         return self._asked
 
     def answered(self, outcome: Outcome, now_ms: UnixMs) -> tuple[HistoryMessage, ...]:
-        """What no Store brought before; whether that was the end is in ``end``."""
+        """Handle an outcome; returns messages that no Store returned before.  See also ``end``."""
         self._asked = None
         self._busy_ms += max(now_ms - self._asked_ms, 0)
         match outcome:
@@ -145,10 +145,10 @@ class StorePager:
         return ()
 
     def overdue(self, now_ms: UnixMs) -> bool:
-        """Whether the answer should be here by now."""
+        """Whether the answer is overdue."""
         if self._asked is None:
             return False
-        self._asked_ms = min(self._asked_ms, now_ms)  # Later than now: the clock was set back.
+        self._asked_ms = min(self._asked_ms, now_ms)  # In the future: the clock was set back.
         return now_ms >= min(self._asked_ms + self._asked.timeout_ms, self._ends_ms)
 
     def cancel(self) -> None:
@@ -204,7 +204,7 @@ class StorePager:
             self._finish(End.FAULTED, "status_unknown")
 
     def _cursor_lost(self, else_reason: str) -> None:
-        """Without a cursor there is none to be lost: the request itself is refused."""
+        """Restart without the cursor; if there was none, the request itself was refused."""
         if not self._pages.has_cursor():
             self._finish(End.FAULTED, else_reason)
         elif not self._pages.lose_cursor():
@@ -235,14 +235,14 @@ class StorePager:
             self._finish(End.FAULTED, "protocol_unsupported")
 
     def _too_large(self, reason: str) -> None:
-        """Servers cut pages by bytes, each its own way: ask for less before blaming anybody."""
+        """Ask for less first: servers limit page sizes differently."""
         if self._limit == 1:
             self._finish(End.FAULTED, reason)
         self._halve()
         self._largest = self._limit
 
     def _timed_out(self, now_ms: UnixMs) -> None:
-        """One that never answered is left; else the way may be slow, and half as much in time."""
+        """Give up on a Store that never answered; else retry with a smaller page."""
         if not self._page_count or now_ms >= self._ends_ms:
             self._finish(End.TIMEOUT)
         else:

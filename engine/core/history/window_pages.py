@@ -1,16 +1,16 @@
-"""Paging through a window at one Store: the cursor, and the place in time that outlives it.
+"""Pages through a window at one Store by cursor, and by time if the cursor is lost.
 
-13/WAKU2-STORE.  A page is ascending by the specification, which is not relied upon; it continues
-after an exclusive cursor that means something to this Store only.  When the Store does not know its
-cursor any more, or the version changes, paging goes on from the last place in time, somewhat before
-it: messages of one time may lie on both sides of a page's boundary, and whatever comes twice is
-known by its hash.  A Store that knows none of its cursors cannot give more of one time than a page
-holds: it is asked for what follows, and never counts as complete.  In the wild an end time is
-inclusive here and exclusive there, so a nanosecond more is asked for on both sides and what comes
-of it is left out.
+13/WAKU2-STORE says that a page is ascending, which is not relied upon.  The next page follows an
+exclusive cursor, which is valid at this Store only.  If the Store no longer knows its cursor, or
+the version changes, paging restarts somewhat before the last time reached, because messages of one
+time may span a page boundary.  Repeats are recognised by hash.
 
-2.0.0-beta4 has no times of its own; Stores that read over them answer with all they have, so there
-a message of another time is no fault.
+A Store that forgets all its cursors cannot return more messages of one time than fit in a page.  It
+is then asked for what follows, and never counts as complete.
+
+Some Stores treat the end time as inclusive, others as exclusive.  So a nanosecond more is requested
+on both sides, and the extra messages are left out.  Some Stores of 2.0.0-beta4 ignore the times and
+return all they have, so there a message outside the window is no fault.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
 FALSE_ENTRIES: Final = frozenset(
     {"store_hash_mismatch", "store_entry_unasked", "store_entry_without_data"}
 )
-"""Entries that no honest Store answers with.  Others, malformed ones, it may have taken in."""
+"""Entries that no honest Store returns.  Malformed entries it may have received itself."""
 
 
 class WindowPages:
@@ -41,39 +41,39 @@ class WindowPages:
         self._first_key = window.start_ns if window.forward else -window.end_ns
         self._last_key = window.end_ns if window.forward else -window.start_ns
         self.key = self._first_key
-        """The place in time that was reached; the window's end if the Store has no more."""
+        """The key reached; the window's end if the Store has no more."""
         self._outside_key: int | None = None
-        """Furthest place of messages of other times."""
+        """The furthest key of messages outside the window."""
         self._start_key = self._first_key
-        """Where paging began, or began again."""
+        """Where paging started or restarted."""
         self._cursor: Cursor | None = None
         self._cursors: set[Cursor] = set()
         self._restarts = 0
-        """The step in ``overlaps_ns``, from 1."""
+        """The current step in ``overlaps_ns``, from 1."""
         self._new_since_restart = False
         self._skipped_key: int | None = None
-        """The first time of which this Store could not give all that it has."""
+        """The first time of which this Store could not return all messages."""
         self._left_key: int | None = None
-        """The last one."""
+        """The last such time."""
         self._seen_again: set[WakuHash] | None = None
-        """Known messages since paging began again: once they are what is to be expected."""
+        """Known messages since the restart; each is expected once."""
         self._version: StoreVersion | None = None
 
     @property
     def place(self) -> Place | None:
-        """Where to go on; None while that is nowhere in particular."""
+        """Where to continue; None if there is no cursor or a time was skipped."""
         if self._cursor is None or self._version is None or self._skipped_key is not None:
             return None
         return Place(key=self.key, cursor=self._cursor, version=self._version)
 
     def go_on(self, place: Place) -> None:
-        """From where another query was left here; a cursor that means nothing any more is lost."""
+        """Continue where an earlier query stopped.  An expired cursor counts as lost."""
         self.key = min(max(self.key, place.key), self._last_key)
         self._cursor, self._version = place.cursor, place.version
 
     @property
     def sure_key(self) -> int:
-        """Up to where nothing was skipped."""
+        """Up to here nothing was skipped."""
         return self.key if self._skipped_key is None else self._skipped_key
 
     def has_cursor(self) -> bool:
@@ -87,7 +87,7 @@ class WindowPages:
     ) -> StoreQueryRequest | HistoryQuery | None:
         window = self._window
         if window.pubsub_topic is None and version is StoreVersion.V2:
-            return None  # It names no hashes, and these cover the pubsub topic.
+            return None  # It sends no hashes, and computing them takes the pubsub topic.
         if version is not self._version and self._version is not None:
             self._begin_again()
         self._version = version
@@ -121,7 +121,7 @@ class WindowPages:
         )
 
     def lose_cursor(self) -> bool:
-        """Begin again at the last place, with less overlap if the last time brought nothing."""
+        """Restart at the last time, with less overlap if the previous restart brought nothing."""
         if not self._restarts or not self._new_since_restart:
             self._restarts += 1
         if self._restarts > len(self._overlaps_ns):
@@ -130,7 +130,7 @@ class WindowPages:
         return True
 
     def _skip(self) -> bool:
-        """One time has more than a page holds: go on after it, if that leads on."""
+        """Continue after a time with more messages than a page holds, if that is possible."""
         if self.key in (self._last_key, self._left_key):
             return False
         self._left_key = self.key
@@ -202,7 +202,7 @@ class WindowPages:
         return cursor is None
 
     def _move(self, cursor: Cursor | None) -> str | None:
-        """Take over the cursor; the fault if it cannot be one."""
+        """Store the cursor; returns the fault if it is invalid."""
         if cursor is None:
             return None
         if isinstance(cursor, HistoryIndex) is (self._version is StoreVersion.V3):
@@ -214,7 +214,7 @@ class WindowPages:
         return None
 
     def _key_of(self, item: HistoryMessage) -> int | None:
-        """None for what is not of the window.  What has no time counts as of where we are."""
+        """None outside the window.  A message without a time counts as being at the current key."""
         timestamp_ns = item.message.timestamp_ns
         if not timestamp_ns:
             return self.key
@@ -226,7 +226,7 @@ class WindowPages:
         return not self._window.start_ns - 1 <= timestamp_ns <= self._window.end_ns + 1
 
     def _is_further_outside(self, item: HistoryMessage) -> bool:
-        """Whether such messages still go anywhere."""
+        """Whether messages outside the window still advance."""
         key = self._sign * (item.message.timestamp_ns or 0)
         if self._outside_key is not None and key <= self._outside_key:
             return False
