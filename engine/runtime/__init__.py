@@ -1,1 +1,1 @@
-"""asyncio: runners that give state machines a clock, a timer, a disk and a network."""
+"""Runs sessions on asyncio: runners give each one its clock, timer, disk and network."""

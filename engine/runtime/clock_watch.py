@@ -1,8 +1,8 @@
-"""Looks after our clock: hears the echoes of all conversations, and tells what comes of them.
+"""Watches our clock: collects clock echoes from all conversations and judges the clock by them.
 
-Every minute, and with every echo, it looks whether the clock was set; conversations are told at
-once.  What it judges is told when it changes, and kept for ``causerie doctor``.  It sets nothing:
-a person does, by ``set_offset``.
+It checks whether the clock was set every minute and with every echo, and notifies conversations of
+a change.  A changed verdict is published and saved for ``causerie doctor``.  It never sets the
+clock; the user does, with ``set_offset``.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from engine.runtime.own_clock import OFFSET_KEY, OwnClock, read_offset, saved
 from engine.session.transitions import EchoHeard
 
 JUDGED_KEY: Final = "clock.judged"
-"""In the profile: the last ``OwnClockView`` that was told, and when; "" for none."""
+"""Profile key of the last published ``OwnClockView`` and its time; "" for none."""
 LOOK_EVERY_S: Final = 60.0
 NEWS_MS: Final = 2_000
-"""Smaller changes of what is said of our clock are not told again."""
+"""Smaller changes of the verdict are not published."""
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class ClockWatch:
         publish: Callable[[EngineEvent], None],
         moved: Callable[[], None],
     ) -> None:
-        """``moved``: whoever goes by our clock should look at it now."""
+        """``moved`` is called when our clock changed."""
         self._clock = clock
         self._publish = publish
         self._moved = moved
@@ -51,19 +51,19 @@ class ClockWatch:
         self._save_soon = asyncio.Event()
 
     async def load(self, store: ProfileStore, storage: StorageThread) -> None:
-        """Before anything asks what time it is.  Raises StorageError."""
+        """Load the stored offset.  Call before anything uses the clock.  Raises StorageError."""
         stored = await storage.run(store.value, OFFSET_KEY)
         offset = read_offset(stored)
         if not self._clock.restore(offset) and offset is not None:
             self._publish(ClockOffsetDropped(offset_ms=offset.offset_ms))
             self._save(saved(None))
         if await storage.run(store.value, JUDGED_KEY):
-            self._save(SaveValue(key=JUDGED_KEY, value=""))  # Of the last time; it is past.
+            self._save(SaveValue(key=JUDGED_KEY, value=""))  # From an earlier run.
         self._offset_ms = self._clock.offset_ms()
         self._judge()
 
     async def run(self, store: ProfileStore, storage: StorageThread) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             self._save_soon.clear()
             self.look()
@@ -76,18 +76,18 @@ class ClockWatch:
                     await self._save_soon.wait()
 
     async def save(self, store: ProfileStore, storage: StorageThread) -> None:
-        """What was told and is not on disk yet.  Raises StorageError."""
+        """Save what was published but not saved yet.  Raises StorageError."""
         writes = tuple(self._unsaved.values())
         if writes:
             await storage.run(store.apply, writes)
-        for write in writes:  # Only now: whoever waited for the disk may have been cancelled.
+        for write in writes:  # Not before: the wait for the disk may have been cancelled.
             if self._unsaved.get(write.key) is write:
                 del self._unsaved[write.key]
 
-    # --- what is heard ------------------------------------------------------------------------
+    # --- evidence -----------------------------------------------------------------------------
 
     def hear(self, heard: EchoHeard, name: str) -> None:
-        """An echo in any conversation, of somebody of this name."""
+        """Take an echo from any conversation.  ``name``: the member who sent it."""
         self.look()
         self._names[heard.echo.participant_id] = name
         self._evidence.hear(
@@ -98,9 +98,9 @@ class ClockWatch:
         self._judge()
 
     def _known_for_ms(self, known_ms: int) -> int:
-        """The less of two measures: the clock in question must not say who may judge it.
+        """The smaller of two measures, so that the clock in question cannot choose its judges.
 
-        Set by days, it would make old friends of strangers, or strangers of old friends.
+        A clock that is days off would make old friends strangers, or strangers old friends.
         """
         if not known_ms:
             return 0
@@ -108,7 +108,7 @@ class ClockWatch:
         return min(by_clock_ms, self._clock.steady_ms() - known_ms)
 
     def look(self) -> None:
-        """Whether the clock was set; what was said of it before is past then."""
+        """Check whether the clock was set; if so, discard the evidence from before."""
         offset_ms = self._clock.offset_ms()
         dropped = self._clock.take_dropped()
         if dropped is not None:
@@ -121,7 +121,7 @@ class ClockWatch:
             self._moved()
         self._judge()
 
-    # --- what comes of it ---------------------------------------------------------------------
+    # --- verdict ------------------------------------------------------------------------------
 
     def view(self) -> OwnClockView | None:
         self.look()
@@ -130,7 +130,10 @@ class ClockWatch:
     async def set_offset(
         self, offset_ms: int | None, store: ProfileStore, storage: StorageThread
     ) -> None:
-        """Raises ConfigError for one that leads out of time, StorageError."""
+        """Set the offset; None removes it.
+
+        Raises ConfigError if it is out of range, StorageError if it cannot be saved.
+        """
         before = self._clock.stored
         stored = self._clock.set_offset(offset_ms)
         try:
@@ -186,7 +189,7 @@ def _judged(view: OwnClockView | None, at_ms: UnixMs) -> SaveValue:
 
 
 def read_judged(value: str | None) -> tuple[OwnClockView, UnixMs] | None:
-    """What was told last, and when by our clock."""
+    """The last published view, and when it was published by our clock."""
     if not value:
         return None
     words = json.loads(value)

@@ -1,4 +1,4 @@
-"""The engine's commands that are passed on as they are: of history and its Stores, and of pages."""
+"""Commands that the engine forwards unchanged: history, Stores and timeline pages."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ class HistoryCommands:
     async def _fetch_lost_of_pair(
         self, conversation_id: ConversationId, lost: Sequence[LostView]
     ) -> None:
-        """What nobody can name: all of the time in which it was said, or said again."""
+        """Fetch the whole time in which the lost messages of a pair were sent or resent."""
         if self._services is None:
             raise LocalProtocolError(NO_IDENTITY)
         since_ms, until_ms = await time_of_lost(conversation_id, lost, self._services.pages)

@@ -1,4 +1,4 @@
-"""What a runner handled together: durable together, then sent, answered and told, in that order."""
+"""A batch of transitions that are made durable together, then sent, answered and published."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ from engine.session.transitions import Note, RowAdded, RowChanged, SessionSend, 
 class CommitBatch:
     """Collects transitions in the order in which the session made them.
 
-    Their steps only if they are recorded.
+    It collects their steps only if ``recorded`` is set.
     """
 
     recorded: bool = False
@@ -24,9 +24,9 @@ class CommitBatch:
     steps: list[Step] = field(default_factory=list)
     finished: list[tuple[Job, MessageId | None]] = field(default_factory=list)
     fed: int = 0
-    """How many of them came from Stores."""
+    """How many jobs came from Stores."""
     arrived: int = 0
-    """Messages to read among these."""
+    """Readable messages among those."""
 
     def __bool__(self) -> bool:
         return bool(self.writes or self.sends or self.notes or self.finished or self.steps)
@@ -45,12 +45,13 @@ class CommitBatch:
             self.finished.append((job, transition.message_id))
 
     def _quiet(self, note: Note) -> Note:
-        """What was said some time ago is nothing to ring a bell for."""
+        """Turn off notifications for old messages."""
         if isinstance(note, RowAdded) and note.notify:
             self.arrived += 1
             return RowAdded(message_id=note.message_id, is_own=note.is_own, notify=False)
         return note
 
     def touched(self) -> list[MessageId]:
+        """Ids of the rows that were added or changed."""
         ids = [n.message_id for n in self.notes if isinstance(n, RowAdded | RowChanged)]
         return list(dict.fromkeys(ids))

@@ -1,10 +1,11 @@
-"""Drives one ``Session``: the only place where its clock, timer, disk and network meet.
+"""Drives one ``Session``: connects it to its clock, timer, disk and network.
 
-Inputs wait in a bounded inbox.  Whatever is there is handled in slices of a few milliseconds, and
-what is due first; the slice's writes become durable in one transaction on the storage thread, and
-only then is anything sent or told.  Between slices the loop is everybody's.  A StorageError ends
-the run: memory is then ahead of the disk, and the supervisor builds a new session from the store.
-Whoever asked for something is answered in every case.
+Inputs wait in a bounded job queue and are handled in batches of a few milliseconds, deadlines
+first.  The storage thread makes a batch's writes durable in one transaction; only then are its
+sends performed and its events published.  Between batches other tasks of the loop run.
+
+A StorageError ends the run, since memory is then ahead of the disk; the supervisor loads a new
+session from the store.  Every caller gets a result or an error.
 """
 
 import asyncio
@@ -68,17 +69,17 @@ from engine.session.transitions import (
 BATCH_MS = 4
 HAND_OVER_MS = 5
 STEPS_TO_SOCKET = 4
-"""Turns of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
+"""Iterations of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
 MAX_JOBS_PER_BATCH = 128
 TOLD_TOGETHER = 24
 FED_BATCH_MS = 1
 FED_TOGETHER = 128
 FED_TOGETHER_MS = 60
-"""What Stores gave is made durable in larger pieces, unless somebody waits for something."""
+"""Messages from Stores are made durable in larger batches, unless a caller waits."""
 LONGEST_WAIT_MS = 60_000
-"""Machines sleep, and timers refuse what a peer may choose: look again by then."""
+"""The longest wait before the next check: machines sleep, and a peer may choose a huge delay."""
 LEAST_ADVANCE_MS = 5
-"""Between two looks at what is due, so that nothing can make the loop spin."""
+"""Minimum time between two checks for deadlines, so that nothing can make the loop spin."""
 UNKNOWN_OUTCOME = "It is not known whether this was saved: the work was interrupted."
 
 logger = logging.getLogger(__name__)
@@ -102,34 +103,34 @@ class ConversationRunner:
         self._session: Session | None = None
         self._advanced_s = 0.0
         self._clock_offset_ms = 0
-        """As the session knows it."""
+        """The offset that the session knows."""
         self._ready = asyncio.Event()
         self.arrived = 0
-        """Messages to read that came from Stores."""
+        """Readable messages that came from Stores."""
 
-    # --- asked from outside -------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------
 
     async def do(self, input_: JobInput) -> MessageId | None:
-        """Have it handled; returns once all that it wrote is durable, or raises why it is not."""
+        """Handle an input.  Returns once its writes are durable, or raises why they are not."""
         return await self._jobs.ask(input_)
 
     def offer(self, input_: JobInput) -> None:
-        """Like ``do`` for what comes from outside: dropped and counted when there is no room."""
+        """Queue an input from outside.  It is dropped and counted if there is no room."""
         self._jobs.offer(input_)
 
     def connectivity_changed(self, *, online: bool) -> None:
         self._jobs.offer_latest(ConnectivityChanged(online=online))
 
     def close(self, error: ChatError) -> None:
-        """Answer everybody who waits, and who asks from now on, with ``error``."""
+        """Fail all pending and future requests with ``error``."""
         self._jobs.close(error)
         self._ready.set()
 
     def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
-        """From the network; whether it passed the first check.
+        """Take a message from the network.  Returns whether it passed the precheck.
 
-        Junk is turned away here, so that it cannot crowd out the members'.  What comes before there
-        is a session to check it is taken, and not called checked.
+        Junk is rejected here, so it cannot crowd out members' messages.  Without a session there is
+        no precheck: the message is queued, and the result is False.
         """
         if self._session is None:
             self.offer(MessageArrived(message, waku_hash))
@@ -141,29 +142,29 @@ class ConversationRunner:
         return True
 
     async def feed(self, inputs: Sequence[JobInput]) -> None:
-        """What Stores gave, in order: returns once all that came of it is durable."""
+        """Feed messages from Stores, in order.  Returns once all results are durable."""
         await self._jobs.feed(inputs)
 
     def expect(self, messages: Sequence[HistoryMessage]) -> None:
-        """What Stores gave and will be fed, if nobody gave it before."""
+        """Announce messages from Stores that will be fed soon, so they can be opened ahead."""
         self._ahead.expect(messages)
 
     def begins(self, messages: Sequence[HistoryMessage]) -> None:
-        """Of what was expected these are fed now."""
+        """These announced messages are fed now."""
         self._ahead.begins(messages)
 
     def stores_changed(self, *, reachable: bool) -> None:
-        if self._session is not None:  # Or it is told once it is loaded.
+        if self._session is not None:  # Else ``load`` reports it.
             self._jobs.put(StoreChanged(reachable=reachable))
 
     def clock_moved(self) -> None:
-        """Look at the clock soon, also if nothing else happens."""
+        """Check the clock soon, even if nothing else happens."""
         if self._session is not None:
             self._jobs.put(LookAtClock())
 
     @property
     def waiting(self) -> int:
-        """Messages that are here and wait for others."""
+        """Received messages that wait for missing dependencies."""
         gap = self.gap()
         return gap.waiting if gap else 0
 
@@ -185,7 +186,7 @@ class ConversationRunner:
         self._tell_conversation()
 
     async def set_member_muted(self, participant_id: ParticipantId, *, muted: bool) -> None:
-        """Raises LocalProtocolError for ourselves, and where there is nobody else to hear."""
+        """Mute or unmute a member.  Raises LocalProtocolError for ourselves and in a pair."""
         if self.is_pair or participant_id == self._context.own_id:
             raise LocalProtocolError("only another member of a group can be muted")
         await self._write(
@@ -196,7 +197,7 @@ class ConversationRunner:
         self._publisher.set_muted(participant_id, self._session, muted=muted)
 
     async def tell_timeline(self) -> None:
-        """The rest of a muted member's rows went, or came back."""
+        """Publish that a muted member's rows were hidden or restored."""
         context = self._context
         self._publisher.summary = await context.storage.run(
             context.store.summary, self.conversation_id
@@ -211,18 +212,18 @@ class ConversationRunner:
         self._tell_conversation()
 
     async def write(self, write: StoreWrite) -> None:
-        """Make one write of the user's durable, in turn with everything else."""
+        """Make one of the user's writes durable, in turn with all other jobs."""
         await self._write(write)
         self._tell_conversation()
 
     async def flush(self, *, timeout_ms: int) -> None:
-        """Wait until all that was sent has been handed to the network, or the time is over."""
+        """Wait until all sends have been handed to the network, or until the timeout."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._queue_out.join()
 
     async def ready(self) -> None:
-        """Wait until the session has been loaded, or loading it failed for the first time."""
+        """Wait until the session has been loaded, or loading it first failed."""
         await self._ready.wait()
 
     @property
@@ -239,7 +240,7 @@ class ConversationRunner:
 
     @property
     def members(self) -> Members:
-        """As last known; empty until the session is loaded."""
+        """The members as last known; empty until the session is loaded."""
         return self._publisher.members
 
     def view(self) -> ConversationView | None:
@@ -261,7 +262,7 @@ class ConversationRunner:
     # --- running ------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Build the session from the store; everything asked before waits, or is told why not."""
+        """Load the session from the store.  Pending requests wait, or fail if loading fails."""
         reloaded = self._ready.is_set()
         self._jobs.drop_put()
         self._clock_offset_ms = self._context.clock.offset_ms()
@@ -275,7 +276,7 @@ class ConversationRunner:
             self._ready.set()
         self._session = session
         self._publisher.learn(session)
-        self.offer(DeadlineReached())  # Tells what is held.
+        self.offer(DeadlineReached())  # Publishes what is held aside.
         self.stores_changed(reachable=self._context.stores_reachable())
         if reloaded:
             self._tell_conversation()
@@ -286,7 +287,7 @@ class ConversationRunner:
         return session, store.summary(self.conversation_id), muted
 
     async def run(self) -> None:
-        """Run until cancelled or until the store refuses."""
+        """Run until cancelled or until the store fails."""
         session = self._session
         if session is None:
             raise StorageError("The conversation is not loaded.")
@@ -295,7 +296,7 @@ class ConversationRunner:
                 tasks.create_task(self._send_all(), name="outbox")
                 tasks.create_task(self._handle_all(session), name="inbox")
         except ExceptionGroup as group:
-            # Not "except*": what it raises comes out wrapped on some 3.11 releases.
+            # Not "except*": some 3.11 releases wrap what it raises.
             for error in group.exceptions:
                 if isinstance(error, StorageError):
                     self._jobs.fail_taken(error)
@@ -314,7 +315,7 @@ class ConversationRunner:
             if batch:
                 await self._commit(session, batch)
             else:
-                await asyncio.sleep(0)  # Junk, perhaps a lot of it: the window's turn.
+                await asyncio.sleep(0)  # Junk, perhaps a lot of it: let the user interface run.
 
     def _wait_s(self, session: Session) -> float | None:
         deadline_ms = session.next_deadline()
@@ -325,7 +326,7 @@ class ConversationRunner:
         return max(wait_ms / 1000, LEAST_ADVANCE_MS / 1000 - since_s, 0.0)
 
     async def _handle_fed(self, session: Session, batch: CommitBatch) -> None:
-        """More of what Stores gave, in slices with everybody's turn between them."""
+        """Handle more messages from Stores, letting other tasks run in between."""
         now_s = asyncio.get_running_loop().time
         until_s = now_s() + FED_TOGETHER_MS / 1000
         while batch.fed < FED_TOGETHER and self._jobs.holds_only_fed and now_s() < until_s:
@@ -347,7 +348,7 @@ class ConversationRunner:
                 break
 
     def _look_at_clock(self, session: Session, batch: CommitBatch) -> None:
-        """Before anything else is judged by it."""
+        """Pass a changed clock offset to the session before it handles anything by the clock."""
         clock = self._context.clock
         offset_ms = clock.offset_ms()
         if offset_ms != self._clock_offset_ms:
@@ -355,7 +356,7 @@ class ConversationRunner:
             batch.add(session.handle(ClockSet(offset_ms=offset_ms), now_ms=clock.steady_ms()))
 
     def _advance(self, session: Session, batch: CommitBatch, loop_s: float) -> None:
-        """First of all, or a flood of bytes would keep what is due from being done."""
+        """Handle deadlines first, or a flood of input would delay them."""
         if loop_s - self._advanced_s < LEAST_ADVANCE_MS / 1000:
             return
         deadline_ms, now_ms = session.next_deadline(), self._context.clock.steady_ms()
@@ -400,8 +401,8 @@ class ConversationRunner:
             else:
                 await self._enqueue(send)
         if any(map(_is_awaited, batch.sends)):
-            # The others come first: what listeners do with the events, painting above all, takes
-            # longer than handing the bytes to the network.
+            # Send before notifying listeners: what they do, above all painting, takes longer than
+            # handing the bytes to the network.
             await self.flush(timeout_ms=HAND_OVER_MS)
             for _ in range(STEPS_TO_SOCKET):
                 await asyncio.sleep(0)
@@ -413,7 +414,7 @@ class ConversationRunner:
     async def _tell(
         self, session: Session, batch: CommitBatch, rows: Mapping[MessageId, StoredMessage]
     ) -> None:
-        """Of many rows from Stores a few at a time, with everybody's turn between them."""
+        """Publish events; many rows in small groups, letting other tasks run in between."""
         notes = batch.notes
         if len(notes) <= TOLD_TOGETHER:
             self._publisher.tell(session, notes, rows)
@@ -441,12 +442,12 @@ class ConversationRunner:
 
     async def _enqueue(self, send: Publish | Load) -> None:
         if isinstance(send, LoadRecords | LoadSetAside):
-            await self._queue_out.put(send)  # Who asked for these does not ask again.
+            await self._queue_out.put(send)  # A load is requested only once.
             return
         try:
             self._queue_out.put_nowait(send)
         except asyncio.QueueFull:
-            # What nobody acknowledges is sent again, so losing a copy here loses no message.
+            # Unacknowledged messages are sent again, so losing a copy here loses no message.
             self._context.counters.add("runner.outbox_full")
 
     async def _send_all(self) -> None:
@@ -491,5 +492,5 @@ class ConversationRunner:
 
 
 def _is_awaited(send: SessionSend) -> bool:
-    """Whether somebody looks at a window for it: an acknowledgement is no such thing."""
+    """Whether the user waits for it; acknowledgements do not count."""
     return isinstance(send, Publish) and send.purpose is not SendPurpose.SYNC

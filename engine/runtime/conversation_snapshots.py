@@ -1,7 +1,7 @@
-"""Tells a recorder of deliveries how whole conversations stand.
+"""Passes the state of whole conversations to the delivery recorder.
 
-When recording begins, now and then, when somebody asks, and at the end: what was there before and
-what their final order is cannot be made out of events alone, which runners tell
+It does so when recording starts, every 5 minutes, on request, and at the end.  Earlier messages and
+the final order cannot be derived from events alone; those are reported by runners
 (``engine.runtime.recorded_queries``).
 """
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVERY_MS = 300_000
 LOOK_EVERY_MS = 1_000
-"""Whether somebody wants a snapshot now."""
+"""How often to check for snapshot requests."""
 PAGE = 5_000
 
 logger = logging.getLogger(__name__)
 
 
 class ConversationSnapshots:
-    """How all conversations of a profile stand."""
+    """Records the state of all conversations of a profile."""
 
     def __init__(self, recorder: Recorder, conversations: Conversations) -> None:
         self._recorder = recorder
@@ -47,7 +47,7 @@ class ConversationSnapshots:
         )
 
     async def run(self, context: RunnerContext) -> None:
-        """Tell what was there before, and from then on how things stand, until cancelled."""
+        """Record existing messages first, then snapshots, until cancelled."""
         try:
             for runner in self._runners():
                 logged = await self._logged(runner, context)
@@ -70,18 +70,18 @@ class ConversationSnapshots:
                     await asyncio.to_thread(answer)
 
     def stopping(self) -> None:
-        """The conversations are about to be taken down."""
+        """Remember the conversations, which are about to be stopped."""
         self._last = self._runners()
 
     async def stop(self, context: RunnerContext | None) -> None:
-        """Tell how each stands at the end, and write down what is left."""
+        """Record the final state and close the recorder."""
         if context is not None:
             await self._snapshot(self._last, context)
         if not await asyncio.to_thread(self._recorder.close):
             logger.warning("the end is not recorded")
 
     async def snapshot(self, context: RunnerContext) -> None:
-        """Tell how each conversation stands; one that is removed meanwhile is left out."""
+        """Record the state of each conversation, except those removed during the snapshot."""
         await self._snapshot(self._runners(), context)
 
     async def _snapshot(

@@ -1,7 +1,7 @@
-"""The conversations that are up: a supervised runner for each group and each pair.
+"""The running conversations: a supervised runner for each group and each pair.
 
-It brings them up, finds them, tells them what concerns all, and takes them down; who waits for
-something then is told why it will not come.  What a conversation is about is not known here.
+It starts and stops them, finds them, and notifies all of them of changes.  Callers that wait when
+one stops get an error.  What happens inside a conversation is handled in its session.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ CLOSING = "The profile is being closed; what was asked last may not have been sa
 
 
 class Fills(Protocol):
-    """Whoever fetches what conversations missed."""
+    """The backfills of conversations; implemented by the history service."""
 
     def begin(self, runner: ConversationRunner, content_topic: ContentTopic, /) -> None: ...
 
     async def end(self, conversation_id: ConversationId, /) -> None:
-        """Returns once nothing of it runs."""
+        """Stop the backfill; returns once none of its tasks run."""
 
 
 @dataclass(slots=True)
 class _Running:
-    """One conversation that is up."""
+    """One running conversation."""
 
     runner: ConversationRunner
     task: asyncio.Task[None]
@@ -48,12 +48,12 @@ class Conversations:
         self._pairs: dict[ConversationId, _Running] = {}
         self._stopped = False
         self.filled_by: Fills | None = None
-        """Set before the first comes up."""
+        """Set before the first conversation starts."""
         self.turn = asyncio.Lock()
-        """Who becomes somebody, or comes into or out of a conversation, does so one at a time: the
-        checks hold until the work is done."""
+        """Held while an identity is created or changed, or a conversation is added or removed: one
+        at a time, so that checks hold until the work is done."""
 
-    # --- up and down --------------------------------------------------------------------------
+    # --- starting and stopping ----------------------------------------------------------------
 
     def run_group(self, runner: ConversationRunner, topic: ContentTopic, net: Transport) -> None:
         self._groups[runner.conversation_id] = self._up(runner, topic, net)
@@ -72,7 +72,7 @@ class Conversations:
         return _Running(runner=runner, task=task, unsubscribe=unsubscribe)
 
     async def end(self, conversation_id: ConversationId) -> None:
-        """Take one down; returns once nothing of it runs."""
+        """Stop one conversation; returns once none of its tasks run."""
         one = self._groups.pop(conversation_id, None) or self._pairs.pop(conversation_id, None)
         if self.filled_by is not None:
             await self.filled_by.end(conversation_id)
@@ -81,7 +81,7 @@ class Conversations:
             await asyncio.gather(one.task, return_exceptions=True)
 
     async def stop(self) -> None:
-        """Take all down, for good."""
+        """Stop all conversations for good."""
         self._stopped = True
         running = list(self._all())
         self._groups.clear()
@@ -101,20 +101,20 @@ class Conversations:
         return conversation_id in self._groups or conversation_id in self._pairs
 
     def runner(self, conversation_id: ConversationId) -> ConversationRunner:
-        """Raises LocalProtocolError."""
+        """The runner of a conversation.  Raises LocalProtocolError if there is none."""
         one = self._groups.get(conversation_id) or self._pairs.get(conversation_id)
         if one is None:
             raise LocalProtocolError(NO_CONVERSATION)
         return one.runner
 
     def group(self, conversation_id: ConversationId) -> ConversationRunner:
-        """Raises LocalProtocolError, also for a pair."""
+        """The runner of a group.  Raises LocalProtocolError if there is none, or for a pair."""
         if conversation_id not in self._groups:
             raise LocalProtocolError(NO_CONVERSATION)
         return self._groups[conversation_id].runner
 
     def pair(self, conversation_id: ConversationId) -> ConversationRunner:
-        """Raises LocalProtocolError, also for a group."""
+        """The runner of a pair.  Raises LocalProtocolError if there is none, or for a group."""
         if conversation_id not in self._pairs:
             raise LocalProtocolError(NO_CONVERSATION)
         return self._pairs[conversation_id].runner
@@ -140,7 +140,7 @@ class Conversations:
             one.runner.clock_moved()
 
     async def views(self) -> Sequence[ConversationView]:
-        """Most recent activity first."""
+        """The rows of the conversation list, most recent activity first."""
         views = []
         for one in self._all():
             await one.runner.ready()

@@ -1,4 +1,4 @@
-"""What is injected into an engine: store, transport, clock and chance."""
+"""What is injected into an engine: store, transport, clocks, entropy and limits."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from engine.runtime.own_clock import boot_time_ms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedStore:
-    """What opening the profile's storage gives; ``key_storage`` is shown to the user."""
+    """The profile's opened storage; ``key_storage`` is shown to the user."""
 
     store: ProfileStore
     key_storage: str
@@ -24,20 +24,20 @@ class OpenedStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedTransport:
-    """What the profile remembers of its network: identity and the port it had."""
+    """The network identity and port that the profile saved."""
 
     network_key: bytes
     remembered_port: int | None
     now_ns: Callable[[], int] = time.time_ns
-    """Our clock."""
+    """Our clock, in Unix nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineDependencies:
     """Everything that is injected into an engine.
 
-    ``open_store`` runs on the storage thread.  ``port_of`` reads the port that a started transport
-    listens on, None if it has none.
+    ``open_store`` runs on the storage thread.  ``port_of`` returns the port of a started transport,
+    or None if it listens on none.
     """
 
     open_store: Callable[[], OpenedStore]
@@ -45,18 +45,18 @@ class EngineDependencies:
     port_of: Callable[[Transport], int | None]
     entropy: Entropy
     now_ms: Callable[[], UnixMs]
-    """The time of the system, which may be set at any moment."""
+    """The system's time, which may be set at any moment."""
     counted_ms: Callable[[], int] = boot_time_ms
-    """What goes on steadily, from anywhere: timers go by it."""
+    """A steady counter with any origin; timers use it."""
     peers: Sequence[str] = ()
     history: HistoryConfig = field(default_factory=HistoryConfig)
-    """Limits and intervals of asking Stores."""
+    """Limits and intervals of Store queries."""
     flood: FloodLimits = field(default_factory=FloodLimits)
-    """What one member of a group may send in a day."""
+    """Daily quota of each member of a group."""
     recorder: Recorder | None = None
-    """Where the user wants deliveries recorded."""
+    """Set if the user records deliveries."""
     service_nodes: Callable[[], Sequence[str]] = tuple
-    """What groups that are created here travel with; the transport has them already."""
+    """Service nodes listed in new groups' invitations; the transport knows them already."""
 
 
 NO_IDENTITY = "there is no identity yet"

@@ -1,9 +1,8 @@
-"""``ChatEngine`` for one profile: storage, network and one supervised runner per conversation.
+"""Implements ``ChatEngine`` for one profile: storage, network and one runner per conversation.
 
-The composition of a running profile, on whatever asyncio loop calls ``start``: the qasync loop of
-the window, or a plain one (tests, node, headless).  It owns the storage thread and the transport
-and everything that runs on them, and takes all of it down in ``stop``.  It refuses to know the
-window, and which transport and which store it was given.
+``start`` runs it on the calling asyncio loop: the window's qasync loop or a plain one (tests, node,
+headless).  It owns the storage thread, the transport and all tasks on them, and ends them in
+``stop``.  Which transport and which store it uses is injected.
 """
 
 import contextlib
@@ -67,7 +66,7 @@ NS_PER_MS = 1_000_000
 
 
 class Engine(HistoryCommands, PageCommands):
-    """One profile's chats.  See ``engine.api.ChatEngine`` for what may be asked."""
+    """One profile's chats.  ``engine.api.ChatEngine`` describes its methods."""
 
     def __init__(self, parts: EngineDependencies) -> None:
         self._parts = parts
@@ -103,7 +102,7 @@ class Engine(HistoryCommands, PageCommands):
     async def start(self) -> None:
         """Open the profile and, if it has an identity, go online.
 
-        Raises StorageError, and TransportError if the port that the user set cannot be had.
+        Raises StorageError, and TransportError if the port that the user set is not available.
         """
         self._opened = await self._storage.run(self._parts.open_store)
         await self._clock_watch.load(self._store, self._storage)
@@ -114,9 +113,9 @@ class Engine(HistoryCommands, PageCommands):
             await self._bring_up(self._profile)
 
     async def stop(self) -> None:
-        """Take everything down; what was told to be saved is saved already.
+        """Stop everything; confirmed writes are saved already.
 
-        Whoever still waits for something is told that its outcome is not known.
+        Callers that still wait get an error saying that the outcome is not known.
         """
         if self._recording is not None:
             self._recording.stopping()
@@ -427,7 +426,7 @@ class Engine(HistoryCommands, PageCommands):
     def counters(self) -> Mapping[str, int]:
         return self._maintenance.all_counters(self._transport)
 
-    # --- what must be there -------------------------------------------------------------------
+    # --- preconditions ------------------------------------------------------------------------
 
     @property
     def _store(self) -> ProfileStore:

@@ -1,4 +1,4 @@
-"""Who is told what happens: listeners, in order, none of whom can harm another."""
+"""Passes events to listeners, in order; a listener that fails does not affect the others."""
 
 import logging
 from collections.abc import Callable
@@ -28,6 +28,6 @@ class EventBus:
             try:
                 listener(event)
             except Exception:
-                # A bug of whoever listens: the others, and what goes on here, must not suffer.
+                # A bug in the listener must not affect the others or the publisher.
                 self._counters.add("engine.listener_failed")
                 logger.exception("a listener failed", extra={"event": type(event).__name__})

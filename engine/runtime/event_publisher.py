@@ -1,7 +1,7 @@
-"""A session's notes → the events that listeners get, with whole read models in them.
+"""Turns a session's notes into events that carry whole read models.
 
-Notes carry ids; what is shown is what was read from the disk after the writes.  It remembers what a
-row of the conversation list needs: the record, the people, the counts.
+Notes carry ids; the rows shown are those read from the disk after the writes.  It keeps what a row
+of the conversation list needs: the record, the members and the counts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ from engine.session.transitions import (
 
 
 class EventPublisher:
-    """``summary`` is None, and nobody is known, until a session was loaded."""
+    """``summary`` is None and ``members`` is empty until a session is loaded."""
 
     def __init__(self, record: ConversationRecord, context: RunnerContext) -> None:
         self.record = record
@@ -76,7 +76,7 @@ class EventPublisher:
         return self.record.conversation_id
 
     def learn(self, session: Session) -> None:
-        """Take over what the session knows of people and names."""
+        """Take over the members and names that the session knows."""
         known, mine = session.record, self.record
         self.record = replace(known, muted=mine.muted, draft=mine.draft, read_up_to=mine.read_up_to)
         self.members = session.members()
@@ -85,7 +85,7 @@ class EventPublisher:
 
     @property
     def is_alone(self) -> bool:
-        """Nobody else is known to be in the conversation."""
+        """Whether no other member of the group is known."""
         return not self.is_pair and self.members.keys() == {self._context.own_id}
 
     # --- read models --------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class EventPublisher:
         self.tell_others(session, notes)
 
     def tell_others(self, session: Session, notes: Sequence[Note]) -> None:
-        """All but the rows."""
+        """Publish everything except the rows."""
         if any(isinstance(note, GapNoted) for note in notes):
             gap = GapUpdated(conversation_id=self._conversation_id, gap=session.gap())
             self._context.publish(gap)
@@ -175,7 +175,7 @@ class EventPublisher:
     def set_muted(
         self, participant_id: ParticipantId, session: Session | None, *, muted: bool
     ) -> None:
-        """Somebody's rows went, or came back."""
+        """Mute or unmute a member, and publish what changes by that."""
         one = frozenset((participant_id,))
         self.muted = self.muted | one if muted else self.muted - one
         if session is None:
@@ -186,7 +186,7 @@ class EventPublisher:
         self.tell_timeline(session)
 
     def tell_timeline(self, session: Session | None) -> None:
-        """They went or came in masses."""
+        """Publish that many rows appeared or disappeared."""
         self._context.publish(TimelineChanged(conversation_id=self._conversation_id))
         self.tell_conversation(session)
 

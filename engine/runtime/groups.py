@@ -1,6 +1,6 @@
-"""The commands about groups of ``engine.api``: they begin here, are joined, and are left.
+"""Implements the group commands of ``engine.api``: create, invite, preview, join and leave.
 
-What a group is, and who is in it, is its session's business.
+What happens inside a group is handled in its session.
 """
 
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ class Groups:
     async def _begin(
         self, group: GroupRecord, writes: Sequence[StoreWrite], opening: Sequence[Body]
     ) -> None:
-        """Bring a new group up and say its first words."""
+        """Start a new group and send its opening messages."""
         await self._context.storage.run(self._context.store.apply, writes)
         runner = self.bring_up(group)
         await runner.ready()
@@ -95,12 +95,12 @@ class Groups:
             self._context.publish(ConversationAdded(conversation=view))
 
     def tell_name(self) -> None:
-        """Each looks whether the name that it knows is still ours; offline it waits as all does."""
+        """Make every group check whether it knows our current name; offline the update waits."""
         for runner in self._conversations.groups():
             runner.offer(DeadlineReached())
 
     async def leave(self, conversation_id: ConversationId) -> None:
-        """Tell the others if they can be reached, and forget the group."""
+        """Notify the others if they can be reached, then forget the group."""
         async with self._conversations.turn:
             runner = self._conversations.group(conversation_id)
             await runner.do(Say(Leave()))

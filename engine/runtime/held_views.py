@@ -1,7 +1,7 @@
-"""What a session holds aside, and the forks that it found → what the window tells of them.
+"""Builds the read models of messages held aside and of forks.
 
-The section of the timeline carries the held messages themselves; the notice says whose clock is
-ahead, also while the conversation is not open.
+The held messages appear in a section of the timeline.  A notice says whose clock is ahead, even
+while the conversation is not open.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,7 @@ def held_view(
         return None
 
     def view(record: MessageRecord) -> MessageView:
-        # Our own come from before a restore; nobody's holding counts before it has its place.
+        # Our own come from before a restore.  Holders do not count until a message has its place.
         row = StoredMessage(record=record, delivery=None, holders=())
         own = record.sender_id == own_id
         return replace(message_view(row, members, own_id), held=True, is_own=own)
@@ -58,7 +58,7 @@ def held_view(
 
 
 def without(aside: HeldAside, muted: Collection[ParticipantId]) -> HeldAside:
-    """Nothing of those whom the user does not want to read."""
+    """``aside`` without the muted members."""
     if not any(who in muted for who, _ in aside.ahead_ms):
         return aside
     rows = tuple(row for row in aside.rows if row.sender_id not in muted)
@@ -87,7 +87,7 @@ def fork_view(
 def held_notice(
     aside: HeldAside, members: Members, record: ConversationRecord
 ) -> NoticeRaised | NoticeCleared:
-    """Whose clock is ahead, in words; cleared once nothing is held."""
+    """A notice saying whose clock is ahead; cleared once nothing is held aside."""
     key = f"clock/{record.conversation_id}"
     if not aside.rows:
         return NoticeCleared(key=key)

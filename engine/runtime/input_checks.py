@@ -1,4 +1,4 @@
-"""What the user typed, made usable or refused in words."""
+"""Checks and cleans the user's input; raises ConfigError with a sentence for the user."""
 
 from engine.core.content import MAX_TEXT_BYTES, Text, clean_name
 from engine.core.errors import ConfigError

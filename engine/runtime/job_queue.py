@@ -1,11 +1,13 @@
-"""What waits for a conversation's session: wishes, bytes from the network, and from Stores.
+"""Queues the inputs of one conversation's session, by kind, so that none starves another.
 
-Several kinds, so that none starves another.  What somebody *asked* for is never dropped and always
-answered: with its result, or with the error that kept it from being done, also when the runner
-fails or is closed.  What was *offered* (the network's) is bounded, dropped and counted.  Of the
-*latest* only the newest matters, and it is never dropped.  What is *fed* comes from Stores, in
-order; whoever feeds waits until it is done, and so is asked for no more than there is room for.
-Wishes, offers and what is fed take turns.
+- *Asked*: commands.  Never dropped and always answered with a result or an error, also when the
+  runner fails or closes.
+- *Offered*: messages from the network.  Bounded; the excess is dropped and counted.
+- *Latest*: replaced by a newer one, never dropped.
+- *Fed*: messages from Stores, in order.  The caller waits until they are done, so it fetches no
+  more than fits.
+
+Asked, offered and fed jobs take turns.
 """
 
 import asyncio
@@ -26,14 +28,14 @@ INBOX_SIZE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class WriteForUser:
-    """Make one write of the user's durable, in turn with everything else."""
+    """Make one of the user's writes durable, in turn with all other jobs."""
 
     write: StoreWrite
 
 
 @dataclass(frozen=True, slots=True)
 class LookAtClock:
-    """Handle nothing: the clock is looked at before each batch."""
+    """Does nothing itself: the clock is checked before each batch."""
 
 
 JobInput: TypeAlias = SessionInput | WriteForUser | LookAtClock
@@ -41,7 +43,7 @@ JobInput: TypeAlias = SessionInput | WriteForUser | LookAtClock
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """``done`` is set for what was asked, and for the last of what was fed."""
+    """``done`` is set for asked jobs, and for the last of several fed ones."""
 
     input_: JobInput
     done: asyncio.Future[MessageId | None] | None = None
@@ -57,7 +59,7 @@ class Job:
 
 
 class JobQueue:
-    """Jobs of one conversation; made once, it outlives sessions that fail."""
+    """Jobs of one conversation.  The queue outlives sessions that fail."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
@@ -81,7 +83,7 @@ class JobQueue:
     # --- putting in -----------------------------------------------------------------------------
 
     async def ask(self, input_: JobInput) -> MessageId | None:
-        """Wait for room, then for what comes of it."""
+        """Wait for room, queue the input, and wait for its result."""
         async with self._room:
             if self._closed is not None:
                 raise self._closed
@@ -94,6 +96,7 @@ class JobQueue:
                 self._taken.discard(job)
 
     def offer(self, input_: JobInput) -> None:
+        """Queue an input from outside, or drop and count it if there is no room."""
         if len(self._offered) >= INBOX_SIZE:
             self._counters.add("runner.inbox_full")
             return
@@ -101,7 +104,7 @@ class JobQueue:
         self._wake.set()
 
     async def feed(self, inputs: Sequence[JobInput]) -> None:
-        """In order; returns once all that came of it is durable, or raises why it is not."""
+        """Queue inputs in order.  Returns once their results are durable, or raises why not."""
         if self._closed is not None:
             raise self._closed
         if not inputs:
@@ -117,24 +120,24 @@ class JobQueue:
             self._taken.discard(last)
 
     def put(self, input_: JobInput) -> None:
-        """What the session itself asked for: never dropped, and no more than it asked for."""
+        """Queue the answer to a session's own request.  Never dropped; the session bounds them."""
         if self._closed is None:
             self._asked.append(Job(input_))
             self._wake.set()
 
     def drop_put(self) -> None:
-        """What a session asked for is of no use to the next one."""
+        """Drop answers to an old session's requests: the next session has no use for them."""
         self._asked = deque(job for job in self._asked if job.done is not None)
 
     def offer_latest(self, input_: JobInput) -> None:
-        """Replaces what was offered so before and not taken yet."""
+        """Queue an input in place of the previous latest one, if that was not taken yet."""
         self._latest = Job(input_)
         self._wake.set()
 
     # --- taking out -----------------------------------------------------------------------------
 
     async def wait(self, timeout_s: float | None) -> None:
-        """Until there is a job, or the time is over."""
+        """Wait until there is a job, or until the timeout."""
         if len(self):
             return
         self._wake.clear()
@@ -143,7 +146,7 @@ class JobQueue:
                 await self._wake.wait()
 
     def take(self) -> Job | None:
-        """The next job, if there is one."""
+        """Remove and return the next job; None if there is none."""
         if self._latest is not None:
             job, self._latest = self._latest, None
             return job
@@ -157,26 +160,26 @@ class JobQueue:
                 return job
         return None
 
-    # --- when it cannot be done -----------------------------------------------------------------
+    # --- failing --------------------------------------------------------------------------------
 
     def fail_taken(self, error: ChatError) -> None:
-        """The session is thrown away: what it was given and has not answered has failed."""
+        """Fail the jobs that a discarded session took but did not finish, and all fed ones."""
         for job in self._taken:
             job.fail(error)
         self._taken.clear()
-        for job in self._fed:  # What came before these is lost with it: all is fed again.
+        for job in self._fed:  # Earlier fed ones are lost, so all are fed again.
             job.fail(error)
         self._fed.clear()
 
     def fail_asked(self, error: ChatError) -> None:
-        """Everything that was asked so far has failed; what comes now may do better."""
+        """Fail everything asked so far; later jobs may succeed."""
         self.fail_taken(error)
         for job in self._asked:
             job.fail(error)
         self._asked.clear()
 
     def close(self, error: ChatError) -> None:
-        """There will be no session any more: whoever waits, or asks from now on, is told."""
+        """Fail pending and future jobs: there will be no session."""
         self._closed = error
         self.fail_asked(error)
         self._offered.clear()

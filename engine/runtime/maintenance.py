@@ -1,4 +1,4 @@
-"""What a running profile does by itself: keep counters, remember addresses, tell the traffic."""
+"""Background work of a running profile: counters, node addresses, traffic figures, clean-up."""
 
 import asyncio
 import logging
@@ -21,10 +21,10 @@ from engine.persistence.storage_thread import StorageThread
 COUNTERS_EVERY_MS = 60_000
 TRAFFIC_EVERY_MS = 2_000
 TRAFFIC_RARELY_MS = 16_000
-"""While next to nothing comes and goes."""
+"""While there is almost no traffic."""
 NO_TRAFFIC_BYTES = 512
 BREATHE_MS = 20
-"""Between two slices of what was removed: whoever saves something comes first."""
+"""Pause between two steps of clean-up, so that other writes come first."""
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ def connection_view(status: TransportStatus) -> ConnectionView:
 
 
 class Maintenance:
-    """Tasks that live as long as the profile is up."""
+    """Owns the tasks that run as long as the profile does."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Maintenance:
     # --- removed conversations ----------------------------------------------------------------
 
     def clear_removed(self, store: ProfileStore) -> None:
-        """Delete what they left, a slice at a time, now or after what is being deleted."""
+        """Delete the data of removed conversations in small steps, after any deletion that runs."""
         before = self._clearing if self._clearing and not self._clearing.done() else None
         self._clearing = self.own(self._clear_removed(store, before))
 
@@ -92,7 +92,7 @@ class Maintenance:
                 is_more = await self._storage.run(store.clear_removed)
                 await asyncio.sleep(BREATHE_MS / 1000 if is_more else 0)
         except ChatError as error:
-            self._counters.add("engine.removal_not_finished")  # It goes on at the next start.
+            self._counters.add("engine.removal_not_finished")  # It continues at the next start.
             logger.warning("removal not finished", extra={"error": type(error).__name__})
 
     # --- muted members ------------------------------------------------------------------------
@@ -100,7 +100,7 @@ class Maintenance:
     def mark_muted(
         self, store: ProfileStore, then: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Hide the rows of who was muted, or bring them back, a slice at a time."""
+        """Hide the rows of muted members, or restore them, in small steps; then call ``then``."""
         self.own(self._mark_muted(store, then))
 
     async def _mark_muted(
@@ -114,7 +114,7 @@ class Maintenance:
             if has_begun and then is not None:
                 await then()
         except ChatError as error:
-            self._counters.add("engine.muting_not_finished")  # It goes on at the next start.
+            self._counters.add("engine.muting_not_finished")  # It continues at the next start.
             logger.warning("muting not finished", extra={"error": type(error).__name__})
 
     # --- addresses ----------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Maintenance:
     # --- traffic ------------------------------------------------------------------------------
 
     async def _tell_traffic(self, transport: Transport) -> None:
-        """Status changes are told at once; bytes alone only now and then."""
+        """Publish traffic figures now and then.  Status changes are published elsewhere."""
         told, pause_ms = 0, TRAFFIC_EVERY_MS
         while True:
             await asyncio.sleep(pause_ms / 1000)

@@ -1,10 +1,9 @@
-"""What a runner does while the disk is busy: it opens what Stores gave next.
+"""Opens the next messages from Stores while the disk is busy.
 
-Making a slice durable takes a while in which the loop has nothing to do for the conversation.  The
-messages that are to be fed next are known by then, and most of what they cost, unsealing and
-checking signatures, depends on nothing that happens before their turn.  In slices, with everybody's
-turn between them; nothing comes of it but time saved.  Bounded by number and bytes: what finds no
-room is opened in its turn.
+While a batch is made durable, the loop has nothing to do for the conversation, and the messages to
+be fed next are known.  Unsealing them and checking signatures costs most and depends on nothing
+that happens before.  This runs in steps of a millisecond, with other tasks in between, and only
+saves time.  Number and bytes are bounded; messages that find no room are opened when they are fed.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ class OpenAheadQueue:
         self._bytes = 0
 
     def expect(self, messages: Sequence[HistoryMessage]) -> None:
-        """They will probably be fed soon."""
+        """Announce messages that will probably be fed soon."""
         for one in messages:
             size = len(one.message.payload)
             if len(self._expected) >= MAX_EXPECTED or self._bytes + size > MAX_EXPECTED_BYTES:
@@ -40,19 +39,19 @@ class OpenAheadQueue:
                 self._bytes += size
 
     def begins(self, messages: Sequence[HistoryMessage]) -> None:
-        """It is their turn: what is not open by now is opened in it."""
+        """Remove messages that are fed now; the session opens any that are still closed."""
         for one in messages:
             known = self._expected.pop(one.message_hash, None)
             if known is not None:
                 self._bytes -= len(known.payload)
 
     async def during(self, saving: Coroutine[None, None, T], open_ahead: OpenAhead) -> T:
-        """What ``saving`` returns or raises, as soon as it does."""
+        """Open messages until ``saving`` is done; returns or raises what it does."""
         if not self._expected:
             return await saving
         task = asyncio.create_task(saving)
         try:
-            await asyncio.sleep(0)  # So that the disk begins.
+            await asyncio.sleep(0)  # Let the disk start.
             while self._expected and not task.done():
                 self._open_some(open_ahead)
                 await asyncio.sleep(0)

@@ -1,8 +1,8 @@
-"""Our clock: the system's time plus one stored offset, which only a person sets.
+"""Our clock: the system's time plus one stored offset, which only the user sets.
 
-Timers go by another time, which nobody can set: the system's at the start plus what a counter has
-counted since, also while the machine slept.  Their difference tells when the system's time jumped:
-then whoever set it meant it to be right, and the stored offset is dropped.
+Timers use steady time, which nobody can set: the system's time at the start plus a counter that
+also counts while the machine sleeps.  If the system's time moves against it, the clock was set.
+The new time is assumed to be right, so the stored offset is dropped.
 """
 
 import json
@@ -17,19 +17,19 @@ from engine.core.ids import UnixMs
 from engine.core.ports import SaveValue
 
 OFFSET_KEY: Final = "clock.offset"
-"""In the profile: a ``StoredOffset``, "" for none."""
+"""Profile key of a ``StoredOffset``; "" for none."""
 JUMP_MS: Final = 5_000
-"""The system's time moved by so much against the counter: somebody or something set it."""
+"""If the system's time moves by this much against the counter, it was set."""
 TOLD_FROM_MS: Final = 1_000
-"""Less is no news: a clock that is kept right is moved by a little all the time."""
+"""Smaller changes are not reported: synchronised clocks move a little all the time."""
 LONGEST_OFFSET_MS: Final = 100 * 365 * 24 * 3_600_000
 _NS_PER_MS: Final = 1_000_000
 _GOES_ON_ASLEEP: Final = {"linux": "CLOCK_BOOTTIME", "darwin": "CLOCK_MONOTONIC"}
-"""Where the counter behind ``time.monotonic`` stops while the machine sleeps."""
+"""A clock that runs while the machine sleeps, for platforms where ``time.monotonic`` does not."""
 
 
 def boot_time_ms() -> int:
-    """Counts also while the machine sleeps, and does not know what time it is."""
+    """Milliseconds on a counter that also runs while the machine sleeps; not a time of day."""
     clock: int | None = getattr(time, _GOES_ON_ASLEEP.get(sys.platform, ""), None)
     counted_ns = time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
     return counted_ns // _NS_PER_MS
@@ -37,7 +37,7 @@ def boot_time_ms() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredOffset:
-    """What a person set: so much is added to the system's time, since then by the system's."""
+    """An offset that the user set: added to the system's time since ``since_ms`` by that time."""
 
     offset_ms: int
     since_ms: UnixMs
@@ -51,7 +51,7 @@ def saved(stored: StoredOffset | None) -> SaveValue:
 
 
 def read_offset(value: str | None) -> StoredOffset | None:
-    """What ``saved`` wrote."""
+    """The inverse of ``saved``."""
     if not value:
         return None
     words = json.loads(value)
@@ -59,7 +59,7 @@ def read_offset(value: str | None) -> StoredOffset | None:
 
 
 class OwnClock:
-    """May be asked on any thread; set on the loop's."""
+    """May be read on any thread, but set only on the loop's."""
 
     def __init__(
         self, system_ms: Callable[[], UnixMs], counted_ms: Callable[[], int] = boot_time_ms
@@ -68,7 +68,7 @@ class OwnClock:
         self._counted_ms = counted_ms
         self._begun_ms = system_ms() - counted_ms()
         self._system_ahead_ms = 0
-        """Of steady time, at the last look."""
+        """How far the system's time was ahead of steady time at the last check."""
         self._told_ms = 0
         self._dropped: StoredOffset | None = None
         self.stored: StoredOffset | None = None
@@ -76,15 +76,15 @@ class OwnClock:
         """How often the system's time was set."""
 
     def steady_ms(self) -> UnixMs:
-        """For timers: it only ever goes on."""
+        """Steady time for timers: it never goes back."""
         return UnixMs(self._begun_ms + self._counted_ms())
 
     def clock_ms(self) -> UnixMs:
-        """What time it is, for all that others see."""
+        """The time of day that others see."""
         return UnixMs(max(self._look() + self._stored_ms, 0))
 
     def offset_ms(self) -> int:
-        """What our clock is ahead of steady time; another one only if it moved by a second."""
+        """How far our clock is ahead of steady time; updated when it moves by at least a second."""
         system_ms = self._look()
         ahead_ms = system_ms - self.steady_ms() + self._stored_ms
         if abs(ahead_ms - self._told_ms) >= TOLD_FROM_MS:
@@ -92,13 +92,16 @@ class OwnClock:
         return self._told_ms
 
     def restore(self, stored: StoredOffset | None) -> bool:
-        """What was saved.  False: the system's time is earlier than when it was set, so it goes."""
+        """Restore the stored offset.  Returns False if it is dropped.
+
+        It is dropped if the system's time is earlier than when it was set.
+        """
         is_old = stored is not None and self._system_ms() < stored.since_ms
         self.stored = None if is_old else stored
         return not is_old
 
     def set_offset(self, offset_ms: int | None) -> StoredOffset | None:
-        """None: the system's time is right.  Raises ConfigError for what leads out of time."""
+        """Set the offset; None: the system's time is right.  Raises ConfigError if out of range."""
         system_ms = self._look()
         if offset_ms is not None and (
             abs(offset_ms) > LONGEST_OFFSET_MS or system_ms + offset_ms < 0
@@ -108,7 +111,7 @@ class OwnClock:
         return self.stored
 
     def take_dropped(self) -> StoredOffset | None:
-        """What was dropped since this was last asked, because the system's time jumped."""
+        """Return the offset dropped since the last call because the system's time jumped."""
         dropped, self._dropped = self._dropped, None
         return dropped
 

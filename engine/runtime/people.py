@@ -1,7 +1,7 @@
-"""Contacts: who is asked, who asks, and what is done about them.
+"""Implements the commands about people of ``engine.api``, and handles requests of strangers.
 
-The commands about people of ``engine.api``, and the requests of strangers that come to our inbox.
-How far two people have come is their session's business; conversations begin and end here.
+It starts and ends one-to-one conversations.  The agreement between two people is handled in their
+session.
 """
 
 import logging
@@ -43,13 +43,13 @@ from engine.session.pair.factory import PairFactory
 from engine.session.pair.session import PairSession
 
 MAX_OPEN_REQUESTS = 50
-"""Of people who ask and were not answered."""
+"""Maximum number of unanswered requests to us."""
 MAX_OPEN_OF_STRANGERS = 30
-"""Of those, from people with whom we share no group: keys are free, so all are one source."""
+"""Of those, from people with whom we share no group.  Keys are free, so all count as one source."""
 MAX_OPEN_OF_A_GROUP = 10
-"""Of those, from members of one group: whoever has its link can be many."""
+"""Of those, from members of one group: anyone with its link can join many times."""
 UNTOLD_KEY = "profile.untold"
-"""Set while some contacts may not have been told our newest name and picture."""
+"""Set while some contacts may not have received our newest name and picture."""
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class People:
         return runner
 
     def _load(self, record: ConversationRecord) -> PairSession:
-        """After a failure what is known of them may be behind the disk: read it again."""
+        """Load a session.  After a failure, the record is read from the disk again first."""
         if not isinstance(record, ContactRecord):
             raise LocalProtocolError("not a contact")
         if record.conversation_id in self._loaded:
@@ -114,7 +114,7 @@ class People:
         record = self._conversations.pair(conversation_id).record
         return record if isinstance(record, ContactRecord) else None
 
-    # --- wishes -------------------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------
 
     async def add(self, link: str) -> ConversationId:
         said = self._parse(link)
@@ -168,7 +168,7 @@ class People:
         self._context.publish(ConversationRemoved(conversation_id=conversation_id))
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        """Raises LocalProtocolError unless it was given up."""
+        """Send a failed message again.  Raises LocalProtocolError unless it was given up."""
         message = await self._context.storage.run(
             self._context.store.message, conversation_id, message_id
         )
@@ -178,18 +178,18 @@ class People:
         await self._conversations.pair(conversation_id).do(ResendRequested(message_id=message_id))
 
     async def tell_profile(self) -> None:
-        """Tell all contacts our name and picture, also those whom a crash kept from hearing it."""
+        """Send our name and picture to all contacts, including those an earlier crash left out."""
         for runner in self._conversations.pairs():
             await runner.ready()
             try:
                 await runner.do(ProfileChanged())
             except LocalProtocolError:
                 if runner.conversation_id in self._conversations:
-                    raise  # Else they were removed meanwhile, and the others are told all the same.
+                    raise  # Else the contact was removed in the meantime; continue with the others.
         await self._apply(SaveValue(key=UNTOLD_KEY, value=""))
 
     async def tell_untold(self) -> None:
-        """As ``tell_profile``, by itself: what fails now is done at the next start."""
+        """``tell_profile`` in the background; what fails is retried at the next start."""
         try:
             await self.tell_profile()
         except ChatError as error:
@@ -201,7 +201,7 @@ class People:
     async def asked_by(
         self, opened: OpenedPair, request: ContactRequest, message: WakuMessage, waku_hash: WakuHash
     ) -> None:
-        """Somebody whom we do not know asks to talk."""
+        """Take the request of a stranger."""
         async with self._conversations.turn:
             contact = self._book.asking(opened, request)
             if contact.conversation_id in self._conversations:
@@ -224,7 +224,7 @@ class People:
         return self._conversations.pair(conversation_id)
 
     def _refusal(self, asking: ParticipantId) -> str | None:
-        """Why there is no room for one more request, as a counter's name; they come again."""
+        """Why there is no room for this request, as a counter's name.  It will be sent again."""
         waiting = self._waiting_for_an_answer()
         if len(waiting) >= MAX_OPEN_REQUESTS:
             return "too_many_requests"
@@ -245,7 +245,7 @@ class People:
             if isinstance(record, ContactRecord) and record.state is ContactState.ASKING
         ]
 
-    # --- inside -------------------------------------------------------------------------------
+    # --- helpers ------------------------------------------------------------------------------
 
     def _tell_added(self, runner: ConversationRunner) -> None:
         view = runner.view()

@@ -1,4 +1,4 @@
-"""What there is of a profile once it has an identity: groups, people, pages, an inbox."""
+"""The services of a profile that has an identity: groups, people, timeline pages and inbox."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from engine.session.pair.saved import OwnProfile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileStart:
-    """Whose it is; ``picture`` is b"" if there is none."""
+    """What the services are made from; ``picture`` is b"" if there is none."""
 
     identity: Identity
     profile: ProfileRecord
@@ -34,6 +34,8 @@ class ProfileStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileServices:
+    """The running services of one profile."""
+
     groups: Groups
     people: People
     pages: TimelinePages
@@ -41,7 +43,7 @@ class ProfileServices:
     context: RunnerContext
 
     async def load(self, history: HistoryService | None = None) -> None:
-        """Bring up every conversation, and listen to those who ask for one."""
+        """Start all conversations, and listen to requests to talk."""
         context = self.context
         for group in await context.storage.run(context.store.groups):
             self.groups.bring_up(group)
@@ -53,7 +55,7 @@ class ProfileServices:
             history.begin_inbox(self.inbox, inbox_topic)
 
     def change_profile(self, profile: ProfileRecord, picture: bytes) -> None:
-        """From now on, and in the groups that are joined already."""
+        """Use the new name and picture from now on, and announce the name in all groups."""
         self.people.book.own = OwnProfile(name=profile.name, picture=picture)
         self.groups.book.profile = profile
         self.groups.tell_name()

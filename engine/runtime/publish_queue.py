@@ -1,15 +1,14 @@
-"""What one conversation has yet to hand to the network, where the network may be slow to take it.
+"""Queues what one conversation still has to hand to the network, which may be slow to take it.
 
-A service node may take one message a second, and SDS goes on all the while: it rebroadcasts what
-nobody has acknowledged yet, and states anew what it holds.  What was written goes first.  A copy of
-a message that waits here anyway is left out, and a statement that says all that an earlier one said
-takes its place.
+A service node may take one message a second, while SDS keeps rebroadcasting unacknowledged messages
+and restating its holdings.  So new messages go first.  A copy of a message that is already queued
+is left out, and a statement that includes everything an earlier one said replaces it.
 
-Who is alone in a conversation has nobody to acknowledge anything: what the network took once is not
-sent again then, or a founder who waits for the others would fill the archives with copies.  SDS
-goes on counting, and from the first member on everything is sent as it says.
+A member who is alone in a group gets no acknowledgements.  What the network took once is then not
+sent again, or a founder waiting for others would fill the archives with copies.  SDS keeps
+counting, and once there is another member everything is sent as usual.
 
-Bounded; refuses to know how any of it is sent.
+The queue is bounded.  The runner does the sending.
 """
 
 import asyncio
@@ -29,17 +28,17 @@ class PublishQueue(asyncio.Queue[Publish | Load]):
     _written: deque[Publish]
     _others: deque[Publish | Load]
     _in_hand: Publish | Load | None
-    """Taken, and not done yet."""
+    """Taken from the queue and being sent."""
 
     def __init__(self, counters: Counters, *, alone: Callable[[], bool]) -> None:
         super().__init__(OUTBOX_SIZE)
         self._counters = counters
         self._alone = alone
         self._taken: dict[MessageId, None] = {}
-        """While we are alone: what the network has taken.  Oldest first."""
+        """Message ids that the network took while we are alone, oldest first."""
 
     def taken(self, message_ids: Iterable[MessageId]) -> None:
-        """A relay, a service node or a Store has these."""
+        """Note that a relay, a service node or a Store has these messages."""
         if not self._alone():
             self._taken.clear()
             return
@@ -48,7 +47,7 @@ class PublishQueue(asyncio.Queue[Publish | Load]):
             del self._taken[next(iter(self._taken))]
 
     def put_nowait(self, item: Publish | Load) -> None:
-        """Raises QueueFull."""
+        """Queue an item unless it is redundant.  Raises QueueFull."""
         if isinstance(item, Publish) and (self._copies(item) or self._takes_a_place(item)):
             self._counters.add("runner.outbox_spared")
         elif isinstance(item, Publish) and self._is_for_nobody(item):
@@ -61,7 +60,7 @@ class PublishQueue(asyncio.Queue[Publish | Load]):
         super().task_done()
 
     def _copies(self, send: Publish) -> bool:
-        """Whether what it sends again has not even been sent."""
+        """Whether it repeats a message that is still queued."""
         if send.purpose is not SendPurpose.RETRANSMISSION:
             return False
         what = _what(send)
@@ -87,7 +86,7 @@ class PublishQueue(asyncio.Queue[Publish | Load]):
                 return True
         return False
 
-    # --- what asyncio.Queue leaves to those who derive from it ------------------------------------
+    # --- overrides of asyncio.Queue ---------------------------------------------------------------
 
     def _init(self, maxsize: int) -> None:
         del maxsize
@@ -117,5 +116,5 @@ class PublishQueue(asyncio.Queue[Publish | Load]):
 
 
 def _what(send: Publish) -> object:
-    """The messages that it carries for themselves, ours or somebody else's."""
+    """Identifies the messages that it carries, ours or repairs."""
     return send.message_ids or send.repairs or send

@@ -1,7 +1,7 @@
-"""What a runner tells a recorder of deliveries, where there is one.
+"""Passes a runner's activity to the delivery recorder, if there is one.
 
-Each slice once it is durable, each copy once the network has it, and each query at Stores once it
-is over, with what it brought before it.
+It reports each batch once it is durable, each copy once the network has it, and each Store query
+once it is over, after the messages it fetched.
 """
 
 from collections.abc import Iterator
@@ -44,13 +44,14 @@ def record_copy(
 
 
 class RecordedQueries:
-    """Of one conversation; tells nobody if ``recorder`` is None."""
+    """Reports the queries of one conversation; does nothing if ``recorder`` is None."""
 
     def __init__(self, recorder: Recorder | None = None, which: Which | None = None) -> None:
         self._told = None if recorder is None or which is None else (recorder, which)
         self._numbers = count(1)
         self._running: dict[int, tuple[int, int]] = {}
-        """Query id, which begins anew after a failure → its number here, how many hashes."""
+        """Maps a query id, which restarts after a failure, to its number here and its hash
+        count."""
 
     def started(self, started: QueryStarted) -> None:
         hashes = len(started.query.hashes) if isinstance(started.query, ByHash) else 0
@@ -58,7 +59,7 @@ class RecordedQueries:
 
     @contextmanager
     def feeding(self, query_id: int) -> Iterator[None]:
-        """Within, what it brought is handed to the session and becomes durable."""
+        """Mark what the session makes durable in this context as fetched by this query."""
         number, _ = self._running.get(query_id, (None, 0))
         if self._told is None or number is None:
             yield
@@ -77,5 +78,5 @@ class RecordedQueries:
             recorder.asked(which, number, hashes=hashes, end=ended.end.value)
 
     def forget(self) -> None:
-        """Those that run end without a word."""
+        """Drop the running queries without reporting them."""
         self._running.clear()

@@ -1,9 +1,9 @@
-"""Our inbox, where anybody who has our contact link can ask to talk.
+"""Our inbox, on which anyone with our contact link can send a request to talk.
 
-Its topic is known to all who know our key, so all that comes is suspect: bounded in number, opened
-at a bounded rate, one after the other between the window's turns.  What is for a conversation that
-exists is handed to it; of a stranger only one thing is taken, a request.  What this drops comes
-again: nothing here acknowledges anything.
+Everyone who knows our key knows its topic, so its messages are untrusted: their number and the rate
+of opening them are bounded, and each is opened separately so that the user interface stays
+responsive.  Messages for an existing conversation are passed to it; from strangers only requests
+are accepted.  Nothing here is acknowledged, so what is dropped is sent again.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class RequestInbox:
         return len(self._waiting) >= MAX_WAITING
 
     def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
-        """Always False: nobody but us asks for our inbox, so it need not be kept for others."""
+        """Queue a message.  Always False: only we ask for our inbox, so others need no copy."""
         self._queue(message, waku_hash)
         return False
 
@@ -57,7 +57,7 @@ class RequestInbox:
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -68,7 +68,7 @@ class RequestInbox:
                 except RemoteProtocolError as error:
                     self._counters.add(f"inbox.{error.reason}")
                 except ChatError as error:
-                    # It is not acknowledged, so it comes again.
+                    # It is not acknowledged, so it is sent again.
                     self._counters.add("inbox.failed")
                     logger.warning("a request failed", extra={"error": type(error).__name__})
                 except Exception:
@@ -77,7 +77,7 @@ class RequestInbox:
                 await asyncio.sleep(1 / MAX_OPENED_PER_SECOND)
 
     async def _take(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        """Raises RemoteProtocolError for what is no request."""
+        """Handle one message.  Raises RemoteProtocolError if it is not a request."""
         opened = open_from_anybody(self._identity, message.payload)
         known = self._people.known(opened.sender_public_key)
         if known is not None:
@@ -88,7 +88,7 @@ class RequestInbox:
 
 
 def request_in(identity: Identity, opened: OpenedPair) -> ContactRequest:
-    """The one thing that a stranger may say.  Raises RemoteProtocolError."""
+    """The request in a stranger's message.  Raises RemoteProtocolError for anything else."""
     if not isinstance(opened.body, MvdsPart):
         raise RemoteProtocolError("stranger")
     group_id = pair_group_id(identity.public_key, opened.sender_public_key)

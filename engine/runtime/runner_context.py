@@ -1,4 +1,4 @@
-"""What every conversation of a profile shares: disk, network, clock, and who is told."""
+"""What all runners of a profile share: disk, network, clock and event sink."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from engine.session.transitions import EchoHeard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerContext:
-    """What every runner of a profile shares."""
+    """Dependencies that all runners of a profile share."""
 
     store: ProfileStore
     storage: StorageThread
@@ -29,8 +29,8 @@ class RunnerContext:
     stores_reachable: Callable[[], bool] = lambda: False
     """Whether any Store can be asked."""
     ask_store: Callable[[ConversationId, AskStore], None] = lambda _conversation, _ask: None
-    """Comes back at once; what Stores have is fed later."""
+    """Starts a Store request.  Returns immediately; the messages are fed later."""
     hear_echo: Callable[[EchoHeard, str], None] = lambda _heard, _name: None
-    """Of somebody of that name."""
+    """Receives clock echoes, with the member's name."""
     recorder: Recorder | None = None
-    """Where somebody records deliveries."""
+    """Set if the user records deliveries."""

@@ -1,9 +1,9 @@
-"""Keeps a profile's runners running: a failed one is thrown away and built anew from the store.
+"""Restarts runners that fail, with a session freshly loaded from the store.
 
-After a StorageError memory may be ahead of the disk, so nothing of the old session survives.  The
-user is told "not saved" while it lasts, and told again when it is over.  Any other error that
-escapes a runner is a bug: logged with its traceback (types and places, never contents), and the
-runner is restarted all the same, since a chat that stops silently is worse.
+After a StorageError memory may be ahead of the disk, so the old session is discarded.  The user
+sees a "not saved" notice while the error lasts.  Any other exception is a bug: it is logged with
+its traceback (types and places, never contents), and the runner is restarted too, since a chat that
+stops silently is worse.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ async def keep_running(
     publish: Callable[[EngineEvent], None],
     counters: Counters,
 ) -> None:
-    """``load`` and ``run`` again and again, with growing pauses after failures, until cancelled."""
+    """Run ``load`` and ``run`` repeatedly until cancelled, with growing pauses after failures."""
     delay_ms = FIRST_DELAY_MS
     failed = False
     loop = asyncio.get_running_loop()
@@ -44,7 +44,7 @@ async def keep_running(
         except StorageError as error:
             failed = True
             counters.add("runner.storage_failed")
-            logger.error(  # noqa: TRY400 - an expected failure: its type says it all
+            logger.error(  # noqa: TRY400 - an expected failure: its type is enough
                 "storage failed", extra={"error": type(error).__name__, "area": name}
             )
             publish(
@@ -58,6 +58,6 @@ async def keep_running(
             counters.add("runner.crashed")
             logger.exception("a runner ended unexpectedly", extra={"area": name})
         if loop.time() - started_s > LONGEST_DELAY_MS / 1000:
-            delay_ms = FIRST_DELAY_MS  # It ran well for a while: this is a new trouble.
+            delay_ms = FIRST_DELAY_MS  # It ran well for a while: this is a new problem.
         await asyncio.sleep(delay_ms / 1000)
         delay_ms = min(2 * delay_ms, LONGEST_DELAY_MS)

@@ -1,4 +1,4 @@
-"""Reads of a conversation's timeline, as the window asks for them."""
+"""Reads pages of a conversation's timeline, holders of messages, and proofs of forks."""
 
 import json
 from base64 import b64encode
@@ -62,7 +62,7 @@ class TimelinePages:
         after = older.messages[-1].position if older.messages else BEFORE_ALL
         newer = await self.after(conversation_id, after, limit=limit - limit // 2)
         both = older.messages + newer.messages
-        beyond = max(len(both) - limit, 0)  # With a limit of 1 the older one has no room.
+        beyond = max(len(both) - limit, 0)  # With a limit of 1 the older row has no room.
         return TimelinePage(
             messages=both[beyond:],
             has_older=older.older_count + beyond > 0,
@@ -82,7 +82,10 @@ class TimelinePages:
         return holder_views(entries, runner.members, self._own_id)
 
     async def fork_proof(self, fork: ForkView) -> ForkProof:
-        """Raises LocalProtocolError if one of the two is not kept any more."""
+        """The proof of a fork.
+
+        Raises LocalProtocolError if one of its two messages is no longer kept.
+        """
         runner, store = self._conversations.runner(fork.conversation_id), self._store
         run, ids = self._storage.run, (fork.first_id, fork.second_id)
         rows = await run(store.messages, fork.conversation_id, ids)
@@ -100,7 +103,7 @@ class TimelinePages:
 
 
 def _proof(fork: ForkView, ids: Sequence[MessageId], signed: Sequence[bytes | None]) -> str:
-    """Whoever knows the group's format can check it with nothing but this."""
+    """A proof in JSON.  It is enough for anyone who knows the group's format to check it."""
     parts = [
         {"message_id": message_id, "signed_part": b64encode(raw).decode()}
         for message_id, raw in zip(ids, signed, strict=True)

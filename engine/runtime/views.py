@@ -1,10 +1,11 @@
-"""Stored rows and membership → the read models that listeners are given.
+"""Builds the read models that listeners get from stored rows and membership.
 
-The delivery state is derived at every read from what only ever grows, who holds the message, and
-from its audience: the members who had joined when it was sent, and whoever proved to hold it since,
-also if they left.  So nobody's leaving moves it backwards; nor does a join that we hear of late,
-because that everybody held it is written down when it is first known.  One to one it is what was
-written down: there the other says "I have it" of every single message.
+A group message's delivery state is derived at every read from its holders, which only grow, and its
+audience: the members who had joined when it was sent, and everyone who proved to hold it since,
+even if they left.  So a member who leaves never moves the state backwards.  Nor does a join that
+becomes known late, because "held" is written down when it is first reached.
+
+In a pair the state is the stored one, since the other acknowledges each message.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +35,7 @@ from engine.events import (
 from engine.session.contract import ConversationRecord
 
 ACKNOWLEDGED = "acknowledged"
-"""How we know that the other of a pair holds a message: it said so itself."""
+"""The source for a pair: the other acknowledged the message."""
 
 Members = Mapping[ParticipantId, MemberRecord]
 
@@ -114,7 +115,7 @@ def pair_delivery_view(
 def audience_of(
     members: Members, own_id: ParticipantId, certain: set[ParticipantId], *, sent_ms: UnixMs
 ) -> list[ParticipantId]:
-    """Everybody whose holding counts for a message sent at ``sent_ms`` by our own clock."""
+    """The members whose holding counts for a message sent at ``sent_ms`` by our clock."""
     return [
         who
         for who, member in members.items()
@@ -157,7 +158,7 @@ def member_views(
 
 
 def shown_name(record: ConversationRecord) -> str:
-    """What the user calls the conversation."""
+    """The conversation's name as the user sees it."""
     if isinstance(record, ContactRecord):
         return record.local_name or record.name
     return record.name
@@ -206,7 +207,7 @@ def contact_view(record: ContactRecord, *, own_public_key: bytes, is_online: boo
 def holder_views(
     entries: Sequence[HolderEntry], members: Members, own_id: ParticipantId
 ) -> tuple[HolderView, ...]:
-    """One line for every other current member: the surest that is known."""
+    """One entry for every other current member, with the most certain source known."""
     certain = {e.participant_id: e for e in entries if e.source is not HolderSource.BLOOM}
     known = {e.participant_id: e for e in entries} | certain
     return tuple(
@@ -226,7 +227,7 @@ def holder_views(
 def pair_holder_views(
     message: StoredMessage | None, members: Members, own_id: ParticipantId
 ) -> tuple[HolderView, ...]:
-    """One line: whether the other said that they have it."""
+    """One entry: whether the other acknowledged the message."""
     delivery = message.delivery if message else None
     held = delivery is not None and delivery.state is DeliveryState.HELD
     return tuple(
