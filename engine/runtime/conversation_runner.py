@@ -293,8 +293,8 @@ class ConversationRunner:
             raise StorageError("The conversation is not loaded.")
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._send_all(), name="outbox")
-                tasks.create_task(self._handle_all(session), name="inbox")
+                tasks.create_task(self._send_all(), name="publish queue")
+                tasks.create_task(self._handle_all(session), name="job queue")
         except ExceptionGroup as group:
             # Not "except*": some 3.11 releases wrap what it raises.
             for error in group.exceptions:
@@ -343,8 +343,8 @@ class ConversationRunner:
             if job is None:
                 break
             self._handle_one(session, job, batch)
-            slice_ms = FED_BATCH_MS if batch.fed else BATCH_MS
-            if loop.time() > started_s + slice_ms / 1000:
+            batch_ms = FED_BATCH_MS if batch.fed else BATCH_MS
+            if loop.time() > started_s + batch_ms / 1000:
                 break
 
     def _look_at_clock(self, session: Session, batch: CommitBatch) -> None:

@@ -22,7 +22,7 @@ NO_CONVERSATION = "no such conversation"
 CLOSING = "The profile is being closed; what was asked last may not have been saved."
 
 
-class Fills(Protocol):
+class HistoryFetcher(Protocol):
     """The backfills of conversations; implemented by the history service."""
 
     def begin(self, runner: ConversationRunner, content_topic: ContentTopic, /) -> None: ...
@@ -47,7 +47,7 @@ class Conversations:
         self._groups: dict[ConversationId, _Running] = {}
         self._pairs: dict[ConversationId, _Running] = {}
         self._stopped = False
-        self.filled_by: Fills | None = None
+        self.history: HistoryFetcher | None = None
         """Set before the first conversation starts."""
         self.turn = asyncio.Lock()
         """Held while an identity is created or changed, or a conversation is added or removed: one
@@ -67,15 +67,15 @@ class Conversations:
         keep = partial(keep_running, "conversation", runner.load, runner.run)
         task = asyncio.create_task(keep(publish=self._publish, counters=self._counters))
         unsubscribe = net.subscribe(topic, runner.on_message)
-        if self.filled_by is not None:
-            self.filled_by.begin(runner, topic)
+        if self.history is not None:
+            self.history.begin(runner, topic)
         return _Running(runner=runner, task=task, unsubscribe=unsubscribe)
 
     async def end(self, conversation_id: ConversationId) -> None:
         """Stop one conversation; returns once none of its tasks run."""
         one = self._groups.pop(conversation_id, None) or self._pairs.pop(conversation_id, None)
-        if self.filled_by is not None:
-            await self.filled_by.end(conversation_id)
+        if self.history is not None:
+            await self.history.end(conversation_id)
         if one is not None:
             self._close(one, LocalProtocolError(NO_CONVERSATION))
             await asyncio.gather(one.task, return_exceptions=True)

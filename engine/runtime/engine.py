@@ -208,7 +208,7 @@ class Engine(HistoryCommands, PageCommands):
                 recorder=self._parts.recorder,
             )
         )
-        self._history = self._conversations.filled_by = history
+        self._history = self._conversations.history = history
         await history.start()
         return history
 

@@ -73,12 +73,12 @@ def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId
     certain = {h.participant_id for h in stored.holders if h.source is not HolderSource.BLOOM}
     maybe = {h.participant_id for h in stored.holders} - certain
     base = stored.delivery.state if stored.delivery else DeliveryState.SENT
-    event_bus = audience_of(members, own_id, certain, sent_ms=stored.record.sent_ms)
+    audience = audience_of(members, own_id, certain, sent_ms=stored.record.sent_ms)
     if base is DeliveryState.HELD:
-        event_bus = [who for who in event_bus if who in certain]
-    held_by = tuple(who for who in event_bus if who in certain)
-    maybe_held_by = tuple(who for who in event_bus if who in maybe)
-    if base is DeliveryState.HELD or (event_bus and len(held_by) == len(event_bus)):
+        audience = [who for who in audience if who in certain]
+    held_by = tuple(who for who in audience if who in certain)
+    maybe_held_by = tuple(who for who in audience if who in maybe)
+    if base is DeliveryState.HELD or (audience and len(held_by) == len(audience)):
         state = DeliveryState.HELD
     elif certain or maybe:
         state = DeliveryState.POSSIBLY_HELD
@@ -88,7 +88,7 @@ def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId
         state=state,
         held_by=held_by,
         maybe_held_by=maybe_held_by,
-        of=len(event_bus),
+        of=len(audience),
         attempts=stored.delivery.attempts if stored.delivery else 0,
         failure=stored.delivery.failure
         if stored.delivery and state is DeliveryState.FAILED

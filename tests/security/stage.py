@@ -198,7 +198,9 @@ class Victim:
     async def lamport_ahead_ms(self) -> int:
         """How far the Lamport timestamp is ahead of the right time."""
         state = await self.state()
-        return state.lamport_timestamp - self._stage.now_ms()
+        logged = [entry.position.lamport_timestamp for entry in state.log]
+        # The saved one may be behind the log, which tells it at the next start.
+        return max(state.lamport_timestamp, *logged) - self._stage.now_ms()
 
     async def raw(self, message_id: MessageId) -> bytes | None:
         return await self.read(lambda store: store.raw(self._stage.group, message_id))

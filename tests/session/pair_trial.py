@@ -9,12 +9,20 @@ written all is there once, in order, that counts as delivered.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Final
 
 from engine.core.contacts import ContactState
 from engine.core.errors import ChatError, LocalProtocolError
 from engine.core.ids import DeliveryState, UnixMs
 from engine.core.waku import WakuMessage
-from engine.session.inputs import AcceptContact, MessageArrived
+from engine.session.inputs import (
+    AcceptContact,
+    AskToTalk,
+    ContactInput,
+    DeclineContact,
+    MessageArrived,
+    WithdrawRequest,
+)
 from engine.session.transitions import SessionTransition
 from tests.session.pair_stage import HASH, PairPerson
 
@@ -29,7 +37,14 @@ LOSS = 0.3
 DOUBLED = 0.1
 DEATH = 0.03
 PAUSES_MS = (0, 100, 1_000, 5_000)
-WISHES = ("ask", "accept", "decline", "withdraw", "accept", "ask")
+WISHES: Final[tuple[ContactInput, ...]] = (
+    AskToTalk(),
+    AcceptContact(),
+    DeclineContact(),
+    WithdrawRequest(),
+    AcceptContact(),
+    AskToTalk(),
+)
 SETTLING_MS = (1_000,) * 100
 HEALING_MS = (1_000,) * 60 + (60_000,) * 60 + (1_800_000,) * 60
 Flight = list[tuple[PairPerson, WakuMessage]]
@@ -111,13 +126,9 @@ class PairTrial:
         if self._live(who, lambda: who.saying(text)):
             self.said[text] = who
 
-    def _wish(self, who: PairPerson, wish: str) -> None:
-        def act() -> SessionTransition:
-            transition: SessionTransition = getattr(who.session, wish)(now_ms=who.now_ms)
-            return transition
-
-        if self._live(who, act):
-            self.log.append(f"{who.name} {wish} -> {who.session.record.state}")
+    def _wish(self, who: PairPerson, wish: ContactInput) -> None:
+        if self._live(who, lambda: who.session.handle(wish, now_ms=who.now_ms)):
+            self.log.append(f"{who.name} {type(wish).__name__} -> {who.session.record.state}")
 
     def _live(self, who: PairPerson, act: Callable[[], SessionTransition]) -> bool:
         """Whether it is on disk."""

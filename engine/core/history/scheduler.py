@@ -123,7 +123,7 @@ class HistoryScheduler:
         self._ask_ids = count(1)
         self._query_ids = count(1)
         self._window: StoresQuery | None = None
-        self._wish: WindowRequest | None = None
+        self._running_window: WindowRequest | None = None
         """The request that ``_window`` serves."""
         self._lookup: StoresQuery | None = None
         self._pressure = 0
@@ -142,7 +142,7 @@ class HistoryScheduler:
             case StoresChanged(candidates=candidates):
                 self._stores_changed(candidates, step)
             case WindowWanted():
-                self._wanted(input_, step)
+                self._window_wanted(input_, step)
             case DependenciesMissing(lookups=lookups):
                 refused = self._lookups.add(lookups)
                 if refused:
@@ -150,7 +150,7 @@ class HistoryScheduler:
             case PressureChanged(waiting=waiting):
                 self._pressure = waiting
             case WindowCancelled(purpose=purpose):
-                self._unwanted(purpose, step)
+                self._window_cancelled(purpose, step)
             case HoldChanged(holding=holding):
                 self._holding = holding
             case Answered() | DeadlineReached():
@@ -171,7 +171,7 @@ class HistoryScheduler:
     @property
     def running(self) -> Purpose | None:
         """The purpose of the running window; None if none runs."""
-        return None if self._wish is None else self._wish.purpose
+        return None if self._running_window is None else self._running_window.purpose
 
     # --- inputs ---
 
@@ -183,21 +183,23 @@ class HistoryScheduler:
             if self._lookup is not None:
                 self._feed(self._lookup, Cancel(), step)
 
-    def _wanted(self, input_: WindowWanted, step: _Step) -> None:
+    def _window_wanted(self, input_: WindowWanted, step: _Step) -> None:
         until_ms = step.clock_ms if input_.until_ms is None else input_.until_ms
         ahead_ms = self._config.ahead_ms if input_.until_ms is None else 0
         since_ns = max(ns_of(input_.since_ms), 0)
         if input_.purpose is Purpose.CONNECT:  # To catch late arrivals.
             since_ns = max(since_ns - self._config.overlap_ns, 0)
         end_ns = max(ns_of(UnixMs(until_ms + ahead_ms)), since_ns)
-        running = None if self._wish is None else self._wish.progress
+        running = None if self._running_window is None else self._running_window.progress
         is_same = running is not None and running.purpose is input_.purpose
         if running is not None and is_same and since_ns < running.start_ns:
             self._cancel_window(step)  # Its progress no longer counts.
         request = self._requests.add(self._progress(input_.purpose, since_ns, end_ns, until_ms))
         if request.is_durable:
             step.writes.append(SaveProgress(request.progress))
-        if self._wish is not None and comes_first(request.purpose, self._wish.purpose):
+        if self._running_window is not None and comes_first(
+            request.purpose, self._running_window.purpose
+        ):
             self._cancel_window(step)
 
     def _progress(self, purpose: Purpose, start_ns: int, end_ns: int, at_ms: UnixMs) -> Progress:
@@ -210,8 +212,8 @@ class HistoryScheduler:
             reached_ns=start_ns,
         )
 
-    def _unwanted(self, purpose: Purpose, step: _Step) -> None:
-        if self._wish is not None and self._wish.purpose is purpose:
+    def _window_cancelled(self, purpose: Purpose, step: _Step) -> None:
+        if self._running_window is not None and self._running_window.purpose is purpose:
             self._cancel_window(step)
         request = self._requests.find(purpose)
         if request is not None:
@@ -241,8 +243,8 @@ class HistoryScheduler:
         step.abandoned += transition.abandoned
         step.events += transition.events
         for event in transition.events:
-            if isinstance(event, Advanced) and self._wish is not None:
-                self._advance(self._wish, event.reached_ns, step)
+            if isinstance(event, Advanced) and self._running_window is not None:
+                self._advance(self._running_window, event.reached_ns, step)
         if query.ended is None:
             return
         if query is self._window:
@@ -280,7 +282,11 @@ class HistoryScheduler:
             end_ns=end_ns,
         )
         places, request.places = request.places, {}
-        self._wish, self._window, self._held = request, self._new_query(query, places), False
+        self._running_window, self._window, self._held = (
+            request,
+            self._new_query(query, places),
+            False,
+        )
         self._begin(self._window, query, request.purpose, step)
         return True
 
@@ -313,7 +319,12 @@ class HistoryScheduler:
     # --- their ends ---
 
     def _window_ended(self, ended: QueryEnded, step: _Step) -> None:
-        request, window, self._window, self._wish = self._wish, self._window, None, None
+        request, window, self._window, self._running_window = (
+            self._running_window,
+            self._window,
+            None,
+            None,
+        )
         if request is None:
             return
         request.places = {} if window is None else window.places()
@@ -368,11 +379,11 @@ class HistoryScheduler:
         missing = (*ended.lacking, *ended.unknown)
         self._lookups.found(asked.keys() - set(missing))
         if missing and ended.end is not End.CANCELLED:
-            self._tell_lacking(missing, ended.notes, step)
+            self._tell_missing(missing, ended.notes, step)
         if any(note.end is End.CANNOT for note in ended.notes):
             self._look_around((asked[item] for item in ended.unknown if item in asked), step)
 
-    def _tell_lacking(
+    def _tell_missing(
         self, missing: tuple[WakuHash, ...], notes: tuple[StoreNote, ...], step: _Step
     ) -> None:
         """Report missing hashes; a silent Store delays the decision, but not forever."""
@@ -399,4 +410,4 @@ class HistoryScheduler:
                 around = self._progress(
                     Purpose.DEPENDENCY, start_ns, max(start_ns, end_ns), step.clock_ms
                 )
-                self._requests.add_around(around, running=self._wish)
+                self._requests.add_around(around, running=self._running_window)

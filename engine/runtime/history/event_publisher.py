@@ -25,7 +25,7 @@ REASONS: Final = {
     Purpose.DEPENDENCY: HistoryReason.DEPENDENCY,
 }
 """Trailing checks are missing here: they run silently."""
-WISHED: Final = frozenset({HistoryReason.USER, HistoryReason.EARLIER})
+ASKED_BY_USER: Final = frozenset({HistoryReason.USER, HistoryReason.EARLIER})
 
 
 class HistoryEventPublisher:
@@ -65,7 +65,11 @@ class HistoryEventPublisher:
         reason, view = REASONS.get(purpose), self.view
         if reason is None:
             return
-        if view is None or view.is_over or (reason in WISHED and view.reason not in WISHED):
+        if (
+            view is None
+            or view.is_over
+            or (reason in ASKED_BY_USER and view.reason not in ASKED_BY_USER)
+        ):
             self._begin(purpose, reason, since_ms)
 
     def started(self, purpose: Purpose, window: Window, *, stores: int, arrived: int) -> None:
