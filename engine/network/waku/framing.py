@@ -1,8 +1,7 @@
-"""Varint-length-prefixed frames: how every Waku protocol cuts a stream into messages.
+"""Length-prefixed frames (unsigned varint), by which every Waku protocol divides a stream.
 
-Sans-I/O: bytes go in as they come, whole frames come out.  A frame longer than the limit is
-refused at its prefix, before a byte of it is kept, so a reader never holds more than one limit and
-one chunk.
+Sans-I/O: bytes go in as they arrive, whole frames come out.  An oversized frame is refused at its
+prefix, before any of its body is kept, so a reader never holds more than one limit and one chunk.
 """
 
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from engine.core.errors import RemoteProtocolError
 
 _MAX_PREFIX_BYTES = 5
-_MORE = 0x80  # the bit that says that the varint goes on
+_MORE = 0x80  # set on every byte of a varint but the last
 
 
 def encode_frame(payload: bytes) -> bytes:
@@ -25,7 +24,7 @@ def encode_frame(payload: bytes) -> bytes:
 
 
 class FrameDecoder:
-    """One direction of one stream.  After it raised, the stream cannot be read any more."""
+    """Decodes one direction of one stream.  Once it has raised, the stream is unusable."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -33,14 +32,14 @@ class FrameDecoder:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes of a frame that is not complete yet."""
+        """Bytes held of an incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the frames that ``data`` completes.
 
-        Exhaust the iterator before the next call.  Raises RemoteProtocolError
-        ``frame_oversized`` or ``frame_prefix_malformed``.
+        Exhaust the iterator before the next call.  Raises RemoteProtocolError ``frame_oversized``
+        or ``frame_prefix_malformed``.
         """
         self._buffer += data
         start = 0

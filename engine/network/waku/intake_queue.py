@@ -1,8 +1,8 @@
-"""Messages that wait for the archive's disk, of each source in order; sources take turns.
+"""Messages that wait to be archived, queued by source, with fair turns.
 
-First networks, then the peers of one: whoever brings much waits behind itself and nobody else.
-When there is no room, what the one with most brought last is dropped, so a flood drops itself.
-Refuses to know disks, and who brought what but by comparing names.
+Turns go round the networks, and within a network round its peers, so a source that sends much
+delays only itself. When the queue is full, the newest message of the largest source is dropped, so
+a flood displaces itself. Sources are opaque names; the disk is handled in ``store.intake``.
 """
 
 from collections import OrderedDict, deque
@@ -36,7 +36,7 @@ class IntakeQueue:
         self._max_bytes = max_bytes
         self._networks: OrderedDict[str, _Network] = OrderedDict()
         self._returned: deque[ArchivedMessage] = deque()
-        """Taken and put back: first of all, and never dropped."""
+        """Taken and put back: next in line, and never dropped."""
         self._count = 0
         self._bytes = 0
 
@@ -48,7 +48,7 @@ class IntakeQueue:
         return self._count < self._max_messages // 2 and self._bytes < self._max_bytes // 2
 
     def has_most(self, source: Source) -> bool:
-        """Whether the source has at least an even part of what waits."""
+        """Whether the source has at least an even share of the queue."""
         network = self._networks.get(source.network)
         if network is None or network.bytes * len(self._networks) < self._bytes:
             return False
@@ -56,7 +56,7 @@ class IntakeQueue:
         return peer is not None and peer.bytes * len(network.peers) >= network.bytes
 
     def put(self, message: ArchivedMessage) -> list[ArchivedMessage]:
-        """Those that had to be dropped, which may be this one."""
+        """Return the dropped messages, possibly including this one."""
         network = self._networks.setdefault(message.source.network, _Network())
         peer = network.peers.setdefault(message.source.peer, _Peer())
         peer.messages.append(message)
@@ -69,7 +69,7 @@ class IntakeQueue:
         return dropped
 
     def take(self, *, max_messages: int, max_bytes: int) -> list[ArchivedMessage]:
-        """One of each in turn, at least one if there is any."""
+        """Take one message of each source in turn; at least one if there is any."""
         taken: list[ArchivedMessage] = []
         room = max_bytes
         while self._count and len(taken) < max_messages and (room > 0 or not taken):
@@ -79,7 +79,7 @@ class IntakeQueue:
         return taken
 
     def put_back(self, messages: list[ArchivedMessage]) -> None:
-        """What was taken last, in its order."""
+        """Return what was taken last, in its order."""
         self._returned.extendleft(reversed(messages))
         self._count += len(messages)
         self._bytes += sum(map(_size_of, messages))

@@ -1,7 +1,7 @@
-"""The deterministic message hash of 14/WAKU2-MESSAGE: the name of a Waku message everywhere.
+"""The deterministic message hash of 14/WAKU2-MESSAGE, which names a Waku message everywhere.
 
-It covers the pubsub topic and every field that says something, and leaves out ``version`` and
-``ephemeral``.  An absent timestamp hashes like 0.
+It covers the pubsub topic and all fields except ``version`` and ``ephemeral``.  A missing timestamp
+hashes like 0.
 """
 
 import hashlib

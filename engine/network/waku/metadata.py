@@ -1,10 +1,10 @@
-"""66/WAKU2-METADATA: each peer says which cluster and shards are its own.
+"""66/WAKU2-METADATA: peers tell each other their cluster and shards.
 
-Asked of every peer that speaks it as soon as it is connected, and answered to everybody.  A peer of
-another cluster is disconnected, whichever side learns it first, and so is one that says it speaks
-the protocol and then breaks it; the observer is told why.  Shards are remembered and never a reason
-to part: the specification advises against it.  A peer that does not speak the protocol at all is
-left alone.
+The client asks every peer that speaks the protocol as soon as it is connected; the server answers
+every peer.  A peer of another cluster is disconnected by the side that learns it first.  So is a
+peer that breaks the protocol it claims to speak.  The observer gets the reason.  Shards are
+remembered but never a reason to disconnect: the specification advises against that.  A peer that
+does not speak the protocol is left alone.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ class MetadataObserver(Protocol):
     """Called on the loop; must neither block nor raise."""
 
     def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
-        """The peer is being disconnected; ``reason`` is a sentence for people."""
+        """The peer is being disconnected.  ``reason`` is a sentence for users."""
 
 
 class WakuMetadata:
-    """Client and server of one node.  Made new for every start."""
+    """Client and server of one node.  Create a new one for every start."""
 
     name = "metadata"
     protocol = METADATA_PROTOCOL
@@ -64,14 +64,14 @@ class WakuMetadata:
         self._running = False
 
     def start(self) -> None:
-        """Before the host starts, so that no peer is missed."""
+        """Call before the host starts, so that no peer is missed."""
         self._running = True
         serve_requests(self._host, self, self._counters)
         self._host.on_peer_connected(self._peer_connected)
         self._host.on_peer_disconnected(self._peer_disconnected)
 
     async def stop(self) -> None:
-        """Before the host stops."""
+        """Call before the host stops."""
         self._running = False
         tasks = list(self._tasks)
         for task in tasks:
@@ -79,7 +79,7 @@ class WakuMetadata:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def shards_of(self, peer_id: PeerId) -> tuple[int, ...] | None:
-        """None as long as the peer has not said."""
+        """None until the peer has answered."""
         known = self._peers.get(peer_id)
         return None if known is None else known.shards
 
@@ -122,7 +122,7 @@ class WakuMetadata:
     # --- both -----------------------------------------------------------------------------------
 
     def _learn(self, peer_id: PeerId, metadata: Metadata) -> str | None:
-        """Why the two of us must part, if so."""
+        """Remember the shards.  Return why the peers must part, or None."""
         ours, theirs = self._own().cluster_id, metadata.cluster_id
         if theirs is not None and theirs != ours:
             self._counters.add("metadata.other_cluster")

@@ -1,4 +1,4 @@
-"""The ids of the Waku protocols that are spoken here, as peers write them."""
+"""The protocol ids of the supported Waku protocols."""
 
 from typing import Final
 

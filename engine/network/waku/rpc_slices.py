@@ -1,8 +1,8 @@
 """Cuts a received RPC into parts that the router handles in a moment each.
 
-An RPC within the codec's bounds can hold 2 048 messages and ask for 5 000 more; in one step that
-would keep everybody else on the loop waiting.  Order is kept: subscriptions, messages, control.
-Refuses to know what any of it means.
+An RPC within the codec's bounds can hold 2 048 messages and request 5 000 more; in one step it
+would block the loop too long.  Order is kept: subscriptions, messages, control.  The contents are
+opaque here.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ WANTED_PER_SLICE = 64
 
 
 def rpc_slices(decoded: DecodedRpc) -> Iterator[DecodedRpc]:
-    """At least one; what was refused is reported with the first."""
+    """Yield at least one slice; the first reports what was refused."""
     rpc, refused = decoded.rpc, decoded.refused
     if len(rpc.publish) <= PUBLISHED_PER_SLICE and len(rpc.iwant) <= WANTED_PER_SLICE:
         yield decoded

@@ -1,9 +1,9 @@
-"""What waits to be written to one peer: bounded in bytes, control before messages.
+"""Frames queued for one peer: bounded in bytes, control before messages.
 
-Above ``soft_limit_bytes`` whoever adds messages should wait for room; above the hard limits a frame
-is not taken.  Frames are whole RPCs behind their length, so joining them is all that coalescing
-needs.  It refuses to know what a frame says, but keeps both kinds apart to the end: when a stream
-breaks, messages are worth sending again (receivers drop duplicates) and stale control is not.
+Above ``soft_limit_bytes`` callers should wait for room; above the hard limits a frame is refused.
+Frames are whole RPCs with their length prefix, so coalescing just joins them.  Their contents are
+opaque, but the two kinds stay apart: after a stream breaks, messages are worth sending again
+(receivers drop duplicates), and stale control is not.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from engine.core.errors import TransportError
 
 _FAIR_TURNS = 20
-"""From a peer's reading to our next write several tasks take their turns."""
+"""Turns of the loop: several tasks run between a peer's reading and our next write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """Frames for one write; control goes first and is joined already."""
+    """Frames for one write.  Control comes first and is already joined."""
 
     control: bytes
     frames: tuple[bytes, ...]
@@ -40,7 +40,7 @@ class SendQueueLimits:
 
 
 class SendQueue:
-    """One writer takes, many add."""
+    """A queue with one writer that takes and many callers that add."""
 
     def __init__(self, limits: SendQueueLimits) -> None:
         self._limits = limits
@@ -49,11 +49,11 @@ class SendQueue:
         self._control_bytes = 0
         self._message_bytes = 0
         self._taken = 0
-        """Chunks taken, ever: whether the peer takes anything at all."""
+        """Chunks taken since the start: shows whether the peer accepts anything."""
         self._failure: str | None = None
         self._filled = asyncio.Event()
         self._idle = asyncio.Event()
-        """The writer has come back for more and there is nothing."""
+        """Set when the writer waits and the queue is empty."""
         self._room = asyncio.Event()
         self._room.set()
 
@@ -66,7 +66,7 @@ class SendQueue:
         return self._control_bytes + self._message_bytes
 
     def add_control(self, frame: bytes) -> bool:
-        """False if the frame was not taken: then ``take`` fails, for the peer must start anew."""
+        """Return False if the frame was refused; ``take`` then fails and the peer starts anew."""
         if self._control_bytes + len(frame) > self._limits.control_bytes:
             self.fail("more control than a living peer leaves unread")
             return False
@@ -77,7 +77,7 @@ class SendQueue:
         return True
 
     def add_message(self, frame: bytes) -> bool:
-        """False if the frame was not taken."""
+        """Return False if the frame was refused."""
         if self._message_bytes + len(frame) > self._limits.message_bytes:
             return False
         self._messages.append(frame)
@@ -89,19 +89,19 @@ class SendQueue:
         return True
 
     def put_back(self, frames: Sequence[bytes]) -> None:
-        """What ``take`` gave and could not be written."""
+        """Return frames that ``take`` gave and that could not be written."""
         self._messages.extendleft(reversed(frames))
         self._message_bytes += sum(map(len, frames))
 
     def fail(self, reason: str) -> None:
-        """Make ``take`` raise TransportError, now or when it is next called."""
+        """Make ``take`` raise TransportError, now or at its next call."""
         self._failure = reason
         self._filled.set()
 
     async def take(self, at_most: int | None = None) -> Chunk:
-        """Wait for frames; as many as make one write.  Raises TransportError after ``fail``.
+        """Wait for frames; return as many as fill one write.  Raises TransportError after ``fail``.
 
-        ``at_most`` so many of them are messages.
+        ``at_most`` limits the number of messages.
         """
         while not self._control and not self._messages and self._failure is None:
             self._idle.set()
@@ -125,22 +125,23 @@ class SendQueue:
         return Chunk(control=control, frames=tuple(messages))
 
     def start_anew(self) -> None:
-        """A new stream: forget failure and stale control, keep the messages."""
+        """Prepare for a new stream: clear failure and stale control, keep the messages."""
         self._failure = None
         self._control.clear()
         self._control_bytes = 0
 
     async def wait_until_idle(self) -> None:
-        """Until all that was added has been taken, and dealt with."""
+        """Wait until all added frames have been taken and written."""
         await self._idle.wait()
 
     async def wait_for_room(self) -> None:
         await self._room.wait()
 
     async def wait_while_taken(self, patience_s: float) -> bool:
-        """Wait for room; False once nothing was taken for ``patience_s``.
+        """Wait for room.  Return False once nothing has been taken for ``patience_s``.
 
-        And for some turns of the loop: where each of them is long, it is not the peer who is slow.
+        It also waits for some turns of the loop: if each turn is long, the peer is not the slow
+        one.
         """
         while not self.has_room:
             taken = self._taken
@@ -156,7 +157,7 @@ class SendQueue:
         return True
 
     def clear(self) -> int:
-        """Drop everything; returns how many frames that were."""
+        """Drop everything; return the number of frames dropped."""
         dropped = len(self._control) + len(self._messages)
         self._control.clear()
         self._messages.clear()

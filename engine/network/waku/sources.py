@@ -1,8 +1,8 @@
-"""Who brought a message, for whatever is shared out among sources.
+"""Names the source of a message, for sharing resources fairly among sources.
 
-A peer id costs nothing, an address little, so peers are counted together by the network that one
-subscriber is commonly given: /24 of IPv4, /48 of IPv6.  Names are pseudonyms that last as long as
-the node runs: what is stored of them tells nobody who it was.
+A peer id costs nothing and an address little, so peers are grouped by the network that one
+subscriber commonly gets: a /24 of IPv4, a /48 of IPv6.  Names are pseudonyms that last as long as
+the node runs, so stored names identify no peer.
 """
 
 import hashlib
@@ -19,14 +19,14 @@ _PSEUDONYM_BYTES: Final = 8
 
 class Sources:
     def __init__(self, host: Host, key: bytes) -> None:
-        """Before the host starts.  ``key``: random, for pseudonyms."""
+        """Create before the host starts.  ``key`` is random and makes the pseudonyms."""
         self._key = key
         self._connected: dict[PeerId, Source] = {}
         host.on_peer_connected(self._met)
         host.on_peer_disconnected(self._lost)
 
     def of(self, peer_id: PeerId) -> Source:
-        """Of a peer that is just gone the network is not known any more."""
+        """The source of a peer.  The network of a peer that just disconnected is unknown."""
         return self._connected.get(peer_id) or self._named("", peer_id)
 
     def _met(self, peer: RemotePeer) -> None:
@@ -44,7 +44,7 @@ class Sources:
 
 
 def network_of(host: str) -> str:
-    """A name that a proxy looked up is a network of its own."""
+    """The network of an address.  A name that a proxy resolved is a network of its own."""
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:

@@ -1,9 +1,9 @@
 """Content topics (23/WAKU2-TOPICS) and shards (51/WAKU2-RELAY-SHARDING).
 
-A content topic says what a message is about and is read by applications; a pubsub topic names the
-shard that relays it.  Static sharding fixes the shard; autosharding derives it from the content
-topic's application and version, so that all of one application lies in one shard.  Whoever needs
-several shards asks ``Sharding`` per content topic; nothing else knows how many there are.
+A content topic says what a message is about, for applications.  A pubsub topic names the shard that
+relays it.  Static sharding fixes the shard; autosharding derives it from the content topic's
+application and version, so that one application uses one shard.  Callers ask ``Sharding`` for each
+content topic and need not know how many shards there are.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _MAX_CHARACTERS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentTopicParts:
-    """``/{application}/{version}/{name}/{encoding}``, perhaps with a generation before it."""
+    """``/{application}/{version}/{name}/{encoding}``, optionally preceded by a generation."""
 
     application: str
     version: str
@@ -45,7 +45,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharding:
-    """Which shard carries a content topic; ``static_shard`` overrides autosharding."""
+    """Maps content topics to shards.  ``static_shard`` overrides autosharding."""
 
     cluster_id: int = DEFAULT_CLUSTER_ID
     shard_count: int = DEFAULT_SHARD_COUNT
@@ -63,7 +63,7 @@ class Sharding:
             )
 
     def pubsub_topic(self, content_topic: ContentTopic) -> PubsubTopic:
-        """Raises RemoteProtocolError for a content topic without the required shape."""
+        """Raises RemoteProtocolError for a malformed content topic."""
         parts = parse_content_topic(content_topic)
         shard = self.static_shard
         if shard is None:
@@ -72,7 +72,7 @@ class Sharding:
 
 
 def parse_content_topic(text: str) -> ContentTopicParts:
-    """Raises RemoteProtocolError ``content_topic_malformed``; only generation 0 exists."""
+    """Raises RemoteProtocolError ``content_topic_malformed``.  Only generation 0 exists."""
     match = _CONTENT_TOPIC.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None
     if match is None or int(match[1] or 0) != 0:
         raise RemoteProtocolError("content_topic_malformed")

@@ -1,7 +1,7 @@
-"""What a relay passes on: decodable Waku messages within the limits, with a well-formed topic.
+"""What a relay forwards: decodable Waku messages within the limits, with a well-formed topic.
 
-Undecodable or oversized data costs the peer that passed it on.  A content topic of a strange shape
-is only left lying: other implementations relay it, so their nodes are not to blame.
+The peer that forwarded undecodable or oversized data is penalised.  A malformed content topic is
+only ignored: other implementations relay it, so their nodes are not to blame.
 """
 
 from engine.codec.waku import decode_waku_message

@@ -1,8 +1,8 @@
-"""12/WAKU2-FILTER, the client's side: ask a service node for content topics, take what it pushes.
+"""12/WAKU2-FILTER, the client: asks a service node for content topics and accepts what it pushes.
 
-A push is believed to be meant for us only if this peer was asked for its topics and said yes; what
-else comes is counted and left.  The message is checked like any relayed one.  Subscribing again,
-pinging, and choosing service nodes are the caller's: this is one request at a time.
+A push is accepted only from a peer that confirmed a subscription to its topic; others are counted
+and dropped.  The message is validated like any relayed one.  One call is one request: the caller
+subscribes again, pings, and chooses service nodes.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ from engine.network.waku.service.exchange import ExchangeLimits, ask
 _READ_BYTES: Final = 64 * 1024
 _FRAMES_PER_SLICE: Final = 16
 MAX_PUSH_STREAMS: Final = 200
-"""Of one peer at once.  go-waku opens one for every message, all those of a burst at once, and does
-not open one again that was reset."""
+"""Open at once, per peer.  go-waku opens one stream per message, all those of a burst at once, and
+does not reopen a stream that was reset."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterAnswer:
-    """``status_code`` 2xx: done; 404: the node knows no subscription of ours."""
+    """``status_code`` 2xx means done; 404 means that the node knows no subscription of ours."""
 
     status_code: int
     status_desc: str
@@ -58,7 +58,7 @@ class FilterAnswer:
 
 
 class FilterClient:
-    """Subscriptions at any number of service nodes.  Made new for every start."""
+    """Subscriptions at any number of service nodes.  Create a new one for every start."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class FilterClient:
         self._streams: dict[PeerId, int] = {}
 
     def start(self) -> None:
-        """Before the host starts."""
+        """Call before the host starts."""
         self._host.set_stream_handler(FILTER_PUSH_PROTOCOL, self._serve)
         self._host.on_peer_disconnected(self._peer_disconnected)
 
@@ -90,7 +90,7 @@ class FilterClient:
         criteria = {(pubsub_topic, content_topic) for content_topic in content_topics}
         held = self._subscribed.setdefault(peer_id, set())
         added = criteria - held
-        held |= added  # The first push may be here before the answer.
+        held |= added  # The first push may arrive before the answer.
         try:
             answered = await self._ask(
                 peer_id, FilterSubscribeType.SUBSCRIBE, pubsub_topic, content_topics
@@ -201,7 +201,7 @@ class FilterClient:
     def _topic_of(
         self, peer_id: PeerId, named: PubsubTopic | None, content_topic: ContentTopic
     ) -> PubsubTopic | None:
-        """The topic subscribed to; a push need not name it where only one is possible."""
+        """The topic subscribed to.  A push may leave it out where only one is possible."""
         held = self._subscribed.get(peer_id, set())
         possible = [topic for topic, wanted in held if wanted == content_topic]
         if named is not None:

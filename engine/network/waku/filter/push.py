@@ -1,15 +1,15 @@
-"""Pushing to one filter subscriber: a bounded queue and a stream that lasts, if the peer lets it.
+"""Pushes messages to one filter subscriber: a bounded queue, and a long-lived stream if possible.
 
-Some subscribers (js-waku) never close their half, so a stream for every message would soon be one
-too many; a single one carries all.  Others (go-waku) read one message, close, and drop in silence
-what follows it: once a peer has been seen to close a young stream, each message gets a stream of
-its own, and what may have been dropped is pushed again.  They also reset a stream that comes too
-soon; its message waits for its next turn.
+Some subscribers (js-waku) never close their half of a stream, so one stream per message would soon
+exceed their limit; a single stream carries all messages.  Others (go-waku) read one message, close,
+and silently drop what follows.  Once a peer has closed a young stream, each message gets its own
+stream, and messages that may have been dropped are pushed again.  These peers also reset a stream
+that comes too soon; its message is tried again later.
 
-Whoever passes messages on waits while the queue is above its soft limit and the subscriber takes
-bytes; one that takes none is not waited for.  Messages that find the queue full are dropped and
-counted.  A subscriber that takes nothing for long, or whose stream cannot be opened again, is given
-up: its subscriptions end, and its next ping tells it so.  Refuses to know topics.
+The caller waits while the queue is above its soft limit and the subscriber accepts bytes.  It does
+not wait for a subscriber that accepts none.  Messages that find the queue full are dropped and
+counted.  A subscriber that accepts nothing for long, or to which no stream can be opened, is given
+up: its subscriptions end, and its next ping tells it so.  Topics are handled in ``server``.
 """
 
 import asyncio
@@ -35,16 +35,16 @@ class PushSettings:
     open_timeout_s: float = 10.0
     write_timeout_s: float = 10.0
     max_attempts: int = 3
-    """Streams in a row that broke before a message could be written."""
+    """Consecutive streams that broke before a message could be written."""
     pause_s: float = 1.0
     stuck_s: float = 0.02
-    """How long others wait for a subscriber that takes nothing."""
+    """How long callers wait for a subscriber that accepts nothing."""
     young_s: float = 10.0
-    """A stream closed by the peer within this time carries one message and no more."""
+    """If the peer closes a stream sooner than this, each message gets its own stream."""
 
 
 class _Outcome(Enum):
-    """Of one stream."""
+    """How a stream ended."""
 
     TAKEN = auto()
     BROKEN = auto()
@@ -52,7 +52,7 @@ class _Outcome(Enum):
 
 
 class _Unproved:
-    """What was written to a young stream after its first message: the peer may have dropped it."""
+    """What was written to a young stream after its first message; the peer may have dropped it."""
 
     def __init__(self, *, until_s: float, max_bytes: int) -> None:
         self._until_s = until_s
@@ -75,7 +75,7 @@ class _Unproved:
 
 
 class FilterPush:
-    """``run`` is its task, and ends when the subscriber is given up."""
+    """Run ``run`` as a task; it ends when the subscriber is given up."""
 
     def __init__(
         self, host: Host, peer_id: PeerId, *, settings: PushSettings, counters: Counters
@@ -88,16 +88,17 @@ class FilterPush:
         self._one_each = False
         """Whether the peer closes a stream after its first message."""
         self._progress = False
-        """Whether the present stream took anything."""
+        """Whether the current stream accepted anything."""
         self._stuck = False
-        """Took nothing for a moment; nobody waits for it until it has caught up."""
+        """The peer accepted nothing for a moment.  Callers do not wait for it until it has caught
+        up."""
 
     @property
     def has_room(self) -> bool:
         return self._queue.has_room
 
     async def wait_for_room(self) -> None:
-        """Only while the subscriber takes what it is sent."""
+        """Wait while the queue is too full, but only if the subscriber accepts bytes."""
         if self._stuck or self._queue.has_room:
             return
         if not await self._queue.wait_while_taken(self._settings.stuck_s):
@@ -105,20 +106,20 @@ class FilterPush:
             self._counters.add("filter.subscriber_slow")
 
     def push(self, encoded: bytes) -> bool:
-        """False if the message is dropped for want of room."""
+        """Return False if the queue is full and the message is dropped."""
         if self._queue.add_message(encode_frame(encoded)):
             return True
         self._counters.add("filter.push_dropped")
         return False
 
     async def run(self) -> None:
-        """Never raises for the peer's sake."""
+        """Never raises because of the peer."""
         failures = 0
         while failures < self._settings.max_attempts:
             if failures:
                 await asyncio.sleep(self._settings.pause_s)
             chunk = await self._queue.take(at_most=1)
-            self._queue.put_back(chunk.frames)  # A stream is opened once there is something.
+            self._queue.put_back(chunk.frames)  # Open a stream only for something to write.
             self._progress = False
             match await self._use_one_stream():
                 case _Outcome.TAKEN:
@@ -154,7 +155,7 @@ class FilterPush:
         return outcome
 
     async def _write_on(self, stream: Stream, watcher: "asyncio.Task[bool]") -> _Outcome:
-        """Message after message, until the stream breaks or the peer closes its half."""
+        """Write messages until the stream breaks or the peer closes its half."""
         watcher.add_done_callback(self._interrupt)
         clock = asyncio.get_running_loop().time
         unproved = _Unproved(
@@ -175,7 +176,7 @@ class FilterPush:
         return _Outcome.TAKEN
 
     async def _write_one(self, stream: Stream, watcher: "asyncio.Task[bool]") -> _Outcome:
-        """One message; the peer has it once it closes its half, and not if it resets."""
+        """Write one message.  The peer has it once it closes its half, but not if it resets."""
         chunk = await self._queue.take(at_most=1)
         await self._write(stream, chunk)
         try:
@@ -185,7 +186,7 @@ class FilterPush:
             self._queue.put_back(chunk.frames)
             raise
         if not watcher.done():
-            self._one_each = False  # It neither closed nor reset: it may be one that reads on.
+            self._one_each = False  # It neither closed nor reset, so it may read further messages.
             await stream.reset()
         elif not _has_ended(watcher):
             self._queue.put_back(chunk.frames)
@@ -204,7 +205,7 @@ class FilterPush:
             self._stuck = False
 
     async def _watch(self, stream: Stream) -> bool:
-        """Whether the stream came to its end rather than broke; there is nothing for us on it."""
+        """Whether the stream ended rather than broke.  The subscriber sends nothing on it."""
         try:
             while await stream.read_some(_READ_BYTES):
                 self._counters.add("filter.unexpected_bytes")

@@ -1,9 +1,9 @@
-"""12/WAKU2-FILTER, the service node's side: who wants which content topics, and gets them pushed.
+"""12/WAKU2-FILTER, the service node: keeps subscriptions to content topics and pushes messages.
 
-A subscription lives as long as its peer's connection and as its pushes are taken; a peer that comes
-back subscribes again, which its ping tells it to do.  Bounded: peers, content topics of one peer,
-content topics in one request, requests per second, and bytes that wait for a peer.  Status codes
-are those of HTTP, as everywhere in the wild.
+A subscription lasts as long as its peer's connection, and only while the peer accepts pushes.  A
+peer that comes back must subscribe again; the answer to its ping says so.  Everything is bounded:
+peers, content topics per peer and per request, requests per second, and bytes queued for a peer.
+Status codes are HTTP's, as in all implementations.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class _Subscriber:
 
 
 class FilterServer:
-    """One node's filter service.  Made new for every start."""
+    """One node's filter service.  Create a new one for every start."""
 
     name = "filter"
     protocol = FILTER_SUBSCRIBE_PROTOCOL
@@ -65,7 +65,7 @@ class FilterServer:
         self._subscribers: dict[PeerId, _Subscriber] = {}
         self._by_criterion: dict[_Criterion, set[PeerId]] = {}
         self._full: set[PeerId] = set()
-        """Subscribers whose queue was above its soft limit when it was last looked at."""
+        """Subscribers whose queue was above its soft limit when last checked."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._running = False
 
@@ -78,20 +78,20 @@ class FilterServer:
         return len(self._subscribers)
 
     def start(self) -> None:
-        """Before the host starts."""
+        """Call before the host starts."""
         self._running = True
         serve_requests(self._host, self, self._counters)
         self._host.on_peer_disconnected(self._forget)
 
     async def stop(self) -> None:
-        """Before the host stops."""
+        """Call before the host stops."""
         self._running = False
         for peer_id in list(self._subscribers):
             self._forget(peer_id)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def push(self, pubsub_topic: PubsubTopic, content_topic: ContentTopic, data: bytes) -> int:
-        """Hand an encoded message to all who want it; how many that are."""
+        """Queue an encoded message for all its subscribers; return how many there are."""
         wanted_by = self._by_criterion.get((pubsub_topic, content_topic))
         if not wanted_by:
             return 0
@@ -106,7 +106,7 @@ class FilterServer:
         return taken
 
     async def wait_for_room(self) -> None:
-        """For whoever calls ``push`` in a row: a moment's wait, if readers need one."""
+        """Call this between pushes.  It waits briefly if subscribers need time to read."""
         for peer_id in tuple(self._full):
             subscriber = self._subscribers.get(peer_id)
             if subscriber is not None:
@@ -190,7 +190,7 @@ class FilterServer:
     # --- subscribers ----------------------------------------------------------------------------
 
     def _is_connected(self, peer_id: PeerId) -> bool:
-        """Else nobody would ever tell us that it is gone."""
+        """Without a connection, nothing would tell us when the peer is gone."""
         return any(peer.peer_id == peer_id for peer in self._host.peers())
 
     def _admit(self, peer_id: PeerId) -> _Subscriber:
@@ -221,7 +221,7 @@ class FilterServer:
 
 
 def _criteria(request: FilterSubscribeRequest) -> set[_Criterion]:
-    """Raises RemoteProtocolError for criteria that are none."""
+    """Raises RemoteProtocolError for malformed criteria."""
     topic = request.pubsub_topic
     if topic is None or not request.content_topics:
         raise RemoteProtocolError("pubsub topic and content topics must both be given")

@@ -1,8 +1,8 @@
-"""What the gossipsub router remembers of messages: ids it has seen, and the newest messages.
+"""The gossipsub router's memory of messages: the ids it has seen, and the newest messages.
 
-The seen-cache keeps a message from being handled twice; the message cache ("mcache" in the
-specification) answers IWANT and says what to gossip about.  Both are bounded in number or bytes
-besides age: a bound that is hit evicts the oldest and says how many went.
+The seen-cache prevents a message from being handled twice.  The message cache ("mcache" in the
+specification) answers IWANT and provides the ids to gossip about.  Both are bounded by age and by
+number or bytes.  When full, they evict the oldest and return how many were evicted.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ class SeenCache:
         return len(self._until_ms)
 
     def add(self, message_id: bytes, *, now_ms: int) -> int:
-        """How many had to go before their time."""
+        """Return how many ids were evicted before they expired."""
         self._until_ms.setdefault(message_id, now_ms + self._ttl_ms)
         evicted = 0
         while len(self._until_ms) > self._max_entries:
@@ -70,7 +70,7 @@ class MessageCache:
         return self._messages.get(message_id)
 
     def put(self, message_id: bytes, topic: PubsubTopic, data: bytes) -> int:
-        """How many older messages had to go before their time."""
+        """Return how many older messages were evicted before they expired."""
         if message_id in self._messages:
             return 0
         self._messages[message_id] = CachedMessage(topic=topic, data=data)
@@ -83,7 +83,7 @@ class MessageCache:
         return evicted
 
     def gossip_ids(self) -> dict[PubsubTopic, list[bytes]]:
-        """Ids of the newest ``history_gossip`` windows by topic."""
+        """Ids in the newest ``history_gossip`` windows, by topic."""
         by_topic: dict[PubsubTopic, list[bytes]] = {}
         for message_id in self._gossip_window_ids():
             if (message := self._messages.get(message_id)) is not None:
@@ -91,7 +91,7 @@ class MessageCache:
         return by_topic
 
     def shift(self) -> None:
-        """A heartbeat has passed: forget the oldest window."""
+        """Drop the oldest window.  Called at every heartbeat."""
         for message_id in self._windows.pop():
             self._drop(message_id)
         self._windows.appendleft([])

@@ -1,6 +1,6 @@
-"""Collects what one step of the gossipsub router wants done, and sorts it by peer.
+"""Collects the effects of one step of the gossipsub router and groups them by peer.
 
-Control for one peer leaves in one RPC, however many rules asked for it.
+All control for one peer goes into one RPC, however many rules asked for it.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ class _Control:
 
 
 class Effects:
-    """The outbox of one step."""
+    """The effects of one step."""
 
     __slots__ = ("_control", "_delivered", "_messages", "membership_changed")
 

@@ -1,9 +1,12 @@
-"""The mesh and fanout of every topic: who is in, who may come in, who has to go.
+"""The mesh and fanout of every topic: which peers are in, which may join, which must leave.
 
-Gossipsub 1.1's JOIN, LEAVE, GRAFT, PRUNE and the mesh part of the heartbeat.  Rules kept at all
-times: a mesh never grows past ``d_high`` but by peers that we dialled; nobody is grafted, and
-nobody gets in, while a back-off between the two lasts or while its score is below zero.  Knows
-nothing of messages.
+Implements gossipsub 1.1's JOIN, LEAVE, GRAFT, PRUNE and the mesh part of the heartbeat.  Two rules
+always hold:
+
+- Only peers that we dialled can grow a mesh beyond ``d_high``.
+- A peer is neither grafted nor let in during a back-off, or while its score is below zero.
+
+Messages are handled in ``router``.
 """
 
 from collections.abc import Callable
@@ -19,7 +22,7 @@ from engine.network.waku.gossip.vocabulary import GossipsubSettings
 
 
 class Mesh:
-    """Peers by topic.  ``peers`` is shared with the router, which adds to it and takes away."""
+    """Mesh peers by topic.  ``peers`` is shared with the router, which adds and removes peers."""
 
     def __init__(
         self,
@@ -45,26 +48,26 @@ class Mesh:
 
     @property
     def is_settled(self) -> bool:
-        """Time alone changes nothing."""
+        """Whether nothing would change by the passage of time alone."""
         return not self._backoffs and not self._fanout
 
     def members(self, topic: PubsubTopic) -> frozenset[PeerId]:
         return frozenset(self._members.get(topic, ()))
 
     def candidates(self, topic: PubsubTopic, fit: Callable[[PeerId], bool]) -> list[PeerId]:
-        """Subscribers that are ``fit``, in random order."""
+        """Subscribers accepted by ``fit``, in random order."""
         candidates = sorted(p for p in self._peers.subscribers(topic) if fit(p))
         self._random.shuffle(candidates)
         return candidates
 
     def gossip_candidates(self, topic: PubsubTopic) -> list[PeerId]:
-        """Above the gossip threshold and outside mesh and fanout, in random order."""
+        """Subscribers above the gossip threshold and outside mesh and fanout, in random order."""
         inside = self._members.get(topic) or self._fanout.get(topic) or set()
         fit = self._peers.is_gossiped_with
         return [peer_id for peer_id in self.candidates(topic, fit) if peer_id not in inside]
 
     def recipients(self, topic: PubsubTopic, *, now_ms: int) -> frozenset[PeerId]:
-        """Of a message of our own."""
+        """The peers to which a message of our own is sent."""
         fit = self._peers.is_published_to
         in_mesh = frozenset(filter(fit, self.members(topic)))
         if self._settings.flood_publish:
@@ -99,7 +102,7 @@ class Mesh:
             effects.subscribe(peer_id, Subscription(topic=topic, subscribe=False))
 
     def _fanout_of(self, topic: PubsubTopic, *, now_ms: int) -> frozenset[PeerId]:
-        """Up to ``d`` peers for publishing to a topic that we did not join; kept for a while."""
+        """Up to ``d`` peers for publishing to a topic that we did not join.  Kept for a while."""
         chosen = self._fanout.setdefault(topic, set())
         self._fanout_until_ms[topic] = now_ms + self._settings.fanout_ttl_ms
         candidates = self.candidates(topic, self._peers.is_published_to)
@@ -110,7 +113,7 @@ class Mesh:
     # --- peers ----------------------------------------------------------------------------------
 
     def welcome(self, peer_id: PeerId, effects: Effects, *, now_ms: int) -> None:
-        """Tell a peer our topics; what was said on an earlier stream may have been lost."""
+        """Tell a peer our topics.  Messages on an earlier stream may have been lost."""
         for topic, members in self._members.items():
             effects.subscribe(peer_id, Subscription(topic=topic, subscribe=True))
             if peer_id in members:
@@ -144,7 +147,7 @@ class Mesh:
         self, peer_id: PeerId, topic: PubsubTopic, effects: Effects, *, now_ms: int
     ) -> None:
         members = self._members.get(topic)
-        if members is None:  # No answer: it would tell which topics we do not know.
+        if members is None:  # No answer, because it would tell which topics we do not know.
             self._counters.add("relay.graft_unknown_topic")
         elif peer_id in members:
             return
@@ -212,7 +215,7 @@ class Mesh:
             self._improve(topic, effects, now_ms=now_ms)
 
     def _cut(self, topic: PubsubTopic, effects: Effects, *, now_ms: int) -> None:
-        """Down to ``d_keep``: the best ``d_score``, then at random, ``d_out`` of all outbound."""
+        """Cut to ``d_keep`` peers: the best ``d_score``, then random ones, ``d_out`` outbound."""
         settings, score = self._settings, self._peers.scores.score
         ranked = sorted(self._members[topic])
         self._random.shuffle(ranked)
@@ -232,7 +235,7 @@ class Mesh:
             self._prune(topic, peer_id, effects, now_ms=now_ms)
 
     def _dial_quota(self, topic: PubsubTopic, effects: Effects, *, now_ms: int) -> None:
-        """Some of the mesh should be peers that we chose, not peers that chose us."""
+        """Graft outbound peers, so that part of the mesh is our choice and not the peers'."""
         members = self._members[topic]
         lacking = self._settings.d_out - sum(self._peers[p].outbound for p in members)
         if lacking > 0:
@@ -241,7 +244,7 @@ class Mesh:
             self._graft_some(topic, outbound, lacking, effects, now_ms=now_ms)
 
     def _improve(self, topic: PubsubTopic, effects: Effects, *, now_ms: int) -> None:
-        """Opportunistic grafting: out of a mesh of peers that do nothing."""
+        """Opportunistic grafting: adds better peers to a mesh that does little."""
         score = self._peers.scores.score
         members = sorted(self._members[topic], key=score)
         median = score(members[len(members) // 2])
@@ -269,7 +272,7 @@ class Mesh:
         *,
         now_ms: int,
     ) -> int:
-        """The first ``count`` that may be grafted; how many they were."""
+        """Graft the first ``count`` eligible candidates; return how many were grafted."""
         members = self._members[topic]
         eligible = [
             peer_id
@@ -293,7 +296,7 @@ class Mesh:
         self._peers.scores.pruned(peer_id, topic)
 
     def _prune(self, topic: PubsubTopic, peer_id: PeerId, effects: Effects, *, now_ms: int) -> None:
-        """Out of the mesh, if it was in, and not back before the back-off is over."""
+        """Remove the peer from the mesh, if it is in, and start a back-off."""
         backoff_ms = self._settings.prune_backoff_ms
         self._backoffs.extend(topic, peer_id, until_ms=now_ms + backoff_ms)
         effects.prune(peer_id, Prune(topic=topic, backoff_s=backoff_ms // 1_000))

@@ -1,7 +1,7 @@
-"""What the gossipsub router remembers of peers: subscriptions, score, back-off, promises.
+"""The gossipsub router's memory of peers: subscriptions, score, back-off and promises.
 
-Back-off and a bad score outlive a connection, so that nobody gets rid of them by dialling again.
-How behaviour becomes a score is ``scoring``'s; here are the questions that the thresholds answer.
+Back-off and a bad score outlive a connection, so that a peer cannot shed them by reconnecting.
+``scoring`` computes the score; this module compares it with the thresholds.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class PeerState:
 
 
 class PeerBook:
-    """The connected peers, and what each is fit for: gossipsub 1.1's score thresholds."""
+    """The connected peers, and what gossipsub 1.1's score thresholds allow each of them."""
 
     def __init__(self, params: ScoreParams) -> None:
         self._params = params
@@ -62,12 +62,12 @@ class PeerBook:
         self.scores.connected(peer_id, address=colocation_key(host))
 
     def remove(self, peer_id: PeerId, *, now_ms: int) -> None:
-        """A bad score stays."""
+        """Forget the peer, but keep a bad score."""
         self._peers.pop(peer_id, None)
         self.scores.disconnected(peer_id, now_ms=now_ms)
 
     def subscribers(self, topic: PubsubTopic) -> frozenset[PeerId]:
-        """Connected, heard and subscribed to ``topic``."""
+        """Peers that are connected, have been heard from, and subscribe to ``topic``."""
         return frozenset(
             peer_id
             for peer_id, peer in self._peers.items()
@@ -81,7 +81,7 @@ class PeerBook:
         return self.scores.score(peer_id) >= self._params.gossip_threshold
 
     def is_published_to(self, peer_id: PeerId) -> bool:
-        """Gets our own messages."""
+        """Whether our own messages are sent to the peer."""
         return self.scores.score(peer_id) >= self._params.publish_threshold
 
     def is_graylisted(self, peer_id: PeerId) -> bool:
@@ -107,7 +107,7 @@ class Backoffs:
         return self._until_ms.get((topic, peer_id), now_ms) > now_ms
 
     def until_ms(self, topic: PubsubTopic, peer_id: PeerId) -> int:
-        """0: there is none."""
+        """Return 0 if there is no back-off."""
         return self._until_ms.get((topic, peer_id), 0)
 
     def extend(self, topic: PubsubTopic, peer_id: PeerId, *, until_ms: int) -> None:
@@ -125,9 +125,10 @@ class Backoffs:
 
 
 class Promises:
-    """Who advertised a message that we asked for: an IHAVE that nothing follows is a lie.
+    """Peers that advertised a message we asked for.
 
-    One randomly chosen id per IWANT is watched, as in gossipsub 1.1.
+    An IHAVE that no message follows is a broken promise.  One randomly chosen id per IWANT is
+    tracked, as in gossipsub 1.1.
     """
 
     def __init__(self, *, max_entries: int = 10_000) -> None:
@@ -142,7 +143,7 @@ class Promises:
             self._until_ms.setdefault(message_id, {}).setdefault(peer_id, until_ms)
 
     def keep(self, message_id: bytes) -> None:
-        """The message has come, from wherever: nobody broke a promise."""
+        """The message has arrived, from any peer, so no promise is broken."""
         self._until_ms.pop(message_id, None)
 
     def forget_peer(self, peer_id: PeerId) -> None:
@@ -152,7 +153,7 @@ class Promises:
                 del self._until_ms[message_id]
 
     def broken(self, *, now_ms: int) -> list[PeerId]:
-        """Each broken promise's peer, once."""
+        """Yield the peer of each broken promise, once."""
         liars: list[PeerId] = []
         for message_id, peers in list(self._until_ms.items()):
             for peer_id in [p for p, until_ms in peers.items() if until_ms <= now_ms]:

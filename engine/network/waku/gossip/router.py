@@ -1,16 +1,19 @@
-"""The gossipsub 1.1 router, sans-I/O, as 11/WAKU2-RELAY asks for it.
+"""The gossipsub 1.1 router, sans-I/O, as required by 11/WAKU2-RELAY.
 
-Messages go to the *mesh* (``gossip_mesh``), a few peers per topic that took each other in by GRAFT;
-every heartbeat fills it up and tells some peers outside by IHAVE what they may have missed.  Own
-messages are flooded to every subscriber above the publish threshold.  How a peer behaves becomes
-its score (``scoring``); docs/waku.md says clause by clause what that leads to.  A message's id is
-the SHA-256 of its data.  StrictNoSign is the codec's business, Waku's validity the injected
-validator's.
+Messages go to the topic's *mesh* (``mesh``): a few peers that accepted each other by GRAFT.  Every
+heartbeat refills the mesh and sends IHAVE to some peers outside it.  Own messages are flooded to
+every subscriber above the publish threshold.  A peer's behaviour becomes its score (``scoring``);
+docs/waku.md describes the consequences clause by clause.  A message's id is the SHA-256 of its
+data.  The codec enforces StrictNoSign, and the injected validator checks Waku messages.
 
-Deviations, all harmless to others: a new subscriber is grafted at once instead of at the next
-heartbeat while the mesh is small, peers offered by PRUNE are not dialled, as no Waku node offers
-any, and there are no explicit peers.  Time is whatever integer of milliseconds the driver counts.
-It refuses to know streams, queues and clocks.
+Three deviations, all harmless to others:
+
+- While the mesh is small, a new subscriber is grafted immediately and not at the next heartbeat.
+- Peers offered by PRUNE are not dialled, as no Waku node offers any.
+- There are no explicit peers.
+
+Time is any integer of milliseconds that the driver counts.  Streams, queues and clocks are the
+driver's.
 """
 
 import hashlib
@@ -44,7 +47,7 @@ from engine.network.waku.gossip.vocabulary import (
 )
 
 TOO_MUCH = 0.1
-"""P7 of what lies beyond a bound of ours that an honest peer might not know."""
+"""P7 penalty for exceeding a limit of ours that an honest peer might not know."""
 MAX_INVALID_REMEMBERED = 10_000
 
 
@@ -53,7 +56,7 @@ def message_id_of(data: bytes) -> bytes:
 
 
 class GossipRouter:
-    """One node's view of its peers and topics.  ``handle`` never raises for what a peer sends."""
+    """One node's view of its peers and topics.  ``handle`` never raises for a peer's input."""
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class GossipRouter:
         self._promises = Promises()
         self._seen = SeenCache(ttl_ms=settings.seen_ttl_ms, max_entries=settings.max_seen)
         self._invalid = SeenCache(ttl_ms=settings.seen_ttl_ms, max_entries=MAX_INVALID_REMEMBERED)
-        """Of those seen: whoever brings one again is no better than who brought it first."""
+        """The seen ids that were invalid.  A peer that repeats one is penalised like the first."""
         self._cache = MessageCache(
             history_length=settings.history_length,
             history_gossip=settings.history_gossip,
@@ -83,18 +86,18 @@ class GossipRouter:
     # --- questions ------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        """When ``DeadlineReached`` is due; None: not before another input."""
+        """When ``DeadlineReached`` is due.  None: not before another input."""
         return self._heartbeat_at_ms
 
     def topic_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
-        """Connected, heard and subscribed to ``topic``."""
+        """Peers that are connected, have been heard from, and subscribe to ``topic``."""
         return self._peers.subscribers(topic)
 
     def mesh_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
         return self._mesh.members(topic)
 
     def is_graylisted(self, peer_id: PeerId) -> bool:
-        """Nothing that this peer says will be heeded: spare yourself decoding it."""
+        """Whether all input from this peer is ignored, so that decoding it is wasted work."""
         return self._peers.is_graylisted(peer_id)
 
     def score(self, peer_id: PeerId) -> float:
@@ -105,7 +108,8 @@ class GossipRouter:
     def handle(self, input_: Input, *, now_ms: int) -> Transition:
         if self._heartbeat_at_ms is None and not isinstance(input_, DeadlineReached):
             self._heartbeat_at_ms = now_ms + self._settings.heartbeat_interval_ms
-            self._peers.scores.refresh(now_ms=now_ms)  # The rest is over; nothing faded in it.
+            # Heartbeats resume.  Nothing decayed while they rested.
+            self._peers.scores.refresh(now_ms=now_ms)
         effects = Effects()
         match input_:
             case RpcReceived(peer_id=peer_id, rpc=rpc, refused=refused):
@@ -121,7 +125,7 @@ class GossipRouter:
             case PeerGone(peer_id=peer_id):
                 self._mesh.forget(peer_id)
                 self._peers.remove(peer_id, now_ms=now_ms)
-                self._promises.forget_peer(peer_id)  # Gone is not broken.
+                self._promises.forget_peer(peer_id)  # Leaving breaks no promise.
                 effects.membership_changed = True
             case MalformedReceived(peer_id=peer_id, reason=reason):
                 self._refuse(peer_id, reason)
@@ -134,7 +138,7 @@ class GossipRouter:
         return effects.transition()
 
     def _refuse(self, peer_id: PeerId, reason: str) -> None:
-        """An RPC, or a part of one, that an honest peer would not have sent."""
+        """Penalise an RPC, or part of one, that an honest peer would not send."""
         self._counters.add(f"relay.{reason}")
         self._peers.scores.misbehaved(peer_id, TOO_MUCH if reason.startswith("too_many") else 1.0)
 
@@ -293,7 +297,7 @@ class GossipRouter:
 
     def _heartbeat(self, effects: Effects, *, now_ms: int) -> None:
         if self._heartbeat_at_ms is not None and now_ms < self._heartbeat_at_ms:
-            return  # Early: timers round.
+            return  # Timers round, so this one fired early.
         self._heartbeat_at_ms = now_ms + self._settings.heartbeat_interval_ms
         self._peers.begin_heartbeat(now_ms=now_ms)
         self._seen.expire(now_ms=now_ms)
@@ -308,7 +312,7 @@ class GossipRouter:
             self._heartbeat_at_ms = None
 
     def _is_at_rest(self) -> bool:
-        """Whether the next heartbeats would find nothing to do, unless something happens first."""
+        """Whether heartbeats would do nothing until the next input."""
         pending = len(self._seen) + len(self._cache) + len(self._promises)
         may_improve = self._settings.score.opportunistic_graft_threshold > 0
         return (

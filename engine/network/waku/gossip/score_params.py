@@ -1,16 +1,17 @@
-"""What a peer's behaviour is worth: the parameters of gossipsub 1.1's score, by the names it has.
+"""The parameters of gossipsub 1.1's peer score, under the specification's names.
 
-The values are Waku's own, the same in nwaku (``waku_relay/protocol.nim``) and go-waku
-(``protocol/relay/config.go``); 29/WAKU2-CONFIG gives those of the mesh.  So two nodes of different
-make judge a third alike.  Three differ, each because Causerie's networks are small:
+The values are Waku's, the same in nwaku (``waku_relay/protocol.nim``) and go-waku
+(``protocol/relay/config.go``), so that different implementations judge a third node alike.  The
+mesh's values are in 29/WAKU2-CONFIG.  Three differ, because Causerie's networks are small:
 
-``behaviour_penalty_threshold`` is go-libp2p's, and Ethereum's 6; Waku leaves it at 0, where a
-single GRAFT too early (a lost PRUNE, a restart) keeps an idle peer out of the mesh for half an
-hour, which in a network of three is a third of it.  ``ip_colocation_factor_threshold`` is higher
-on a hub: a team sits behind one address.  Addresses that are not global are exempt from P6 by
-``colocation_key``: on a LAN, or behind a proxy on this machine, an address says nothing.
+- ``behaviour_penalty_threshold`` is 6, as in go-libp2p and Ethereum.  Waku's is 0: a single early
+  GRAFT (after a lost PRUNE or a restart) then keeps an idle peer out of the mesh for half an hour.
+  In a network of three that is a third of the network.
+- ``ip_colocation_factor_threshold`` is higher on a hub, because a team sits behind one address.
+- ``colocation_key`` exempts addresses that are not global from P6.  On a LAN, or behind a proxy on
+  this machine, an address says nothing.
 
-Refuses to know peers; ``scoring`` does.
+``scoring`` applies these values to peers.
 """
 
 import ipaddress
@@ -23,7 +24,7 @@ _IPV6_HOST_BITS = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicScoreParams:
-    """Of every topic that we joined.  Weight 0 switches a part off."""
+    """Parameters of every joined topic.  Weight 0 switches a part off."""
 
     topic_weight: float = 1.0
     # P1
@@ -34,7 +35,7 @@ class TopicScoreParams:
     first_message_deliveries_weight: float = 1.0
     first_message_deliveries_decay: float = 0.5
     first_message_deliveries_cap: float = 10.0
-    # P3: Waku's messages come at no rate that could be expected.
+    # P3: off, because Waku's messages have no expected rate.
     mesh_message_deliveries_weight: float = 0.0
     mesh_message_deliveries_decay: float = 0.5
     mesh_message_deliveries_cap: float = 0.0
@@ -67,32 +68,32 @@ class TopicScoreParams:
 
     @property
     def expects_deliveries(self) -> bool:
-        """Whether P3 or P3b is in use: only then are deliveries remembered."""
+        """Whether P3 or P3b is in use.  Only then are deliveries remembered."""
         return bool(self.mesh_message_deliveries_weight or self.mesh_failure_penalty_weight)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreParams:
     gossip_threshold: float = -100.0
-    """No gossip to or from a peer below."""
+    """No gossip is exchanged with a peer below this."""
     publish_threshold: float = -1_000.0
-    """Own messages are not sent to a peer below."""
+    """Own messages are not sent to a peer below this."""
     graylist_threshold: float = -10_000.0
-    """Nothing that a peer below says is read."""
+    """All input from a peer below this is ignored."""
     opportunistic_graft_threshold: float = 0.0
-    """Of a mesh's median; 0 as in Waku: never, since nobody in a mesh is below 0."""
+    """Compared with a mesh's median.  0 as in Waku, so never: no mesh peer is below 0."""
     decay_interval_ms: int = 12_000
     decay_to_zero: float = 0.01
     retain_score_ms: int = 600_000
     topic_score_cap: float = 0.0
-    """0: none."""
+    """0: no cap."""
     app_specific_weight: float = 0.0
     ip_colocation_factor_weight: float = -50.0
     ip_colocation_factor_threshold: int = 5
     behaviour_penalty_weight: float = -10.0
     behaviour_penalty_decay: float = 0.986
     behaviour_penalty_threshold: float = 6.0
-    """Only what lies above it counts."""
+    """Only the part above this counts."""
     topic: TopicScoreParams = field(default_factory=TopicScoreParams)
 
     def __post_init__(self) -> None:
@@ -129,14 +130,14 @@ def _check_signs(
 
 
 def colocation_key(host: str) -> str | None:
-    """What counts as one address for P6; None for what is exempt or no address at all.
+    """The address to count peers by for P6, or None if it is exempt or not an address.
 
-    An IPv6 host owns a whole /64.
+    An IPv6 host has a whole /64.
     """
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
-        return None  # a name, or what a proxy made of it
+        return None  # a name, or an address rewritten by a proxy
     if isinstance(ip, ipaddress.IPv6Address):
         ip = ip.ipv4_mapped or ip
     if not ip.is_global:

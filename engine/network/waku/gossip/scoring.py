@@ -1,17 +1,21 @@
-"""Peer scoring of gossipsub 1.1 ("The Score Function"), sans-I/O: who behaved how, in one number.
+"""Peer scoring of gossipsub 1.1 ("The Score Function"), sans-I/O.
 
     score = cap(Σ topic_weight · (w1·P1 + w2·P2 + w3·P3 + w3b·P3b + w4·P4)) + w5·P5 + w6·P6 + w7·P7
 
-P1 time in mesh · P2 messages that came from p first · P3 too few deliveries in the mesh, P3b the
-same at the time of leaving it · P4 invalid messages, squared · P5 what the application thinks of p
-· P6 more peers at one address than there should be, squared · P7 broken rules, squared.
+- P1: time in the mesh.
+- P2: messages that this peer delivered first.
+- P3: too few deliveries while in the mesh; P3b: the same when the peer leaves it.
+- P4: invalid messages, squared.
+- P5: the application's own score.
+- P6: peers at one address beyond the threshold, squared.
+- P7: broken rules, squared.
 
-Counters fade at every decay interval, however many have passed since the last look, and are
-nothing below ``decay_to_zero``.  A score below zero outlives the connection for
-``retain_score_ms`` and does not fade meanwhile; as in go-libp2p and nim-libp2p a good one is not
-kept.  Bounded: one entry per connected peer, and the worst ``MAX_RETAINED`` of those that left.
+Counters decay once per decay interval, also for intervals that passed unobserved, and become zero
+below ``decay_to_zero``.  A score below zero outlives the connection for ``retain_score_ms`` and
+does not decay during that time.  As in go-libp2p and nim-libp2p, a good score is not kept.  There
+is one entry per connected peer, plus the worst ``MAX_RETAINED`` of those that left.
 
-What a score leads to is the router's business; this module refuses to know mesh and messages.
+The router acts on scores.  The mesh and messages are handled there, too.
 """
 
 from collections.abc import Callable
@@ -28,11 +32,11 @@ MAX_DELIVERIES = 10_000
 @dataclass(slots=True)
 class _TopicStats:
     grafted_ms: int | None = None
-    """Since when it is in the mesh; None: it is not."""
+    """When it joined the mesh; None if it is not in it."""
     mesh_ms: int = 0
     """Time in the mesh, as of the last refresh."""
     is_active: bool = False
-    """In the mesh for longer than the activation window of P3."""
+    """Whether it has been in the mesh longer than P3's activation window."""
     first_message_deliveries: float = 0.0
     mesh_message_deliveries: float = 0.0
     mesh_failure_penalty: float = 0.0
@@ -45,11 +49,11 @@ class _PeerStats:
     behaviour_penalty: float = 0.0
     address: str | None = None
     until_ms: int | None = None
-    """Gone, and remembered until then; None: connected."""
+    """The peer is gone and its score is kept until then; None if it is connected."""
 
 
 class PeerScores:
-    """``address`` is what ``colocation_key`` made of a peer's address."""
+    """Scores of all known peers.  ``address`` is the result of ``colocation_key``."""
 
     def __init__(
         self, params: ScoreParams, *, app_specific: Callable[[PeerId], float] = lambda _peer: 0.0
@@ -59,9 +63,9 @@ class PeerScores:
         self._peers: dict[PeerId, _PeerStats] = {}
         self._at_address: dict[str, set[PeerId]] = {}
         self._scores: dict[PeerId, float] = {}
-        """What was computed and still holds."""
+        """Computed scores that are still valid."""
         self._deliveries: dict[bytes, tuple[int, set[PeerId]]] = {}
-        """For P3: when a message came first, and from whom it has come.  Oldest first."""
+        """For P3: when each message first arrived, and which peers sent it.  Oldest first."""
         self._decayed_ms: int | None = None
 
     def __len__(self) -> int:
@@ -69,7 +73,7 @@ class PeerScores:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing fades, nobody's time in a mesh counts on, and nobody who left is remembered."""
+        """Whether nothing decays, no time in a mesh counts, and no departed peer is remembered."""
         return all(
             stats.until_ms is None
             and not stats.behaviour_penalty
@@ -78,7 +82,7 @@ class PeerScores:
         )
 
     def score(self, peer_id: PeerId) -> float:
-        """0 for a stranger."""
+        """Return 0 for an unknown peer."""
         known = self._scores.get(peer_id)
         if known is None:
             stats = self._peers.get(peer_id)
@@ -105,7 +109,7 @@ class PeerScores:
     # --- peers come and go ----------------------------------------------------------------------
 
     def connected(self, peer_id: PeerId, *, address: str | None) -> None:
-        """Again is harmless; with its bad name, if it has one."""
+        """Add a connected peer, restoring a bad score.  May be repeated."""
         stats = self._peers.setdefault(peer_id, _PeerStats())
         stats.until_ms = None
         if stats.address != address:
@@ -162,7 +166,7 @@ class PeerScores:
             self._scores.pop(peer_id, None)
 
     def pruned(self, peer_id: PeerId, topic: PubsubTopic) -> None:
-        """Out of the mesh, whoever wanted it: what it owed then sticks (P3b)."""
+        """The peer left the mesh, on either side's initiative.  Missing deliveries become P3b."""
         peer = self._peers.get(peer_id)
         stats = None if peer is None else peer.topics.get(topic)
         if stats is None or stats.grafted_ms is None:
@@ -174,7 +178,7 @@ class PeerScores:
     def delivered_first(
         self, peer_id: PeerId, topic: PubsubTopic, message_id: bytes, *, now_ms: int
     ) -> None:
-        """A valid message that nobody else had brought."""
+        """The peer was the first to deliver a valid message."""
         stats, params = self._of(peer_id, topic), self._params.topic
         if stats is None:
             return
@@ -192,7 +196,7 @@ class PeerScores:
     def delivered_again(
         self, peer_id: PeerId, topic: PubsubTopic, message_id: bytes, *, now_ms: int
     ) -> None:
-        """A copy; within the window it is as good as the first for P3, once per peer."""
+        """A further copy.  Within the window it counts for P3 like the first, once per peer."""
         if (first := self._deliveries.get(message_id)) is None:
             return
         came_ms, came_from = first
@@ -215,20 +219,20 @@ class PeerScores:
             self._scores.pop(peer_id, None)
 
     def misbehaved(self, peer_id: PeerId, amount: float = 1.0) -> None:
-        """P7."""
+        """Add to P7."""
         if (stats := self._peers.get(peer_id)) is not None:
             stats.behaviour_penalty += amount
             self._scores.pop(peer_id, None)
 
     def _of(self, peer_id: PeerId, topic: PubsubTopic) -> _TopicStats | None:
-        """Of a known peer; ``topic`` is one of ours, so there are few."""
+        """The entry of a known peer.  ``topic`` is one of ours, so entries are few."""
         peer = self._peers.get(peer_id)
         return None if peer is None else peer.topics.setdefault(topic, _TopicStats())
 
     # --- time -----------------------------------------------------------------------------------
 
     def refresh(self, *, now_ms: int) -> None:
-        """Let counters fade and time pass.  Cheap when no decay interval has gone by."""
+        """Apply decay and elapsed time.  Cheap until a decay interval has passed."""
         if self._decayed_ms is None:
             self._decayed_ms = now_ms
         intervals = (now_ms - self._decayed_ms) // self._params.decay_interval_ms

@@ -1,7 +1,7 @@
-"""The vocabulary of the gossipsub router: settings, inputs, and what a step asks its driver to do.
+"""The vocabulary of the gossipsub router: its settings, inputs and outputs.
 
-Parameters bear the names of the gossipsub 1.0 and 1.1 specifications and hold their defaults where
-Waku has no other.  Nothing here acts.
+Parameters have the names and defaults of the gossipsub 1.0 and 1.1 specifications, except where
+Waku sets another default.  Nothing here acts.
 """
 
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from engine.network.waku.gossip.score_params import ScoreParams
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GossipsubSettings:
-    """``history_length`` and ``history_gossip`` count heartbeats; caches are bounded twice."""
+    """``history_length`` and ``history_gossip`` count heartbeats.  Caches have two bounds."""
 
     d: int = 6
     d_low: int = 4
     d_high: int = 8
     d_lazy: int = 6
     d_score: int = 4
-    """Of those that stay when a mesh is too large, so many are the best; the others are random."""
+    """How many of the best peers stay when a mesh is cut; the others are random."""
     d_out: int = 3
-    """So many of a mesh we dialled ourselves, if there are as many: whoever dials us in numbers
-    cannot have all of it."""
+    """How many mesh peers should be ones that we dialled, if there are enough.  An attacker that
+    dials us in numbers then cannot fill the mesh."""
     d_keep: int = 6
-    """What a mesh of more than ``d_high`` is cut to; D in the specification."""
+    """The size to which a mesh above ``d_high`` is cut; D in the specification."""
     gossip_factor: float = 0.25
     heartbeat_interval_ms: int = 1_000
     flood_publish: bool = True
@@ -44,18 +44,18 @@ class GossipsubSettings:
     unsubscribe_backoff_ms: int = 10_000
     max_backoff_ms: int = 3_600_000
     max_ihave_length: int = 2_000
-    """Message ids in one IHAVE of ours, and asked of one peer in one heartbeat."""
+    """Message ids in one IHAVE of ours, and requested from one peer per heartbeat."""
     max_ihave_messages: int = 10
-    """IHAVE-bearing RPCs that are heeded from one peer in one heartbeat."""
+    """RPCs with IHAVE accepted from one peer per heartbeat."""
     max_iwant_served: int = 5_000
-    """Message ids that one peer may ask for in one heartbeat."""
+    """Message ids that one peer may request per heartbeat."""
     gossip_retransmission: int = 3
-    """How often one peer may ask for the same message."""
+    """How often one peer may request the same message."""
     iwant_followup_ms: int = 3_000
     graft_flood_threshold_ms: int = 10_000
-    """A GRAFT so soon after the PRUNE counts twice; go-libp2p's."""
+    """A GRAFT this soon after the PRUNE counts twice, as in go-libp2p."""
     opportunistic_graft_ticks: int = 60
-    """Heartbeats from one look at the median to the next."""
+    """Heartbeats between two checks of the median."""
     opportunistic_graft_peers: int = 2
     score: ScoreParams = field(default_factory=ScoreParams)
 
@@ -74,20 +74,21 @@ PEER = GossipsubSettings()
 """What the specifications recommend for one node among many."""
 
 HUB = GossipsubSettings(d_high=128, d_keep=96, score=ScoreParams(ip_colocation_factor_threshold=64))
-"""For a node that many leaves hang on: whoever grafts it stays in its mesh.  A leaf beyond d_high
-would get only gossip, which loses part of every burst.  Leaves may share one address: a team's."""
+"""For a node that many leaves depend on: every peer that grafts it stays in its mesh.  A leaf
+beyond d_high would get only gossip, which loses part of every burst.  Leaves may share one address,
+as in a team."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A validator's no.  ``penalize``: an honest relay would not have passed it on."""
+    """A validator's refusal.  ``penalize``: an honest relay would not have forwarded this."""
 
     reason: str
     penalize: bool
 
 
 Validator: TypeAlias = Callable[[PubsubTopic, bytes], WakuMessage | Refused]
-"""Judges the data of a message before it is delivered or forwarded; pure, and never raises."""
+"""Judges a message's data before it is delivered or forwarded.  Pure; never raises."""
 
 
 # --- inputs -------------------------------------------------------------------------------------
@@ -95,13 +96,13 @@ Validator: TypeAlias = Callable[[PubsubTopic, bytes], WakuMessage | Refused]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerReady:
-    """A stream to the peer is being opened; again after it broke and is opened anew."""
+    """A stream to the peer is being opened, for the first time or after the last one broke."""
 
     peer_id: PeerId
     outbound: bool = False
-    """We dialled."""
+    """Whether we dialled the peer."""
     host: str = ""
-    """Where it is, as an IP address; anything else is as good as unknown."""
+    """The peer's IP address; any other text counts as unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ class PeerGone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcReceived:
-    """``refused`` are the reasons of what the codec left out."""
+    """``refused`` are the reasons for the parts that the codec left out."""
 
     peer_id: PeerId
     rpc: Rpc
@@ -120,7 +121,7 @@ class RpcReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MalformedReceived:
-    """Bytes that were no RPC."""
+    """The peer sent bytes that are not an RPC."""
 
     peer_id: PeerId
     reason: str
@@ -146,7 +147,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadlineReached:
-    """The time given by ``next_deadline`` has come."""
+    """The time returned by ``next_deadline`` has come."""
 
 
 Input: TypeAlias = (
@@ -166,18 +167,18 @@ Input: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendMessage:
-    """One message to many peers: encoded once."""
+    """One message to many peers, encoded once."""
 
     peer_ids: tuple[PeerId, ...]
     topic: PubsubTopic
     data: bytes
     requested: bool = False
-    """An answer to IWANT: only for a peer that takes what it asks for."""
+    """Whether it answers IWANT.  It is then only sent to a peer that reads what it requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendControl:
-    """Subscriptions and control to one peer, ahead of all messages that wait."""
+    """Subscriptions and control to one peer, sent ahead of all queued messages."""
 
     peer_id: PeerId
     rpc: Rpc
@@ -188,7 +189,7 @@ Send: TypeAlias = SendMessage | SendControl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDelivered:
-    """A valid message of a joined topic, for the first time; ``data`` as it came."""
+    """A valid message of a joined topic, seen for the first time; ``data`` is unchanged."""
 
     topic: PubsubTopic
     message: WakuMessage
@@ -201,4 +202,4 @@ class Transition:
     sends: tuple[Send, ...] = ()
     delivered: tuple[MessageDelivered, ...] = ()
     membership_changed: bool = False
-    """Peers, their subscriptions or a mesh are not what they were."""
+    """Whether peers, their subscriptions or a mesh changed."""

@@ -1,7 +1,7 @@
-"""19/WAKU2-LIGHTPUSH, the client's side: one message to one service node, in either version.
+"""19/WAKU2-LIGHTPUSH, the client: sends one message to one service node, in either version.
 
-Version 3.0.0 is tried where the peer speaks it.  A refusal is an answer and no error: the caller
-decides by its status whether another node, or another moment, would do better.
+Version 3.0.0 is preferred where the peer speaks it.  A refusal is an answer, not an error: from its
+status the caller decides whether to try another node or try again later.
 """
 
 from collections.abc import Callable, Collection
@@ -40,7 +40,7 @@ class LightpushClient:
     async def push(
         self, peer_id: PeerId, pubsub_topic: PubsubTopic, message: WakuMessage
     ) -> PushResponse:
-        """Raises TransportError, RemoteProtocolError, LocalProtocolError for what cannot travel."""
+        """Raises TransportError, RemoteProtocolError; LocalProtocolError if it cannot be sent."""
         request = PushRequest(
             request_id=self._new_request_id(),
             data=encode_waku_message(message),

@@ -1,9 +1,10 @@
-"""19/WAKU2-LIGHTPUSH, the service node's side: publish for a peer that does not relay.
+"""19/WAKU2-LIGHTPUSH, the service node: publishes for a peer that does not relay.
 
-Both versions are the same judgement in two encodings.  The message is relayed as the bytes that
-came.  Refused are messages that no relay would take, topics that this node does not relay, shards
-that autosharding would not choose, and times that no Store would keep: the sender would believe its
-message safe.  A message that nobody took is no success, even if it was well formed.
+Both versions share one set of checks and differ in their encoding.  The message is relayed byte for
+byte.  Some messages are refused because their sender would wrongly believe them safe: those that no
+relay would forward, for topics this node does not relay, on a shard that autosharding would not
+choose, or with a time that no Store would accept.  A well-formed message that reached no peer,
+archive or subscriber is not a success either.
 """
 
 from collections.abc import Awaitable, Callable
@@ -35,7 +36,7 @@ from engine.network.waku.topics import Sharding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """``relay_peers`` took a copy from us; ``otherwise`` says whether somebody else has one too.
+    """``relay_peers`` took a copy from us; ``otherwise`` says whether anything else has one.
 
     That is an archive or a filter subscriber.
     """
@@ -45,14 +46,14 @@ class Published:
 
 
 Publish = Callable[[PeerId, PubsubTopic, WakuMessage, bytes], Awaitable[Published]]
-"""For that peer."""
+"""Publishes on behalf of the given peer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightpushSettings:
     service: ServiceSettings = field(
         default_factory=lambda: ServiceSettings(
-            # A message a little too large is read, so that its sender can be told.
+            # Read a slightly oversized message too, so that its sender gets an answer.
             max_request_bytes=2 * MAX_PUSH_REQUEST_BYTES,
             gate=GateLimits(per_second=50, burst=500),
         )
@@ -81,7 +82,7 @@ class LightpushServer:
         self._counters = counters
 
     def start(self) -> None:
-        """Before the host starts."""
+        """Call before the host starts."""
         for version in (
             _Version(LIGHTPUSH_PROTOCOL, self, decode_push_request, encode_push_response),
             _Version(

@@ -1,14 +1,13 @@
 """11/WAKU2-RELAY over a libp2p host: the driver of the gossipsub router.
 
-Gives the router its clock, timer and streams.  Towards each peer one stream of ours carries RPCs
-behind their length (``relay_session``); what a peer says arrives on a stream that it opened.
+It gives the router its clock, timer and streams.  To each peer, one outbound stream carries RPCs
+with length prefixes (``session``); the peer's RPCs arrive on a stream that it opened.
 
-Pressure runs backwards: who adds messages to a queue beyond its soft limit waits, a reader as well
-as a publisher, so a burst slows its source down instead of being lost.  Both wait only while the
-peer takes bytes.  A reader gives up soon: around a cycle of nodes each would wait for the next to
-read, and none would.  A publisher is more patient, for what it waits for may be such a reader.  A
-peer given up is not waited for until it has caught up; beyond its hard limit messages to it are
-dropped and counted.
+Back-pressure: a task that fills a queue beyond its soft limit waits, whether it reads or publishes,
+so a burst slows its source down instead of being lost.  It waits only while the peer accepts bytes.
+A reader gives up soon; otherwise, in a cycle of nodes, each would wait for the next to read.  A
+publisher waits longer, because it may be waiting for such a reader.  Nothing waits for a peer that
+was given up until it has caught up.  Messages beyond a peer's hard limit are dropped and counted.
 """
 
 import asyncio
@@ -50,7 +49,7 @@ from engine.network.waku.validation import validate_relayed
 _READ_BYTES = 64 * 1024
 _FRAMES_PER_SLICE = 32
 MAX_INBOUND_STREAMS = 4
-"""Of one peer; the oldest goes."""
+"""Per peer; the oldest is dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,15 +57,15 @@ class RelaySettings:
     gossipsub: GossipsubSettings = PEER
     session: SessionSettings = field(default_factory=SessionSettings)
     patience_s: float = 0.5
-    """How long a publisher waits for a full peer that takes nothing."""
+    """How long a publisher waits for a full peer that accepts nothing."""
     longest_wait_s: float = 2.0
-    """How long it waits for all of them, however they crawl."""
+    """How long a publisher waits for all peers together, however slowly they read."""
     reopen_s: float = 10.0
-    """After a session has given up on a peer that stays connected."""
+    """Wait before a new session with a peer that stays connected after its session gave up."""
     goodbye_s: float = 0.5
-    """For peers to take what waits for them when the node stops."""
+    """How long peers have to take queued messages when the node stops."""
     stuck_s: float = 0.02
-    """How long a reader waits for a full peer that takes nothing."""
+    """How long a reader waits for a full peer that accepts nothing."""
 
 
 class RelayObserver(Protocol):
@@ -76,11 +75,11 @@ class RelayObserver(Protocol):
         """A valid message of a joined topic, once."""
 
     def membership_changed(self) -> None:
-        """Ask for the peers again."""
+        """The peers changed: ask for them again."""
 
 
 class WakuRelay:
-    """One node's relay.  Made new for every start."""
+    """One node's relay.  Create a new one for every start."""
 
     def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
         self,
@@ -92,10 +91,10 @@ class WakuRelay:
         observer: RelayObserver,
         room_beyond: Callable[[PeerId], Awaitable[None]] | None = None,
     ) -> None:
-        """``room_beyond`` waits, not for long, for those whom the observer passes messages on to.
+        """``room_beyond`` waits briefly for those to which the observer passes messages on.
 
-        A reader calls it after each slice, with the peer that it reads from, so that pressure from
-        there runs backwards too.
+        A reader calls it after each slice with the peer that it reads from, so that back-pressure
+        from there reaches that peer.
         """
         self._room_beyond = room_beyond
         self._host = host
@@ -118,7 +117,7 @@ class WakuRelay:
         self._running = False
 
     def start(self) -> None:
-        """Before the host starts, so that no peer is missed."""
+        """Call before the host starts, so that no peer is missed."""
         self._running = True
         self._host.set_stream_handler(RELAY_PROTOCOL, self._serve)
         self._host.on_peer_connected(self._peer_connected)
@@ -126,7 +125,7 @@ class WakuRelay:
         self._host.judge_peers_by(self.score)
 
     async def stop(self) -> None:
-        """Before the host stops.  Says no goodbye: a PRUNE would keep us out after a restart."""
+        """Call before the host stops.  Sends no PRUNE, which would keep us out after a restart."""
         self._running = False
         if self._timer is not None:
             self._timer.cancel()
@@ -145,7 +144,7 @@ class WakuRelay:
         self._remotes.clear()
 
     async def _finish_writing(self) -> None:
-        """What was published last is on its way before the program ends."""
+        """Send what was published last before the program ends."""
         finishing = [asyncio.create_task(each.finish()) for each in self._sessions.values()]
         if finishing:
             _, late = await asyncio.wait(finishing, timeout=self._settings.goodbye_s)
@@ -160,7 +159,7 @@ class WakuRelay:
         self._step(Leave(topic=topic))
 
     async def publish(self, topic: PubsubTopic, data: bytes) -> int:
-        """How many peers the message was handed to: whose open stream will carry it."""
+        """Return how many peers with an open stream the message was queued for."""
         if not self._running:
             return 0
         transition, handed = self._step(Publish(topic=topic, data=data))
@@ -168,7 +167,7 @@ class WakuRelay:
         return handed
 
     def topic_peers(self, topic: PubsubTopic) -> frozenset[PeerId]:
-        """Subscribers that what is published now will be handed to."""
+        """Subscribers to which a message published now would be sent."""
         return frozenset(
             peer_id
             for peer_id in self._router.topic_peers(topic)
@@ -179,7 +178,7 @@ class WakuRelay:
         return self._router.mesh_peers(topic)
 
     def score(self, peer_id: PeerId) -> float:
-        """What its behaviour has come to; 0 for a stranger."""
+        """The peer's score; 0 for an unknown peer."""
         return self._router.score(peer_id)
 
     # --- peers ----------------------------------------------------------------------------------
@@ -194,7 +193,7 @@ class WakuRelay:
         if (reopening := self._reopenings.pop(peer_id, None)) is not None:
             reopening.cancel()
         if (session := self._sessions.get(peer_id)) is not None:
-            self._end(session)  # At once: the peer may be back before the task has ended.
+            self._end(session)  # End it now: the peer may be back before the task has ended.
 
     def _open_session(self, peer_id: PeerId) -> None:
         if not self._running or peer_id in self._sessions:
@@ -246,9 +245,9 @@ class WakuRelay:
     async def _serve(self, stream: Stream) -> None:
         """Read one inbound stream to its end.
 
-        A peer has one, or two while it is replacing one.  Several that last mean that two nodes
-        bear the same identity: each is heard, for to drop one's stream for the other's would keep
-        both busy with opening new ones.
+        A peer has one, or two while it replaces one.  Several lasting ones mean that two nodes
+        share an identity.  Both are heard: dropping one's stream for the other's would keep both
+        busy opening new ones.
         """
         peer_id = stream.peer_id
         if not self._running:
@@ -286,7 +285,7 @@ class WakuRelay:
             await asyncio.sleep(0)  # A fast peer must not starve the loop.
 
     async def _receive(self, peer_id: PeerId, frame: bytes) -> None:
-        if peer_id not in self._sessions:  # It takes nothing from us: no gossip, no answers.
+        if peer_id not in self._sessions:  # It reads nothing from us: no gossip, no answers.
             self._counters.add("relay.unknown_peer")
             return
         if self._router.is_graylisted(peer_id):
@@ -310,7 +309,7 @@ class WakuRelay:
     # --- the router -----------------------------------------------------------------------------
 
     def _step(self, input_: Input) -> tuple[Transition, int]:
-        """Feed the router and do what it says; returns how many copies were handed over."""
+        """Feed the router and carry out its outputs.  Return how many copies were queued."""
         transition = self._router.handle(input_, now_ms=self._now_ms())
         self._set_timer()
         handed = 0
@@ -373,7 +372,7 @@ class WakuRelay:
         return int(asyncio.get_running_loop().time() * 1_000)
 
     def _set_timer(self) -> None:
-        """One timer for the router's deadline; the millisecond more makes up for rounding."""
+        """One timer for the router's deadline; an extra millisecond makes up for rounding."""
         if self._timer is None and (deadline_ms := self._router.next_deadline()) is not None:
             when_s = (deadline_ms + 1) / 1_000
             self._timer = asyncio.get_running_loop().call_at(when_s, self._deadline_reached)

@@ -1,9 +1,8 @@
 """The outbound half of one relay peer: a queue, one stream, and the task that writes.
 
-The stream is opened again when it breaks while the connection lasts, a few times and with growing
-pauses; then the session ends.  A peer that takes nothing for ``write_timeout_s`` is given a new
-stream as well.  Nothing is expected back on the stream, but its end is noticed by reading it.  It
-refuses to know what it writes.
+While the connection lasts, a broken stream is reopened a few times with growing pauses; then the
+session ends.  A peer that accepts nothing for ``write_timeout_s`` gets a new stream as well.  The
+peer sends nothing on the stream, but reading it shows when it ends.  Frames are opaque here.
 """
 
 import asyncio
@@ -22,9 +21,9 @@ _READ_BYTES = 1_024
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSettings:
     max_attempts: int = 4
-    """Streams in a row that broke at once before the session ends."""
+    """Consecutive streams that broke immediately before the session ends."""
     lasting_s: float = 10.0
-    """A stream that lived so long did not break at once."""
+    """A stream that lasted this long did not break immediately."""
     first_pause_s: float = 0.1
     open_timeout_s: float = 10.0
     write_timeout_s: float = 30.0
@@ -33,14 +32,14 @@ class SessionSettings:
 
 class SessionOwner(Protocol):
     def greet(self, peer_id: PeerId, /) -> None:
-        """A new stream follows a broken one: say hello again."""
+        """A new stream replaces a broken one: send the subscriptions again."""
 
     def reachability_changed(self) -> None:
-        """A session's ``is_open`` is not what it was."""
+        """A session's ``is_open`` changed."""
 
 
 class RelaySession:
-    """One peer's queue and writer; ``run`` is its task."""
+    """One peer's queue and writer.  Run ``run`` as a task."""
 
     def __init__(
         self,
@@ -54,11 +53,11 @@ class RelaySession:
         self.peer_id = peer_id
         self.queue = SendQueue(settings.queue)
         self.is_open = False
-        """Whether what is queued has a stream to go to."""
+        """Whether there is a stream for the queued frames."""
         self.slow = False
-        """Took nothing for long; no publisher waits for it until it has caught up."""
+        """It accepted nothing for long.  No publisher waits for it until it has caught up."""
         self.stuck = False
-        """Took nothing for a moment; no reader waits for it until it has caught up."""
+        """It accepted nothing for a moment.  No reader waits for it until it has caught up."""
         self._host = host
         self._settings = settings
         self._counters = counters
@@ -66,7 +65,7 @@ class RelaySession:
         self._stream: Stream | None = None
 
     async def run(self) -> None:
-        """Write until the peer cannot be reached any more.  Never raises for the peer's sake."""
+        """Write until the peer cannot be reached any more.  Never raises because of the peer."""
         failures = 0
         while failures < self._settings.max_attempts:
             if failures:
@@ -79,9 +78,9 @@ class RelaySession:
             failures = 1 if lasted_s >= self._settings.lasting_s else failures + 1
 
     async def finish(self) -> None:
-        """Write what waits, and end our half, so that the peer reads it even if we are gone then.
+        """Write what is queued and end our half, so that the peer reads it even after we are gone.
 
-        For as long as the peer takes it: the caller has the clock.
+        Takes as long as the peer does; the caller sets the time limit.
         """
         if self._stream is not None:
             await self.queue.wait_until_idle()
@@ -123,7 +122,7 @@ class RelaySession:
             self.slow = self.stuck = False
 
     async def _watch(self, stream: Stream) -> None:
-        """Notice a reset at once; a peer may close or use its half, nothing there is for us."""
+        """Notice a reset promptly.  A peer may close or use its half; nothing on it is for us."""
         try:
             while await stream.read_some(_READ_BYTES):
                 self._counters.add("relay.unexpected_bytes")

@@ -1,1 +1,1 @@
-"""What the request-response services have in common: exchange, rate limits, serving."""
+"""What the request-response services share: exchange, rate limits, serving."""

@@ -1,10 +1,9 @@
-"""One request and one response on a stream of their own: how Waku's services are asked.
+"""One request and one response on a stream of their own, the pattern of all Waku services.
 
-Both sides put one frame behind its length and close their half.  Every size and every time is
-bounded: whoever sends more than one frame, or a frame too long, or none in time, gets a reset.
-Some peers never close their half after answering; they are waited for a moment and then reset.
-
-Refuses to know what is asked.
+Each side sends one length-prefixed frame and closes its half.  Every size and time is bounded: a
+peer that sends a second frame, an oversized frame or nothing in time is reset.  Some peers never
+close their half after answering; they get a moment and are then reset.  Requests and answers are
+opaque here.
 """
 
 import asyncio
@@ -21,9 +20,9 @@ _READ_BYTES: Final = 64 * 1024
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeLimits:
     first_byte_timeout_s: float = 10.0
-    """To agree on the protocol, send the request and see the answer begin."""
+    """To agree on the protocol, send the request and receive the first byte of the answer."""
     timeout_s: float = 30.0
-    """For all of it."""
+    """For the whole exchange."""
     end_timeout_s: float = 0.5
     """For the peer to close its half after its answer."""
     max_response_bytes: int = 64 * 1024
@@ -32,10 +31,10 @@ class ExchangeLimits:
 async def ask(
     host: Host, peer_id: PeerId, protocol: ProtocolId, request: bytes, limits: ExchangeLimits
 ) -> bytes:
-    """The peer's answer.
+    """Send the request and return the peer's answer.
 
-    Raises TransportError if it cannot be reached or is too slow, RemoteProtocolError
-    ``frame_oversized``, ``response_missing`` and so on if it breaks the protocol.
+    Raises TransportError if the peer cannot be reached or is too slow, and RemoteProtocolError
+    (``frame_oversized``, ``response_missing`` and so on) if it breaks the protocol.
     """
     try:
         async with asyncio.timeout(limits.timeout_s):
@@ -57,12 +56,12 @@ async def ask(
 
 
 async def first_bytes(stream: Stream) -> bytes:
-    """However long they take.  Raises TransportError."""
+    """The first bytes of the stream, without a time limit.  Raises TransportError."""
     return await stream.read_some(_READ_BYTES)
 
 
 async def read_request(stream: Stream, first: bytes, *, max_bytes: int, timeout_s: float) -> bytes:
-    """A server's first half, that begins with ``first``.
+    """Read a request that begins with ``first``, as a server.
 
     Raises TransportError, RemoteProtocolError.
     """
@@ -74,7 +73,7 @@ async def read_request(stream: Stream, first: bytes, *, max_bytes: int, timeout_
 
 
 async def answer(stream: Stream, response: bytes, *, timeout_s: float) -> None:
-    """A server's second half.  Raises TransportError."""
+    """Send the response, as a server.  Raises TransportError."""
     try:
         async with asyncio.timeout(timeout_s):
             await stream.write(encode_frame(response))

@@ -1,9 +1,8 @@
-"""Who may use a service now: token buckets for every peer, and bounds on what runs at once.
+"""Admission to a service: token buckets for each peer, and bounds on concurrent requests.
 
-One bucket is of requests, one of the bytes of answers, where they are many.
-
-Peers are forgotten, the one longest unseen first, when there are too many; so many identities gain
-a stranger nothing but full buckets, and connections are bounded below.  Refuses to know services.
+One bucket counts requests; another counts the bytes of answers, where answers are large.  When too
+many peers are known, the one unseen longest is forgotten.  A stranger with many identities gains
+only full buckets, and connections are bounded elsewhere.
 """
 
 from collections import OrderedDict
@@ -17,7 +16,7 @@ from engine.network.libp2p.ports import PeerId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateLimits:
-    """``per_second`` requests of one peer in the long run, ``burst`` of them at once."""
+    """One peer may make ``per_second`` requests in the long run, and ``burst`` at once."""
 
     per_second: float = 10.0
     burst: int = 60
@@ -37,7 +36,7 @@ class _Bucket:
 
 
 class _Buckets:
-    """One for each peer, full when it is first seen."""
+    """One bucket for each peer, full when the peer is first seen."""
 
     def __init__(
         self, *, per_second: float, burst: float, max_peers: int, clock_s: Callable[[], float]
@@ -63,9 +62,9 @@ class _Buckets:
 
 
 class AnswerBudget:
-    """``answer_bytes`` for each peer in ``period_s``, and as many at once after a pause.
+    """``answer_bytes`` for each peer in ``period_s``, all of them at once after a pause.
 
-    Whoever has some left gets the next answer whole; what it takes too much is missing later.
+    A peer with anything left gets its next answer whole; the excess is deducted later.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class ServiceGate:
         self._running_total = 0
 
     def take(self, peer_id: PeerId) -> bool:
-        """Spend a token of the peer's; False if it has none."""
+        """Spend a token of the peer's; False if none is left."""
         bucket = self._buckets.filled(peer_id)
         if bucket.tokens < 1:
             return False
@@ -112,7 +111,7 @@ class ServiceGate:
 
     @contextmanager
     def enter(self, peer_id: PeerId) -> Iterator[bool]:
-        """Yields whether there is room for one more at once; it is held until the end."""
+        """Yield whether there is room for one more request.  The place is held until exit."""
         limits = self._limits
         running = self._running.get(peer_id, 0)
         if running >= limits.at_once_per_peer or self._running_total >= limits.at_once:

@@ -1,13 +1,12 @@
-"""A served request/response protocol: gate, read, answer.  Every service is one of these.
+"""Serves a request-response protocol: gate, read, answer.  All Waku services run on this.
 
-js-waku opens streams ahead of time and asks on them minutes later; some of its versions take an
-idle stream that was reset for an error of the service.  So a stream may stay silent for as long as
-its connection lasts, but only a few of one peer, and the newest; the gate and the clock begin with
-the first byte.
+js-waku opens streams ahead of time and sends requests on them minutes later; some of its versions
+treat a reset of an idle stream as an error of the service.  A stream may therefore stay silent as
+long as its connection lasts.  Only the newest few per peer are kept, and the gate and the time
+limit start with the first byte.
 
-What a service says is its own function from a request's bytes to an answer's; it must not raise
-for what peers send.  Counts ``{name}.served``, ``.rate_limited``, ``.answers_over_budget`` and
-``.busy``.  Refuses to know protocols.
+A service is a function from a request's bytes to an answer's; it must not raise because of a peer's
+input.  Counts ``{name}.served``, ``.rate_limited``, ``.answers_over_budget`` and ``.busy``.
 """
 
 import asyncio
@@ -26,14 +25,14 @@ class ServiceSettings:
     max_request_bytes: int
     gate: GateLimits = field(default_factory=GateLimits)
     max_silent_streams: int = 8
-    """Of one peer; the oldest goes."""
+    """Per peer; the oldest is dropped."""
     request_timeout_s: float = 10.0
     """From the first byte to the last."""
     answer_timeout_s: float = 30.0
 
 
 class Service(Protocol):
-    """What a server implements; ``name`` begins the names of its counters."""
+    """What a server implements.  ``name`` prefixes its counters."""
 
     @property
     def name(self) -> str: ...
@@ -45,18 +44,18 @@ class Service(Protocol):
     def settings(self) -> ServiceSettings: ...
 
     async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
-        """The answer to a request, also to one that cannot be read."""
+        """The answer to a request, including one that is malformed."""
 
     def refuse(self, request: bytes, /) -> bytes:
-        """The answer to a peer that asks too often; b"" if the request was not even read."""
+        """The answer to a peer that asks too often; ``request`` is b"" if it was not even read."""
 
 
 def serve_requests(
     host: Host, service: Service, counters: Counters, budget: AnswerBudget | None = None
 ) -> None:
-    """Before the host starts.  The streams' tasks are the host's.
+    """Call before the host starts.  The host owns the streams' tasks.
 
-    ``budget``: how many bytes of answers a peer is given; services may share one.
+    ``budget`` limits the bytes of answers per peer; services may share one.
     """
     settings = service.settings
     gate = ServiceGate(settings.gate, lambda: asyncio.get_running_loop().time())

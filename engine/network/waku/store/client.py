@@ -1,11 +1,12 @@
-"""13/WAKU2-STORE, the client's side: one request to one Store, one checked answer.
+"""13/WAKU2-STORE, the client: sends one request to one Store and checks its answer.
 
-Of version 3 every message's hash is computed again: what does not bear it, or cannot be decoded, is
-left out and its reason reported beside the rest, so that a Store cannot hide a page behind one bad
-entry, nor forge one.  The order within a page is the Store's word and no more.
+In version 3 the hash of every message is computed again.  Entries with a wrong hash, or that cannot
+be decoded, are left out and reported with a reason, so a Store can neither forge an entry nor hide
+a page behind a bad one.  The order within a page is not verified.
 
-Paging, merging several Stores, and whom to ask next are a machine of its own; it needs of this only
-``query`` and ``query_history``.  A refusal by the Store is an answer and no error.
+Paging, merging several Stores and choosing the next one happen in ``engine.core.history``, which
+needs only ``query`` and ``query_history`` from here.  A refusal by the Store is an answer, not an
+error.
 """
 
 import asyncio
@@ -41,12 +42,12 @@ from engine.network.waku.protocols import LEGACY_STORE_PROTOCOL, STORE_QUERY_PRO
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 
 CHECKED_TOGETHER: Final = 25
-"""Messages of a page between two turns of everybody else: about half a millisecond of work."""
+"""Messages checked before other tasks get a turn: about half a millisecond of work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMessage:
-    """``message`` and ``pubsub_topic`` are None where only hashes were asked for."""
+    """``message`` and ``pubsub_topic`` are None if only hashes were requested."""
 
     message_hash: WakuHash
     message: WakuMessage | None = None
@@ -55,7 +56,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorePage:
-    """``refused``: one reason for every entry that was left out."""
+    """``refused``: one reason for each entry that was left out."""
 
     status_code: int
     status_desc: str = ""
@@ -88,7 +89,7 @@ class StoreClient:
         )
 
     async def query(self, peer_id: PeerId, request: StoreQueryRequest) -> StorePage:
-        """Version 3.  Raises TransportError, or RemoteProtocolError for a broken answer."""
+        """Version 3.  Raises TransportError, or RemoteProtocolError for a malformed answer."""
         encoded = encode_store_request(request)
         response = decode_store_response(
             await ask(self._host, peer_id, STORE_QUERY_PROTOCOL, encoded, self._limits)
@@ -111,7 +112,7 @@ class StoreClient:
         )
 
     async def query_history(self, peer_id: PeerId, query: HistoryQuery) -> HistoryPage:
-        """2.0.0-beta4.  Raises TransportError, or RemoteProtocolError for a broken answer."""
+        """2.0.0-beta4.  Raises TransportError, or RemoteProtocolError for a malformed answer."""
         encoded = encode_history_query(query)
         response = decode_history_response(
             await ask(self._host, peer_id, LEGACY_STORE_PROTOCOL, encoded, self._limits)
@@ -142,7 +143,7 @@ class StoreClient:
 async def _checked(
     entries: Sequence[StoreEntry], request: StoreQueryRequest
 ) -> tuple[tuple[StoredMessage, ...], tuple[str, ...]]:
-    """In slices, with everybody's turn between them."""
+    """Check the entries in slices, giving other tasks a turn in between."""
     messages: list[StoredMessage] = []
     refused: list[str] = []
     for number, entry in enumerate(entries, 1):
@@ -156,7 +157,7 @@ async def _checked(
 
 
 def _checked_entry(entry: StoreEntry, request: StoreQueryRequest) -> StoredMessage:
-    """Raises RemoteProtocolError for what is not what it says, or not what was asked for."""
+    """Raises RemoteProtocolError if the entry is not what it claims, or was not requested."""
     if request.message_hashes and entry.message_hash not in request.message_hashes:
         raise RemoteProtocolError("store_entry_unasked")
     if not request.include_data:

@@ -1,14 +1,16 @@
-"""What a Store takes in: relayed messages wait here for the disk, in batches, by turns.
+"""What a Store archives: relayed messages wait here for the disk and are written in batches.
 
-The relay hands over messages on the loop.  The queue is bounded in messages and bytes; above half
-of that whoever has brought most waits a moment, and what finds it full is dropped and counted, of
-whoever has brought most.  A batch that the disk refused stays and is tried again, and ``failing``
-says so: an archive that loses messages while every signal is green is the worst kind.  A query
-first waits for what was accepted of its topics, so nobody is told that a message is missing which
-this node has just taken; not for other topics, so nobody who floods keeps others from reading.
+The relay adds messages on the loop.  The queue is bounded in messages and bytes.  Above half of
+that, the source with most messages waits a moment; when the queue is full, messages of that source
+are dropped and counted.  A batch that the disk refuses stays and is retried, and ``failing`` is
+set, so that an archive cannot lose messages unnoticed.
 
-Where one message after the other is refused for its time, it is likelier that this node's own clock
-is wrong: ``clock_suspect``.
+A query first waits until accepted messages of its topics are written, so that it never misses a
+message this node already took.  It does not wait for other topics, so a flood delays no other
+reader.
+
+A run of messages refused for their time suggests that this node's own clock is wrong:
+``clock_suspect``.
 """
 
 import asyncio
@@ -39,20 +41,20 @@ from engine.network.waku.message_hash import message_hash
 
 _LOGGER = logging.getLogger(__name__)
 SUSPICIOUS_REFUSALS = 20
-"""In a row, for their time."""
+"""Consecutive refusals because of the time."""
 
 
 class Archive(Protocol):
     """Every method may raise StorageError."""
 
     async def append(self, messages: Sequence[ArchivedMessage], /) -> Appended:
-        """All or nothing, durable on return, and never more than the archive's bytes."""
+        """All or nothing, durable on return, never exceeding the archive's size limit."""
 
     async def query(self, query: ArchiveQuery, /) -> ArchivePage:
         """Raises CursorUnknownError, ArchiveSlowError."""
 
     async def retain(self) -> int:
-        """Remove a slice of what is too old; 0 once nothing is."""
+        """Remove a portion of the expired messages; return 0 once none are left."""
 
     async def statistics(self) -> ArchiveStatistics: ...
 
@@ -65,23 +67,23 @@ class IntakeSettings:
     max_queued_bytes: int = 32 * 1024 * 1024
     batch: int = 500
     batch_bytes: int = 1024 * 1024
-    """So much at once is in the archive beside what has to go for it."""
+    """Bytes written at once, while the messages that make room for them are still on disk."""
     retry_s: float = 2.0
     retain_every_s: float = 60.0
     patience_s: float = 0.5
-    """How long others wait for a disk that is behind: whoever brings most, and whoever asks."""
+    """How long the largest source, and queries, wait for a disk that is behind."""
 
 
 @dataclass(slots=True)
 class _Unwritten:
-    """Messages of one topic since all were written: so many accepted, so many done with."""
+    """Messages of one topic since all were written: how many accepted, how many done."""
 
     accepted: int = 0
     done: int = 0
 
 
 class ArchiveIntake:
-    """The archive's only writer.  Made new for every start; the archive outlives it."""
+    """The archive's only writer.  Create a new one for every start; the archive outlives it."""
 
     def __init__(
         self,
@@ -103,11 +105,11 @@ class ArchiveIntake:
         self._room.set()
         self._writing = asyncio.Lock()
         self._begun = self._ended = 0
-        """Batches, also those that the disk refused."""
+        """Batches begun and ended, including those that the disk refused."""
         self._progress = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
         self.failing = False
-        """The disk refused the last batch."""
+        """Whether the disk refused the last batch."""
         self._refused_for_time = 0
         self._unwritten: dict[ContentTopic, _Unwritten] = {}
 
@@ -115,7 +117,7 @@ class ArchiveIntake:
         self._task = asyncio.create_task(self._run(), name="archive intake")
 
     async def stop(self) -> None:
-        """Writes what is queued, if the disk lets it."""
+        """Write what is queued, if the disk allows it."""
         if self._task is not None:
             async with self._writing:  # Not in the middle of a batch.
                 self._task.cancel()
@@ -131,7 +133,7 @@ class ArchiveIntake:
         data: bytes,
         source: Source = OURSELVES,
     ) -> bool:
-        """Whether the message will be archived."""
+        """Return whether the message will be archived."""
         why_not = ineligibility(message, now_ns=self._now_ns())
         self._judge_clock(why_not)
         if why_not is not None:
@@ -162,9 +164,9 @@ class ArchiveIntake:
         return self._refused_for_time >= SUSPICIOUS_REFUSALS
 
     async def wait_for_room(self, source: Source = OURSELVES) -> None:
-        """A moment's wait while the disk is behind, for whoever brings most.
+        """Wait briefly while the disk is behind, if this is the largest source.
 
-        None for others, and none for a disk that refuses.
+        Other sources never wait, and none waits for a disk that refuses.
         """
         if self.failing or self._room.is_set() or not self._queue.has_most(source):
             return
@@ -192,7 +194,7 @@ class ArchiveIntake:
                 )
 
     async def _wait_for_accepted(self, query: ArchiveQuery) -> None:
-        """Until it is written, if the query names topics; else until the next batch is."""
+        """Wait until the query's topics are written; if it names none, until the next batch."""
         awaited = [
             (topic, each, each.accepted)
             for topic in query.content_topics
@@ -215,7 +217,7 @@ class ArchiveIntake:
             self._counters.add("store.query_ahead_of_disk")
 
     def _done_with(self, messages: Sequence[ArchivedMessage]) -> None:
-        """Written, or dropped."""
+        """Count messages as written or dropped."""
         for message in messages:
             unwritten = self._unwritten[message.content_topic]
             unwritten.done += 1
@@ -238,7 +240,7 @@ class ArchiveIntake:
                 await asyncio.sleep(self._settings.retry_s)
 
     async def _write_batch(self) -> bool:
-        """False if the disk refused; nothing is lost then."""
+        """Return False if the disk refused; no message is lost then."""
         settings = self._settings
         async with self._writing:
             batch = self._queue.take(max_messages=settings.batch, max_bytes=settings.batch_bytes)
@@ -265,7 +267,7 @@ class ArchiveIntake:
             self.failing = True
             return False
         except asyncio.CancelledError:
-            self._put_back(batch)  # Perhaps written: a second time is no harm.
+            self._put_back(batch)  # It may have been written; writing it twice does no harm.
             raise
         self.failing = False
         if self._queue.below_half:

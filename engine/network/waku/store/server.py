@@ -1,14 +1,14 @@
-"""13/WAKU2-STORE, the service node's side: pages of the archive, in both versions.
+"""13/WAKU2-STORE, the service node: serves pages of the archive in both versions.
 
-Version 3.0.0 answers every request with a status; 2.0.0-beta4 knows only a few errors.  A page ends
-at the number of messages asked for, at most 100, or before its bytes: well below 4 MiB, where the
-libraries of some clients stop reading.  A cursor is given only where something follows it.
+Version 3.0.0 answers every request with a status; 2.0.0-beta4 has only a few errors.  A page ends
+at the requested number of messages, at most 100, or at its size limit, which is well below the 4
+MiB where some client libraries stop reading.  A cursor is given only if more follows.
 
-Besides requests the bytes of answers are rationed for each peer, over both versions together: who
-has used them up is refused like one who asks too often, and comes again.
+Requests and bytes of answers are rationed per peer, the bytes over both versions together.  A peer
+that has used up its bytes is refused like one that asks too often, and can try again later.
 
-Look-ups by hash and content filters exclude each other, and half a filter is none, as the
-specification wants.  Refuses to know how messages come into the archive.
+As the specification requires, lookups by hash and content filters exclude each other, and a filter
+must be complete.  ``intake`` fills the archive.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ MAX_CONTENT_TOPICS: Final = 100
 MAX_MESSAGE_HASHES: Final = 1_000
 
 QueryArchive = Callable[[ArchiveQuery, PeerId], Awaitable[ArchivePage]]
-"""For this peer."""
+"""Queries the archive for the given peer."""
 
 
 def _service(max_request_bytes: int) -> ServiceSettings:
@@ -66,11 +66,11 @@ def _service(max_request_bytes: int) -> ServiceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """``gate``: few answers at once, for each may hold a whole page."""
+    """``gate`` allows few concurrent answers, because each may hold a whole page."""
 
     max_page_bytes: int = 3 * 1024 * 1024
     answer_bytes: int = 64 * 1024 * 1024
-    """For one peer in each period, both versions together."""
+    """For one peer per period, both versions together."""
     answer_period_s: float = 60.0
     service: ServiceSettings = field(default_factory=lambda: _service(MAX_STORE_REQUEST_BYTES))
     legacy_service: ServiceSettings = field(
@@ -79,7 +79,7 @@ class StoreSettings:
 
 
 class StoreServer:
-    """/vac/waku/store-query/3.0.0."""
+    """Serves /vac/waku/store-query/3.0.0."""
 
     name = "store"
     protocol = STORE_QUERY_PROTOCOL
@@ -126,7 +126,7 @@ class StoreServer:
 
 
 class LegacyStoreServer:
-    """/vac/waku/store/2.0.0-beta4."""
+    """Serves /vac/waku/store/2.0.0-beta4."""
 
     name = "store_legacy"
     protocol = LEGACY_STORE_PROTOCOL
@@ -146,7 +146,7 @@ class LegacyStoreServer:
         return self._settings.legacy_service
 
     async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
-        """What cannot be read is refused like an impossible cursor: there is no other error."""
+        """A malformed request is refused like an invalid cursor: the version has no other error."""
         try:
             decoded = decode_history_query(request)
             _check_topics(decoded.content_topics)
@@ -177,7 +177,7 @@ class LegacyStoreServer:
 def serve_store(
     host: Host, query: QueryArchive, settings: StoreSettings, counters: Counters
 ) -> None:
-    """Both versions; before the host starts."""
+    """Serve both versions.  Call before the host starts."""
     budget = AnswerBudget(
         settings.answer_bytes,
         settings.answer_period_s,
@@ -191,9 +191,9 @@ def serve_store(
 
 
 def _check(request: StoreQueryRequest) -> None:
-    """Raises RemoteProtocolError for fields that do not go together.
+    """Raises RemoteProtocolError for fields that exclude each other.
 
-    js-waku names the pubsub topic in look-ups as well.  The hash covers it, so it is read over.
+    js-waku names the pubsub topic in lookups as well.  The hash covers it, so it is ignored.
     """
     times = request.time_start_ns is not None or request.time_end_ns is not None
     if request.message_hashes:
@@ -247,7 +247,7 @@ def _response(request: StoreQueryRequest, page: ArchivePage) -> StoreQueryRespon
 
 
 def _failed(request_id: str, status: StoreStatus, text: str) -> bytes:
-    """An answer to nobody in particular bears the id that others give it."""
+    """An error answer.  If the request has no id, it gets the one other implementations use."""
     named = request_id or ("N/A" if status is StoreStatus.TOO_MANY_REQUESTS else "")
     return encode_store_response(
         StoreQueryResponse(request_id=named, status_code=status, status_desc=text)
