@@ -1,13 +1,12 @@
-"""A bad network on top of any transport: loses, delays, doubles and reorders what arrives.
+"""A bad network on top of any transport: loses, delays, duplicates and reorders incoming copies.
 
-Faults are applied to each **incoming** copy and to nothing else.  When every participant wears this
-layer, each copy passes it exactly once, at its receiver, and one receiver's loss is independent of
-another's, as on a real network; were outgoing copies disturbed too, a loss of 0.3 would be 0.51.
-Publishing passes through untouched, and so does its receipt: a sender never learns what was lost
-further on.
+Faults apply to each **incoming** copy and to nothing else.  When every participant has this layer,
+each copy passes it exactly once, at its receiver, and losses at different receivers are
+independent, as on a real network.  If outgoing copies were disturbed too, a loss of 0.3 would
+become 0.51.  Publishing and its receipt pass unchanged: a sender never learns of later losses.
 
-What each fault did is counted under ``faults.``.  The policy is ``engine.core.faults``; waiting is
-done with the injected ``call_later``, so virtual time works as well.
+Each fault is counted under ``faults.``.  The policy is ``engine.core.faults``.  Waiting uses the
+injected ``call_later``, so virtual time works as well.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from engine.network.transport import MessageHandler, Transport
 from engine.network.wrapped import WrappedTransport
 
 MAX_PENDING = 10_000
-"""Copies that wait at once; more are lost and counted."""
+"""Copies waiting at once; more are lost and counted."""
 
 
 class Cancellable(Protocol):
@@ -52,7 +51,7 @@ class FaultyTransport(WrappedTransport):
         self._pending: dict[object, Cancellable] = {}
 
     async def stop(self) -> None:
-        """Copies that still wait are lost: nothing is delivered after this."""
+        """Waiting copies are lost: nothing is delivered after this."""
         for timer in self._pending.values():
             timer.cancel()
         if self._pending:
@@ -77,7 +76,7 @@ class FaultyTransport(WrappedTransport):
         return unsubscribe
 
     def _arrived(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
-        """Of what comes later nobody knows yet whether it passes."""
+        """Return True for delayed copies: whether they pass is not known yet."""
         passed = True
         delays_ms = self._plan.delays_ms()
         if not delays_ms:

@@ -1,7 +1,7 @@
-"""Who wants to be called: lists of handlers that every transport adapter shares.
+"""Lists of handlers that all transport adapters share.
 
-Each registration stands for itself, so the same function may be registered twice, and undoing one
-twice does no harm.  A handler may register or undo others while it is called.
+Each registration is independent: the same function may be registered twice, and undoing a
+registration twice does no harm.  A handler may register or undo others while it is called.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 
 class Listeners(Generic[T]):
-    """Handlers of one kind of news, called in the order of registration."""
+    """Handlers of one kind of event, called in the order of registration."""
 
     def __init__(self) -> None:
         self._handlers: dict[object, Callable[[T], None]] = {}
 
     def add(self, handler: Callable[[T], None]) -> Callable[[], None]:
-        """Returns how to undo it."""
+        """Return a function that undoes it."""
         token = object()
         self._handlers[token] = handler
 
@@ -45,7 +45,7 @@ class TopicHandlers:
         return content_topic in self._handlers
 
     def add(self, content_topic: ContentTopic, handler: MessageHandler) -> Callable[[], None]:
-        """Returns how to undo it."""
+        """Return a function that undoes it."""
         token = object()
         self._handlers.setdefault(content_topic, {})[token] = handler
 
@@ -58,7 +58,7 @@ class TopicHandlers:
         return remove
 
     def deliver(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
-        """Whether it passed somebody's first check."""
+        """Return whether it passed a subscriber's precheck."""
         passed = False
         for handler in list(self._handlers.get(message.content_topic, {}).values()):
             passed = handler(message, waku_hash) is not False or passed

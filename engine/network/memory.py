@@ -1,9 +1,9 @@
 """A network in memory: the transport port for tests and for many participants in one process.
 
-Every message takes the real codec and the real hash, and reaches each other online transport on
-the next turn of the loop, in the order of publication and, for one publication, of attachment.
-Perfect on purpose: loss and delay are ``engine.network.faults``' business.  What was published
-while nobody was online is gone, as on a real network without a Store.
+Every message passes through the real codec and the real hash, and reaches every other online
+transport on the next turn of the loop, in the order of publication and, for one publication, of
+attachment.  It is perfect on purpose: ``engine.network.faults`` adds loss and delay.  A message
+published while nobody else is online is gone, as on a real network without a Store.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ from engine.network.waku.topics import Sharding
 
 
 class MemoryNetwork:
-    """Everybody attached hears everybody else."""
+    """Every attached transport hears all others."""
 
     def __init__(self, *, sharding: Sharding | None = None) -> None:
         self.sharding = sharding or Sharding()
         self._transports: list[MemoryTransport] = []
 
     def attach(self, name: str = "") -> "MemoryTransport":
-        """A new transport, offline until it is started.  ``name`` makes its address."""
+        """Return a new transport, offline until it is started.  ``name`` makes its address."""
         transport = MemoryTransport(self, name or f"node{len(self._transports) + 1}")
         self._transports.append(transport)
         return transport
@@ -46,7 +46,7 @@ class MemoryNetwork:
         return [other for other in self._transports if other is not transport and other.is_online]
 
     def connectivity_changed(self, changed: "MemoryTransport") -> None:
-        """Tell everybody whom this concerns."""
+        """Notify ``changed`` and all online transports."""
         for transport in list(self._transports):
             if transport is changed or transport.is_online:
                 transport.peers_changed()
@@ -72,14 +72,14 @@ class MemoryTransport:
         self._delivery: asyncio.Handle | None = None
         self._last_status = self.status()
         self.store_network: StoreNetwork | None = None
-        """Set before it is started, where somebody keeps messages."""
+        """Set it before the start, if there are Stores."""
 
     @property
     def is_online(self) -> bool:
         return self._started and self._plugged_in
 
     def set_online(self, online: bool) -> None:
-        """Pull the plug or put it back; what is on its way to an unplugged transport is lost."""
+        """Connect or disconnect.  Messages in transit to a disconnected transport are lost."""
         if online != self._plugged_in:
             self._plugged_in = online
             self._lose_arrived()
@@ -123,13 +123,13 @@ class MemoryTransport:
         return self._address_listeners.add(handler)
 
     def add_peers(self, multiaddrs: Sequence[str], /) -> None:
-        """Nothing to do: everybody is connected."""
+        """Nothing to do: all are connected."""
 
     def try_peers(self, multiaddrs: Sequence[str], /) -> None:
-        """Nothing to do: everybody is connected."""
+        """Nothing to do: all are connected."""
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
-        """Nothing to do: everybody is connected."""
+        """Nothing to do: all are connected."""
 
     def addresses(self) -> Sequence[str]:
         return (f"/memory/{self.name}",) if self._started else ()
@@ -143,7 +143,7 @@ class MemoryTransport:
     # --- for the network ------------------------------------------------------------------------
 
     def arrive(self, data: bytes) -> None:
-        """A copy for us: handed out on the next turn of the loop."""
+        """Queue a copy for delivery on the next turn of the loop."""
         self._arrived.append(data)
         if self._delivery is None:
             self._delivery = asyncio.get_running_loop().call_soon(self._deliver)
@@ -159,11 +159,11 @@ class MemoryTransport:
             self._status_listeners.call(status)
 
     def _deliver(self) -> None:
-        """Only what has arrived by now: handlers that answer at once do not starve the loop."""
+        """Deliver only what has arrived by now: handlers that reply must not starve the loop."""
         self._delivery = None
         arrived, self._arrived = self._arrived, deque()
         for data in arrived:
-            if not self.is_online:  # A handler may have pulled the plug.
+            if not self.is_online:  # A handler may have disconnected us.
                 self._counters.add("memory.lost_offline")
                 continue
             message = decode_waku_message(data)

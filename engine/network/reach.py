@@ -1,7 +1,6 @@
-"""Connected peers that speak a protocol, for clients that ask one of them something.
+"""Connected peers that speak a protocol, for clients that query one of them.
 
-History is fetched from Stores by whoever knows how, over the connections that a transport has; this
-is how it gets at them.
+History clients use this to reach Stores over a transport's connections.
 """
 
 from collections.abc import Collection

@@ -1,8 +1,8 @@
 """The transport port: broadcast of Waku messages by content topic.
 
-Adapters: the embedded libp2p node (``engine.network.node``), the in-memory network for tests, and a
-fault layer that wraps either.  Sessions and runners know this port only; later roles (filter,
-lightpush, several shards) are other adapters behind it.  It refuses to know what a payload means.
+Adapters: the embedded libp2p node (``engine.network.node``), the edge node
+(``engine.network.edge``), the in-memory network for tests, and a fault layer that wraps any of
+them.  Sessions and runners know only this port.  Payloads are opaque here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,9 +30,9 @@ class TransportRole(StrEnum):
 class TransportStatus:
     level: TransportLevel
     peers: int
-    """Peers that relay for us now, or service nodes that do it for an edge node."""
+    """Peers that relay for us now, or the service nodes of an edge node."""
     reason: str
-    """A sentence for people, without capital and full stop."""
+    """A sentence for users, without capital and full stop."""
     role: TransportRole = TransportRole.RELAY
     bytes_in: int = 0
     bytes_out: int = 0
@@ -40,14 +40,14 @@ class TransportStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """``peers`` took the copy with this deterministic hash; 0 means that nobody did."""
+    """``peers`` accepted the copy with this deterministic hash; 0 means that none did."""
 
     waku_hash: WakuHash
     peers: int
 
 
 MessageHandler = Callable[[WakuMessage, WakuHash], bool | None]
-"""False: the message did not pass the first check, so a node need not keep it for others."""
+"""False: the message failed the precheck, so a node need not keep it for others."""
 StatusHandler = Callable[[TransportStatus], None]
 PeerAddressHandler = Callable[[str], None]
 
@@ -56,49 +56,49 @@ class Transport(Protocol):
     """Handlers are called on the loop, must not block, and must not raise."""
 
     async def start(self) -> None:
-        """Raises TransportError, for example if the port the user set is taken."""
+        """Raises TransportError, for example if the port that the user chose is taken."""
 
     async def stop(self) -> None:
         """Close everything; no task, socket or callback survives."""
 
     async def publish(self, message: WakuMessage, /) -> Receipt:
-        """Raises TransportError only for our own mistakes (oversized); offline gives peers = 0."""
+        """Raises TransportError only for our own errors (oversized); offline, ``peers`` is 0."""
 
     def subscribe(
         self, content_topic: ContentTopic, handler: MessageHandler, /
     ) -> Callable[[], None]:
-        """Returns how to unsubscribe.  Own publications are not handed back."""
+        """Return a function that unsubscribes.  Own publications are not delivered."""
 
     def status(self) -> TransportStatus: ...
 
     def on_status(self, handler: StatusHandler, /) -> Callable[[], None]: ...
 
     def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
-        """A peer's own dialable multiaddr (with /p2p/) became known: worth remembering."""
+        """A peer's own dialable multiaddr (with /p2p/) became known and is worth remembering."""
 
     def add_peers(self, multiaddrs: Sequence[str], /) -> None:
         """Keep connections to these, with back-off; unusable ones are counted and skipped."""
 
     def try_peers(self, multiaddrs: Sequence[str], /) -> None:
-        """Connect to these once, if they are not connected; nothing about them is remembered.
+        """Connect to these once, unless connected, and remember nothing about them.
 
-        For addresses that anybody could have said, such as those heard on the local network.
+        For unverified addresses, such as those heard on the local network.
         """
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
-        """Nodes that serve filter, lightpush and store for a group of ours; kept like peers."""
+        """Nodes that serve filter, lightpush and Store for one of our groups; kept like peers."""
 
     def addresses(self) -> Sequence[str]:
-        """Where others can reach this node, for invites."""
+        """Where others can reach this node, for invitations."""
 
     def stores(self) -> StoreNetwork | None:
-        """How Store nodes are asked; None where there are none to be asked."""
+        """How to query Store nodes; None if there are none."""
 
     def counters(self) -> Mapping[str, int]: ...
 
 
 def connection_level(*, running: bool, peers: int, meshed: int) -> tuple[TransportLevel, str]:
-    """``peers`` relay our topic; ``meshed`` of them pass every message on to us at once."""
+    """``peers`` relay our topic; ``meshed`` of them send us every message immediately."""
     if not running:
         return TransportLevel.OFFLINE, "not started"
     if peers == 0:

@@ -1,9 +1,8 @@
-"""A transport around another one: everything is the inner transport's until a subclass says else.
+"""A transport around another one.  Every call goes to the inner transport unless overridden.
 
-Discovery and the fault layer are such wrappers: each changes one or two of the calls of
-``engine.network.transport.Transport`` and hands on the rest, and what it counts itself stands
-beside what the inner transport counts.  It refuses to know which transport it wraps, and by which
-others it may be wrapped in turn; it decides nothing and keeps nothing but its counters.
+Discovery and the fault layer are such wrappers: each overrides one or two calls of
+``engine.network.transport.Transport``.  A wrapper adds its own counters to the inner transport's
+and keeps no other state.  Wrappers can be nested in any order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +22,7 @@ from engine.network.transport import (
 
 
 class WrappedTransport:
-    """See ``engine.network.transport.Transport`` for what each method promises."""
+    """See ``engine.network.transport.Transport`` for the contract of each method."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner

@@ -1,12 +1,12 @@
-"""What a node says of itself by mDNS, and what is believed of what others say.
+"""What a node announces by mDNS, and which announcements of others are believed.
 
 libp2p "mDNS discovery": service ``_p2p._udp.local``, a random instance name, and a TXT record with
 one ``dnsaddr=MULTIADDR`` string for each address, peer id included.  TXT is RFC 6763's: strings
 with a length byte, so none is longer than 255 bytes.
 
-``Scope`` is what an address must be to be said or believed: of the local network, or, for a node
-that listens on loopback only, of this machine.  Names are never believed: they would be looked up,
-and who answers that is nobody's neighbour.
+``Scope`` decides which addresses may be announced or believed: those of the local network or, for a
+node that listens only on loopback, of this machine.  Names are never believed, because looking them
+up would ask a server that is no neighbour.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ from engine.network.libp2p.ports import PeerId
 
 SERVICE_TYPE: Final = "_p2p._udp.local."
 MAX_ADDRESSES: Final = 8
-"""Of one node, said and believed."""
+"""Per node, announced and believed."""
 MAX_TXT_BYTES: Final = 4_096
 _MAX_STRINGS: Final = 64
 _MAX_STRING_BYTES: Final = 255
@@ -32,7 +32,7 @@ _NAME_LENGTH: Final = 40
 
 
 class Scope(Enum):
-    """How far what is said goes."""
+    """The range of addresses that may be announced and believed."""
 
     MACHINE = auto()
     LOCAL_NETWORK = auto()
@@ -42,40 +42,40 @@ class Scope(Enum):
             return False
         ip = ipaddress.ip_address(address.host)
         if ip.version == 6 and ip.ipv4_mapped is not None:  # noqa: PLR2004 - IPv6
-            ip = ip.ipv4_mapped  # where a dial goes; the other spelling of 127.0.0.1, say
+            ip = ip.ipv4_mapped  # the one dialled; it may spell 127.0.0.1
         if self is Scope.MACHINE:
             return ip.is_loopback
         if ip.is_unspecified or ip.is_multicast or ip.is_loopback:
             return False
         if ip.version == 6 and ip.is_link_local:  # noqa: PLR2004 - IPv6
-            return False  # nobody can dial it without the name of an interface
+            return False  # cannot be dialled without an interface name
         if ip.version == 4 and ip.is_reserved:  # noqa: PLR2004 - IPv4
-            return False  # private by the registry, and broadcast is among them
+            return False  # registered as private, including broadcast
         return ip.is_private or ip.is_link_local
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """One node and where it says it is, at least one address."""
+    """One node and its announced addresses, at least one."""
 
     peer_id: PeerId
     addresses: tuple[str, ...]
 
 
 def random_name(random: Random) -> str:
-    """An instance name: it says nothing about the node, nor that it was here yesterday."""
+    """A random instance name, which neither identifies nor tracks the node."""
     return "".join(random.choice(_NAME_CHARACTERS) for _ in range(_NAME_LENGTH))
 
 
 def encode_txt(addresses: Iterable[str]) -> bytes:
-    """Those beyond the eighth, or too long, are left out."""
+    """Encode a TXT record.  Addresses beyond the eighth, or too long, are left out."""
     strings = [_KEY + address.encode() for address in addresses]
     fitting = [each for each in strings if len(each) <= _MAX_STRING_BYTES][:MAX_ADDRESSES]
     return b"".join(bytes((len(each),)) + each for each in fitting)
 
 
 def read_txt(data: bytes, scope: Scope) -> Announced | None:
-    """What can be believed of a TXT record; None for nothing."""
+    """The believable part of a TXT record, or None."""
     if len(data) > MAX_TXT_BYTES:
         return None
     peer_id: PeerId | None = None
@@ -118,8 +118,8 @@ def _address(string: bytes) -> Multiaddr | None:
 def addresses_to_announce(own: Sequence[str], interfaces: Sequence[str], scope: Scope) -> list[str]:
     """Each port that ``own`` listens on, at each of the machine's ``interfaces``.
 
-    ``own`` are the node's addresses; ``interfaces`` are IP addresses.  An interface is said only if
-    the node listens on it: it does on all of them, or on that very one.
+    ``own`` are the node's addresses; ``interfaces`` are IP addresses.  An interface is announced
+    only if the node listens on all interfaces or on that one.
     """
     parsed = [parse_multiaddr(text) for text in own]
     hosts = {address.host for address in parsed}

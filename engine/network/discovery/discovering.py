@@ -1,6 +1,6 @@
-"""A transport whose node is found on the local network, and finds others there.
+"""A transport that announces its node on the local network and finds others there.
 
-Everything is the inner transport's; while it runs, discovery runs beside it.
+Discovery runs while the inner transport does; everything else is the inner transport's.
 """
 
 import asyncio
@@ -33,5 +33,5 @@ class DiscoveringTransport(WrappedTransport):
         discovery, self._discovery = self._discovery, None
         if discovery is None:
             await super().stop()
-        else:  # at once: saying goodbye takes a moment
+        else:  # stopped together, because a goodbye takes a moment
             await asyncio.gather(discovery.stop(), super().stop())

@@ -1,9 +1,9 @@
-"""Discovery while a node runs: announce it, hear others, try them, and follow the network.
+"""Runs discovery beside a node: announces it, hears others, tries them, and follows the network.
 
-The library for mDNS is imported in a thread, some time after the start: a window that is about to
-appear does not wait for it.  Every few seconds the machine's interfaces are looked at; when they
-have changed, or the machine has slept, everything begins anew under a new name.  A network on which
-mDNS cannot be had is tried again, and is no error of the node.
+The mDNS library is imported in a thread some time after the start, so that it does not delay the
+window.  The machine's interfaces are checked every few seconds.  If they have changed, or the
+machine has slept, discovery starts anew under a new name.  If mDNS is unavailable on a network, it
+is tried again; that is no error of the node.
 """
 
 import asyncio
@@ -36,21 +36,21 @@ _LOGGER = logging.getLogger(__name__)
 BEGIN_AFTER_S: Final = 1.5
 CHECK_EVERY_S: Final = 10.0
 SLEPT_S: Final = 30.0
-"""The two clocks may drift apart by less than this without a pause of the machine."""
+"""The two clocks may drift apart by this much without counting as sleep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """What discovery needs of the node it works for."""
+    """What discovery needs from its node."""
 
     addresses: Callable[[], Sequence[str]]
-    """Own multiaddrs with /p2p/; none for a node that only listens to others."""
+    """Own multiaddrs with /p2p/; empty for a node that only listens to others."""
     try_peers: Callable[[Sequence[str]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where we are: another one, and everything begins anew."""
+    """Our place on the network.  When it changes, discovery starts anew."""
 
     interfaces: tuple[str, ...]
     announced: tuple[str, ...]
@@ -66,7 +66,7 @@ class Discovery:
         random: Random | None = None,
         begin_after_s: float = BEGIN_AFTER_S,
     ) -> None:
-        """``listen_host``: what the node listens on; on loopback only this machine is asked."""
+        """``listen_host``: where the node listens; on loopback, only this machine is searched."""
         self._surface = surface
         self._listen_host = listen_host
         is_loopback = ipaddress.ip_address(listen_host).is_loopback
@@ -87,7 +87,7 @@ class Discovery:
             self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Say goodbye; no task, socket or timer is left."""
+        """Say goodbye and leave no task, socket or timer."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -113,7 +113,7 @@ class Discovery:
             self._try_due()
 
     async def _wait(self) -> None:
-        """Until there is news, or somebody is due, or the interfaces are to be looked at."""
+        """Wait for news, for a neighbour that is due, or for the next check of the interfaces."""
         wait_s = CHECK_EVERY_S
         due_ms = None if self._neighbours is None else self._neighbours.next_due_ms()
         if due_ms is not None:
@@ -181,7 +181,7 @@ class Discovery:
             await self._close(mdns)
 
     async def _close(self, mdns: "Mdns") -> None:
-        """To its end, even if we are told to stop meanwhile."""
+        """Close fully, even if cancelled on the way."""
         closing = asyncio.create_task(mdns.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)

@@ -1,6 +1,6 @@
-"""The machine's own addresses on local networks, as the system lists them.
+"""The machine's own addresses on local networks, as reported by the system.
 
-Imported when discovery begins, with the library that lists them.
+Imported when discovery begins, together with the library that lists them.
 """
 
 import ipaddress
@@ -13,9 +13,9 @@ MAX_INTERFACES: Final = 8
 
 
 def local_network_addresses(*, with_ipv6: bool = False) -> tuple[str, ...]:
-    """What mDNS is spoken on, and what is announced: IPv4 sorted, then IPv6; empty if none.
+    """Addresses for mDNS and announcements: IPv4 sorted, then IPv6; empty if there are none.
 
-    Of IPv6 the ULA: a link-local address cannot be dialled without the name of an interface.
+    Of IPv6 only the ULA: a link-local address cannot be dialled without an interface name.
     """
     found: dict[bool, set[ipaddress.IPv4Address | ipaddress.IPv6Address]] = {
         False: set(),
@@ -34,9 +34,9 @@ def local_network_addresses(*, with_ipv6: bool = False) -> tuple[str, ...]:
 
 
 def interfaces_for(listen_host: str) -> Sequence[str]:
-    """Where a node that listens on ``listen_host`` can be met."""
+    """The addresses at which a node listening on ``listen_host`` can be reached."""
     host = ipaddress.ip_address(listen_host)
     if host.is_unspecified:
         return local_network_addresses(with_ipv6=host.version == 6)  # noqa: PLR2004 - IPv6
-    # Multicast of IPv6 does not come back on loopback.
+    # IPv6 multicast does not come back on loopback.
     return () if host.version == 6 and host.is_loopback else (listen_host,)  # noqa: PLR2004 - IPv6

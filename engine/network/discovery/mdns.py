@@ -1,9 +1,9 @@
-"""mDNS by ``zeroconf``: says who we are and hears others, on given interfaces, until closed.
+"""mDNS by ``zeroconf``: announces this node and hears others on given interfaces, until closed.
 
-TXT records are read as they come, whether in an answer of their own or beside a PTR: libp2p's
+TXT records are read as they arrive, in an answer of their own or beside a PTR: libp2p's
 implementations differ there, and some send neither SRV nor addresses, which libp2p does not need.
-A PTR without a TXT is asked about.  ``zeroconf`` bounds its own cache and packets; here is bounded
-what is asked.
+For a PTR without a TXT, the TXT is requested.  ``zeroconf`` bounds its own cache and packets; this
+module bounds the requests.
 
 Only this module imports ``zeroconf``, and only ``discovery.py`` imports this module, late.
 """
@@ -35,7 +35,7 @@ _QUESTION_TIMEOUT_MS: Final = 3_000
 _MAX_NAME: Final = 255
 _GOODBYE_S: Final = 1
 
-# Its warnings are about other people's packets, and there may be many of them.
+# Its warnings are about other nodes' packets, and may be many.
 logging.getLogger("zeroconf").setLevel(logging.CRITICAL)
 
 Heard = Callable[[str, bytes], None]
@@ -60,7 +60,7 @@ class _Listener(RecordUpdateListener):
                 self._heard(record.key, record.text)
 
     def async_update_records_complete(self) -> None:
-        """Nothing to do: records are taken as they come."""
+        """Nothing to do: records are handled as they arrive."""
 
 
 def _is_ours(name: str) -> bool:
@@ -68,7 +68,7 @@ def _is_ours(name: str) -> bool:
 
 
 class Mdns:
-    """One life on the network, under one name."""
+    """One session on the network, under one name."""
 
     def __init__(self, *, heard: Heard, gone: Gone) -> None:
         self._heard = heard
@@ -110,12 +110,12 @@ class Mdns:
             properties=encode_txt(addresses),
         )
         if self._zeroconf is not None:
-            # The name is random: nobody needs to be asked whether it is free.
+            # The name is random, so there is no need to check that it is free.
             said = await self._zeroconf.async_register_service(info, cooperating_responders=True)
             self._own(asyncio.ensure_future(said))
 
     async def close(self) -> None:
-        """Say goodbye; no socket and no task is left."""
+        """Say goodbye and leave no socket or task."""
         zeroconf, self._zeroconf = self._zeroconf, None
         for task in tuple(self._tasks):
             task.cancel()
@@ -147,9 +147,9 @@ class Mdns:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # a network that went away; the interfaces are looked at anyway
+            task.exception()  # the network went away; the interfaces are checked anyway
 
 
 async def _ask(info: AsyncServiceInfo, zeroconf: Zeroconf) -> None:
-    """The answer comes to the listener."""
+    """Send a request.  The answer comes to the listener."""
     await info.async_request(zeroconf, _QUESTION_TIMEOUT_MS)

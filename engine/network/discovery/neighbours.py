@@ -1,12 +1,14 @@
-"""Who was heard on the local network, and who of them is to be tried when.  Without I/O.
+"""The neighbours heard on the local network, and when to try which of them.  Without I/O.
 
-The network may be hostile: a table of 64, a budget for dials, and a waiting room of 256 for when
-the table is full; who was tried gives their place to somebody who waits, and waits in turn. So a
-flood of names under which nobody answers delays a real neighbour and does not shut them out. Of two
-nodes that hear each other at once, the one with the smaller peer id dials first, so that they do
-not meet in the middle; the other follows soon, in case the way is open in one direction only.
-Trying somebody who is connected costs nothing, so a neighbour is tried again, ever more rarely, for
-as long as it is heard.
+The network may be hostile, so all is bounded: a table of 64, a budget for dials, and a waiting room
+of 256 for when the table is full.  Neighbours that were tried give their place to waiting ones, and
+wait in turn.  A flood of names that nobody answers for thus delays a real neighbour but does not
+shut it out.
+
+When two nodes hear each other at once, the one with the smaller peer id dials first, so that their
+dials do not cross.  The other follows soon, in case only one direction works.  Trying a connected
+neighbour costs nothing, so a neighbour is tried again, ever more rarely, for as long as it is
+heard.
 """
 
 from dataclasses import dataclass
@@ -20,13 +22,13 @@ from engine.network.libp2p.ports import PeerId
 MAX_NEIGHBOURS: Final = 64
 MAX_WAITING: Final = 256
 KEPT_MS: Final = 75 * 60_000
-"""Unless it is heard again: the life of an mDNS record (RFC 6762)."""
+"""Unless it is heard again.  The lifetime of an mDNS record (RFC 6762)."""
 YIELD_MS: Final = 1_500
 RETRY_FIRST_MS: Final = 2_000
 RETRY_CAP_MS: Final = 120_000
 DIAL_BURST: Final = 16
 DIAL_EVERY_MS: Final = 500
-"""Of budget: so many neighbours at once, and then two a second."""
+"""One more dial per interval, after a burst: two a second in the long run."""
 _JITTER: Final = 0.25
 _MAX_DOUBLINGS: Final = 10
 
@@ -40,7 +42,7 @@ class _Neighbour:
 
 
 class Neighbours:
-    """Times are of any clock that does not go back."""
+    """Times are of any monotonic clock."""
 
     def __init__(self, own: PeerId, *, random: Random, counters: Counters) -> None:
         self._own = own
@@ -55,7 +57,7 @@ class Neighbours:
         return len(self._known)
 
     def heard(self, name: str, announced: Announced, *, now_ms: int) -> None:
-        """``name`` is the instance's; who says it again with other addresses has moved."""
+        """``name`` is the instance's.  The same name with other addresses has moved."""
         if announced.peer_id == self._own:
             return
         known = self._known.get(name) or self._waiting.get(name)
@@ -63,7 +65,7 @@ class Neighbours:
             known.heard_ms = now_ms
             return
         wait_ms = 0 if self._own < announced.peer_id else YIELD_MS
-        if known is not None:  # changing addresses is no way to be dialled more often
+        if known is not None:  # changing addresses must not bring more dials
             wait_ms = max(wait_ms, known.due_ms - now_ms, RETRY_FIRST_MS)
         tries = 0 if known is None else known.tries
         neighbour = _Neighbour(announced, now_ms, now_ms + wait_ms, tries)
@@ -79,7 +81,7 @@ class Neighbours:
         self._waiting.pop(name, None)
 
     def take_due(self, *, now_ms: int) -> list[Announced]:
-        """Those to be tried now; each is due again later."""
+        """Neighbours to try now.  Each becomes due again later."""
         self._forget_old(now_ms)
         self._refill(now_ms)
         self._change_places()
@@ -97,7 +99,7 @@ class Neighbours:
         return due
 
     def next_due_ms(self) -> int | None:
-        """When ``take_due`` should be asked next."""
+        """When to call ``take_due`` next."""
         if not self._known:
             return None
         due_ms = min(neighbour.due_ms for neighbour in self._known.values())
@@ -128,7 +130,7 @@ class Neighbours:
         self._waiting[name] = neighbour
 
     def _change_places(self) -> None:
-        """Those who were tried most often, against those who wait, the longest first."""
+        """Swap those tried most often with those that have waited longest."""
         tried = sorted(
             (name for name, each in self._known.items() if each.tries),
             key=lambda name: self._known[name].tries,

@@ -1,5 +1,5 @@
-"""The edge role: to chat through service nodes, without relaying.
+"""The edge role: chatting through service nodes, without relaying.
 
-Filter brings messages, lightpush sends them, metadata says in which cluster; all of it over
+Filter brings messages, lightpush sends them, and metadata tells the cluster. All run over
 connections that this device dials itself.
 """

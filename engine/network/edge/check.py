@@ -1,7 +1,7 @@
-"""Whether service nodes answer, what they offer, in which cluster, and how fast: for the doctor.
+"""Checks service nodes for the doctor: whether they answer, their services, cluster and speed.
 
-Each is dialled once, from a host of its own with an identity of its own, all at the same time.
-Nothing is subscribed and nothing published.
+Each is dialled once, from a separate host with its own identity, all at the same time.  Nothing is
+subscribed or published.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ _NAMES: Final[dict[str, tuple[ProtocolId, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """``problem``: why it is of no use to an edge node, as a sentence; empty if it is."""
+    """``problem``: a sentence saying why an edge node cannot use it; empty if it can."""
 
     address: str
     reachable: bool
     problem: str = ""
     protocols: tuple[str, ...] = ()
-    """Short names of what it offers."""
+    """Short names of the services it offers."""
     cluster: int | None = None
     round_trip_ms: float | None = None
     agent: str = ""
@@ -58,7 +58,7 @@ async def check_service_nodes(
     timeout_s: float = 10.0,
     new_key: Callable[[], bytes] = lambda: os.urandom(32),
 ) -> list[Checked]:
-    """In the order of ``addresses``.  Never raises for a node's sake."""
+    """Results in the order of ``addresses``.  Never raises because of a node."""
     host = TcpHost(new_key(), [], proxy=proxy)
     await host.start()
     try:

@@ -1,9 +1,9 @@
-"""The edge node: a ``Transport`` that does not relay but has service nodes do it.
+"""The edge node: a ``Transport`` whose messages are relayed by service nodes.
 
-It listens nowhere and dials its service nodes only, so it works behind any router, and on networks
-whose relays want proofs that a service node can attach.  What it wants to hear is subscribed at two
-of them, what it says is given to two; the others wait to take over.  Addresses of peers that are no
-service nodes are left alone.  Which nodes those are, and when to be an edge node, is its caller's.
+It listens nowhere and dials only its service nodes, so it works behind any router, and on networks
+whose relays require proofs that a service node can attach.  It subscribes at two service nodes and
+publishes to two; the others are spares.  Addresses of other peers are ignored.  The caller decides
+which service nodes to use and when to be an edge node.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ def dialling_host(settings: EdgeSettings) -> Host:
 
 
 class EdgeNode:
-    """See ``engine.network.transport.Transport`` for what each method promises."""
+    """See ``engine.network.transport.Transport`` for the contract of each method."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class EdgeNode:
         self._make_host = make_host
         self._counters = Counters()
         self._topics: dict[ContentTopic, tuple[PubsubTopic, int]] = {}
-        """Content topics by how often they are subscribed."""
+        """Content topics with their subscription counts."""
         self._handlers = TopicHandlers()
         self._status_listeners = Listeners[TransportStatus]()
         chance = random or SystemRandom()
@@ -118,7 +118,7 @@ class EdgeNode:
             await up.stop()
             self._nodes.watch(None)
             for name, amount in up.host.counters().items():
-                self._counters.add(name, amount)  # What happened outlives the host.
+                self._counters.add(name, amount)  # Counts outlive the host.
         self._tell_status()
 
     # --- messages -------------------------------------------------------------------------------
@@ -182,14 +182,14 @@ class EdgeNode:
     # --- service nodes --------------------------------------------------------------------------
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
-        """To those there are; the user's own come first if they were given first."""
+        """Add to the present ones.  The user's come first if they were given first."""
         fresh = self._nodes.add(multiaddrs)
         if fresh and self._up is not None:
             self._up.host.keep_connected(fresh)
         self._tell_status()
 
     async def set_service_nodes(self, multiaddrs: Sequence[str]) -> None:
-        """These and no others, the preferred ones first."""
+        """Use only these, the preferred ones first."""
         gone = self._nodes.replace(multiaddrs)
         if self._up is not None:
             host = self._up.host
@@ -199,18 +199,18 @@ class EdgeNode:
         self._tell_status()
 
     def add_peers(self, multiaddrs: Sequence[str], /) -> None:
-        """They relay, which is of no use here.
+        """Ignored: peers that relay are of no use here.
 
-        A service node learns what one is interested in, so none is taken unless it was named one.
+        A service node learns its client's interests, so only nodes named as service nodes are used.
         """
         self._counters.add("edge.peers_left_alone", len(multiaddrs))
 
     def try_peers(self, multiaddrs: Sequence[str], /) -> None:
-        """Likewise."""
+        """Ignored for the same reason."""
         self.add_peers(multiaddrs)
 
     def reach(self, protocols: Collection[ProtocolId], /) -> tuple[Reached, ...]:
-        """Service nodes that speak one of ``protocols``, best first: for the Store client."""
+        """Service nodes that speak one of ``protocols``, best first, for the Store client."""
         if self._up is None:
             return ()
         order = {node.peer_id: node.order for node in self._nodes.all()}
@@ -221,7 +221,7 @@ class EdgeNode:
         return self._nodes.all()
 
     def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
-        """Metadata says that we have nothing in common; it is dialled again much later."""
+        """The node's cluster is another one.  It is dialled again much later."""
         self._counters.add("edge.service_node_refused")
         node, up = self._nodes.find(peer_id), self._up
         if node is None or up is None:
@@ -251,7 +251,7 @@ class EdgeNode:
     # --- status ---------------------------------------------------------------------------------
 
     def addresses(self) -> Sequence[str]:
-        """None: nobody dials an edge node."""
+        """None: an edge node cannot be dialled."""
         return ()
 
     def status(self) -> TransportStatus:
@@ -281,7 +281,7 @@ class EdgeNode:
         return self._status_listeners.add(handler)
 
     def on_peer_address(self, handler: PeerAddressHandler, /) -> Callable[[], None]:
-        """Never called: service nodes are the user's to name."""
+        """Never called: the user names the service nodes."""
         del handler
         return lambda: None
 
@@ -300,7 +300,7 @@ class EdgeNode:
         return total.snapshot()
 
     def nodes_changed(self) -> None:
-        """Service nodes came, went, failed or have rested, or hold other subscriptions."""
+        """Service nodes came, went, failed or recovered, or their subscriptions changed."""
         if self._up is not None:
             self._up.subscriptions.reconsider()
             self._up.publishing.reconsider()
@@ -310,7 +310,7 @@ class EdgeNode:
         self._tell_status()
 
     def _tell_status(self) -> None:
-        """Bytes alone are no news."""
+        """Notify of a new status, unless only byte counts changed."""
         status, last = self.status(), self._last_status
         self._last_status = status
         if replace(status, bytes_in=0, bytes_out=0) != replace(last, bytes_in=0, bytes_out=0):

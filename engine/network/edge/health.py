@@ -1,4 +1,4 @@
-"""How well an edge node is connected, in a level and one sentence for people."""
+"""How well an edge node is connected, as a level and one sentence for users."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from engine.network.transport import TransportLevel
 class EdgeHealth:
     running: bool
     known: int
-    """Service nodes there are."""
+    """Number of service nodes."""
     connected: int
     receiving: int
-    """Those that hold all our subscriptions."""
+    """Number of nodes that hold all our subscriptions."""
     sending: int
-    """Those that may be asked to publish."""
+    """Number of nodes that may be asked to publish."""
     problem: str = ""
-    """The most telling one: a sentence without its full stop."""
+    """The most informative problem, a sentence without its full stop."""
 
 
 def edge_level(health: EdgeHealth) -> tuple[TransportLevel, str]:

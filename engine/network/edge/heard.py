@@ -1,9 +1,9 @@
-"""Which service node has pushed which message: to hand each on once, and to see who misses some.
+"""Tracks which service node has pushed which message, to remove duplicates and detect losses.
 
-A node that has not pushed, within a grace, what another has pushed may have lost our subscription
-without saying so.  What we publish ourselves counts as known from the start, and must come back
-from every node that we are subscribed at.  Bounded in number and age.  Refuses to know topics and
-contents; what follows from a message missed is its caller's.
+A node that has not pushed a message some time after another did may have lost our subscription
+without telling us.  Our own messages count as known from the start, and must come back from every
+node with our subscription.  The record is bounded in number and age.  The caller acts on missed
+messages; topics and contents play no part here.
 """
 
 from collections import deque
@@ -34,17 +34,17 @@ class Heard:
         self._by_hash: dict[WakuHash, _Watched] = {}
 
     def note_own(self, waku_hash: WakuHash, *, now_s: float) -> None:
-        """Before it is published: it comes back."""
+        """Call before publishing a message that comes back."""
         self._remember(waku_hash, now_s)
 
     def expect_no_more(self, waku_hash: WakuHash) -> None:
-        """It need not be pushed by anybody."""
+        """No node needs to push this message."""
         watched = self._by_hash.pop(waku_hash, None)
         if watched is not None:
             self._watched.remove(watched)
 
     def note(self, waku_hash: WakuHash, peer_id: PeerId, *, now_s: float) -> bool:
-        """Whether it is new."""
+        """Return whether the message is new."""
         self._seen.expire(now_ms=int(now_s * 1_000))
         is_new = waku_hash not in self._seen
         if is_new:
@@ -65,7 +65,7 @@ class Heard:
         return self._watched[0].since_s + self._grace_s if self._watched else None
 
     def overdue(self, *, now_s: float) -> Iterator[tuple[float, Collection[PeerId]]]:
-        """Since when each message was to be heard whose grace is over, and who pushed it."""
+        """Yield messages whose grace is over: since when each was expected, and who pushed it."""
         while self._watched and self._watched[0].since_s + self._grace_s <= now_s:
             watched = self._watched.popleft()
             del self._by_hash[watched.waku_hash]

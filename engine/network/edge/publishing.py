@@ -1,9 +1,9 @@
-"""Publishing through service nodes (19/WAKU2-LIGHTPUSH): to several at once, whichever take it.
+"""Publishes through service nodes (19/WAKU2-LIGHTPUSH), to several at once.
 
-As many nodes as redundancy asks for get the message; for one that refuses or does not answer in
-time, the next.  Who publishes waits for that many to have taken it, or for one of them and a
-moment; what is under way then ends by itself.  If all refuse for now (too many requests) it is
-tried again until a time-out.  Refuses to know what is subscribed.
+The number of nodes is the redundancy.  If a node refuses or does not answer in time, the next one
+is asked.  The caller waits until that many nodes have accepted the message, or until one has and a
+moment has passed; the remaining requests end by themselves.  If all nodes refuse for now (too many
+requests), publishing is retried until a time-out.  Subscriptions are handled in ``subscriptions``.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from engine.network.libp2p.ports import PeerId
 from engine.network.waku.lightpush.client import LightpushClient
 
 MAX_IN_FLIGHT: Final = 6
-"""Requests that wait for one node; service nodes refuse more than a few at once."""
+"""Open requests to one node.  Service nodes refuse more than a few at once."""
 _ABOUT_THE_MESSAGE: Final = frozenset(
     {
         PushStatus.BAD_REQUEST,
@@ -35,7 +35,7 @@ _BUSY: Final = frozenset({PushStatus.TOO_MANY_REQUESTS, PushStatus.UNAVAILABLE})
 
 @dataclass(slots=True, eq=False)
 class _Attempt:
-    """One message on its way; nodes are asked once, unless they were busy."""
+    """One message being published.  Each node is asked once, unless it was busy."""
 
     topic: PubsubTopic
     message: WakuMessage
@@ -47,12 +47,12 @@ class _Attempt:
 
     @property
     def hopeful(self) -> int:
-        """Taken, or asked and not slow yet."""
+        """Nodes that accepted it, or were asked and are not slow yet."""
         return self.accepted + len(self.pending.keys() - self.slow)
 
 
 class Publishing:
-    """Made new for every start."""
+    """Create a new one for every start."""
 
     def __init__(
         self,
@@ -70,18 +70,18 @@ class Publishing:
         self._freed = asyncio.Event()
 
     async def stop(self) -> None:
-        """Before the host stops."""
+        """Call before the host stops."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def reconsider(self) -> None:
-        """The nodes are others than before, or otherwise: for who waits for one."""
+        """The nodes or their state changed: wake the callers that wait for one."""
         self._freed.set()
 
     async def publish(self, topic: PubsubTopic, message: WakuMessage) -> int:
-        """How many nodes have taken it."""
+        """Return how many nodes accepted the message."""
         attempt = _Attempt(topic, message, _now_s() + self._pace.publish_timeout_s)
         while attempt.accepted < self._pace.redundancy:
             self._ask_more(attempt)
@@ -107,7 +107,7 @@ class Publishing:
             task.add_done_callback(self._tasks.discard)
 
     async def _wait(self, attempt: _Attempt) -> None:
-        """For news of those asked; no news is news of slowness."""
+        """Wait for news from the nodes asked.  Without any, they are slow."""
         done, _ = await asyncio.wait(
             attempt.pending, timeout=self._pace.hedge_s, return_when=asyncio.FIRST_COMPLETED
         )
@@ -124,7 +124,7 @@ class Publishing:
                 self._nodes.failed(node, Service.LIGHTPUSH, "is slow to answer")
 
     async def _wait_for_a_node(self, attempt: _Attempt) -> bool:
-        """For one to have rested or to be less busy; False if there is none to wait for."""
+        """Wait for a node to recover or become less busy; False if there is none to wait for."""
         left = [
             node
             for node in self._nodes.offering(Service.LIGHTPUSH)

@@ -1,4 +1,4 @@
-"""What an edge node has between its start and its stop: clients on one host, and who uses them."""
+"""What an edge node has between start and stop: clients on one host, and their users."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,12 +25,12 @@ class EdgeObserver(MetadataObserver, Protocol):
     """Called on the loop; must neither block nor raise."""
 
     def nodes_changed(self) -> None:
-        """Other service nodes hold our subscriptions than before."""
+        """Other service nodes than before hold our subscriptions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeParts:
-    """What outlives a stop and is needed by what does not."""
+    """What outlives a stop and is used by the parts that do not."""
 
     pace: EdgePace
     nodes: ServiceNodes
@@ -79,7 +79,7 @@ class RunningEdge:
         )
 
     def start(self) -> None:
-        """Before the host starts, so that no peer is missed."""
+        """Call before the host starts, so that no peer is missed."""
         self.filter.start()
         self.metadata.start()
 
@@ -94,7 +94,7 @@ class RunningEdge:
         await self.host.stop()
 
     def look_again(self, at_s: float | None, look: Callable[[], None]) -> None:
-        """Then, instead of when it was to be before; None: not at all."""
+        """Schedule ``look`` for ``at_s``, replacing any earlier schedule; None cancels it."""
         if self._look is not None:
             self._look.cancel()
         loop = asyncio.get_running_loop()

@@ -1,9 +1,9 @@
-"""The service nodes: which there are, which are connected, what each offers, and which rest.
+"""The known service nodes: which are connected, what each offers, and which rest after a failure.
 
 Addresses with the same peer id are one node.  A node that fails at a service rests from it, longer
-each time, with jitter; who is asked next is decided by the number of failures and then by the
-user's order.  Why a node is of no use at present is kept as a sentence, and logged once.  Refuses
-to know what filter and lightpush are about.
+each time, with jitter.  Nodes are ranked by failures, then by the user's order.  The reason why a
+node cannot be used now is kept as a sentence, and logged once.  Filter and lightpush are handled
+elsewhere in this package.
 """
 
 import logging
@@ -25,7 +25,7 @@ from engine.network.waku.protocols import (
 
 MAX_SERVICE_NODES: Final = 16
 MAX_ADDRESSES: Final = 4
-"""Of one service node."""
+"""Per service node."""
 _MAX_LOGGED: Final = 200
 _JITTER: Final = 0.25
 _MAX_DOUBLINGS: Final = 20
@@ -63,12 +63,12 @@ class _Rest:
     failures: int = 0
     until_s: float = 0.0
     served_s: float | None = None
-    """When it last did what it was asked."""
+    """When it last fulfilled a request."""
 
 
 @dataclass(slots=True, eq=False)
 class ServiceNode:
-    """``problem``: why it is of no use, or less than it should be; empty if all is well."""
+    """``problem``: why it cannot be used, or not fully; empty if all is well."""
 
     peer_id: PeerId
     order: int
@@ -80,14 +80,14 @@ class ServiceNode:
 
     @property
     def name(self) -> str:
-        """For people: where it is, without its long identity."""
+        """For users: its address without the long peer id."""
         address = self.addresses[0]
         host = f"[{address.host}]" if ":" in address.host else address.host
         return f"{host}:{address.port}"
 
 
 class ServiceNodes:
-    """``changed`` is called when somebody may choose otherwise than before."""
+    """``changed`` is called when the choice of nodes may change."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class ServiceNodes:
         self._logged: set[str] = set()
 
     def add(self, texts: Sequence[str]) -> list[str]:
-        """What is new; unusable addresses are counted, logged once and skipped."""
+        """Return the new nodes.  Unusable addresses are counted, logged once and skipped."""
         fresh: list[str] = []
         for text in texts:
             try:
@@ -137,7 +137,7 @@ class ServiceNodes:
         return True
 
     def replace(self, texts: Sequence[str]) -> list[PeerId]:
-        """These and no others; who is gone, or is at other addresses than before."""
+        """Use only these.  Return the nodes that are gone or have other addresses now."""
         before, self._nodes = self._nodes, {}
         self.add(texts)
         for peer_id, node in self._nodes.items():
@@ -148,7 +148,7 @@ class ServiceNodes:
         return [each for each, node in before.items() if self._nodes.get(each) is not node]
 
     def watch(self, host: Host | None) -> None:
-        """From now on what is connected is what this host is connected to; None: nothing."""
+        """Count the connections of this host from now on; None: none."""
         self._remotes = (lambda: ()) if host is None else host.peers
         for node in self._nodes.values():
             node.problem, node.in_flight = "", 0
@@ -174,7 +174,7 @@ class ServiceNodes:
         }
 
     def offering(self, service: Service) -> list[ServiceNode]:
-        """Connected ones, resting or not, best first."""
+        """Connected nodes with the service, resting or not, best first."""
         remotes = self.connected()
         found = [
             self._nodes[peer_id]
@@ -184,12 +184,12 @@ class ServiceNodes:
         return sorted(found, key=lambda node: (node.rests[service].failures, node.order))
 
     def usable(self, service: Service) -> list[ServiceNode]:
-        """Connected ones that do not rest, best first."""
+        """Connected nodes with the service that do not rest, best first."""
         now_s = self._now_s()
         return [node for node in self.offering(service) if node.rests[service].until_s <= now_s]
 
     def next_usable_s(self, service: Service) -> float | None:
-        """When the next of those that rest may be asked again; None if none of them does."""
+        """When the next resting node may be asked again; None if none rests."""
         now_s = self._now_s()
         waits = (node.rests[service].until_s for node in self.offering(service))
         return min((until_s for until_s in waits if until_s > now_s), default=None)
@@ -197,7 +197,7 @@ class ServiceNodes:
     # --- what became of it ----------------------------------------------------------------------
 
     def came(self, node: ServiceNode, remote: RemotePeer) -> None:
-        """It is connected anew, and starts without what was held against it."""
+        """It has connected again; its failures are forgotten."""
         node.problem = ""
         missing = [service for service in Service if not offers(remote.protocols, service)]
         if missing:
@@ -221,14 +221,14 @@ class ServiceNodes:
         busy: bool = False,
         logged: str = "",
     ) -> None:
-        """It rests from this service; ``problem`` follows the node's name.
+        """It rests from this service.  ``problem`` follows the node's name.
 
         ``busy``: it says that it is asked too often.  Its first rest then counts from when it last
-        served, without chance: sooner is in vain, and much later leaves it idle.
+        served, without jitter: earlier is useless, and much later leaves it idle.
         """
         rest = node.rests[service]
         now_s = self._now_s()
-        if rest.until_s <= now_s:  # several at once are one failure
+        if rest.until_s <= now_s:  # simultaneous failures count once
             rest.failures += 1
             rest.until_s = now_s + self._rest_s(rest.failures)
             if busy and rest.failures == 1 and rest.served_s is not None:
@@ -238,7 +238,7 @@ class ServiceNodes:
         self.troubled(node, problem, logged=logged)
 
     def troubled(self, node: ServiceNode, problem: str, *, logged: str = "") -> None:
-        """``logged``: the same without the node's own words, which are for the window only."""
+        """``logged``: the problem without the node's own words, which only the window shows."""
         node.problem = problem
         self._log_once(f"{node.name} {logged or problem}")
         self._changed()

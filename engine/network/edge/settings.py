@@ -1,4 +1,4 @@
-"""What an edge node is told: who it is, which service nodes there are, how patient it is."""
+"""The settings of an edge node: its identity, its service nodes, and its timing."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -9,29 +9,31 @@ from engine.network.waku.topics import Sharding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgePace:
-    """Times in seconds; every wait that repeats gets ± 25 % of chance."""
+    """Times in seconds. Every repeated wait gets ± 25 % of jitter."""
 
     redundancy: int = 2
-    """Service nodes subscribed at, and published to."""
+    """How many service nodes to subscribe at and to publish to."""
     request_timeout_s: float = 5.0
-    """For the whole answer of a filter or lightpush request."""
+    """For the whole answer to a filter or lightpush request."""
     hedge_s: float = 1.0
-    """A node that has not answered a push by then is slow: another is asked as well."""
+    """A node that has not answered a push by then is slow, and another is asked as well."""
     publish_timeout_s: float = 10.0
-    """For a message that no node takes yet, because they refuse for want of patience or room."""
+    """For a message that no node accepts yet, because nodes are busy or full."""
     ping_interval_s: float = 60.0
     pings_per_renewal: int = 10
-    """After so many everything is subscribed again: a ping tells of all or nothing."""
+    """After this many pings everything is subscribed again, because a ping answers only for all
+    topics together."""
     unheard_grace_s: float = 3.0
-    """A message that one node pushed and another has not by then is missing there."""
+    """A message that one node has pushed, and another not by then, is missing there."""
     refresh_first_s: float = 10.0
     refresh_cap_s: float = 600.0
-    """Between two times that a node is subscribed at again for messages it did not push."""
+    """Longest pause between new subscriptions at a node that did not push messages."""
     rest_first_s: float = 1.0
     rest_cap_s: float = 60.0
-    """How long a node that failed at a service is not asked for it, doubling."""
+    """Longest rest of a node that failed at a service; rests double."""
     busy_rest_s: float = 1.02
-    """After it served, until a node that says 429 is asked again: some take one a second."""
+    """A node that answers 429 is asked again this long after its last success; some accept one a
+    second."""
     refused_again_s: float = 300.0
     """Until a node of another cluster is dialled again."""
 

@@ -1,9 +1,9 @@
-"""What we want to hear, subscribed at several service nodes at once (12/WAKU2-FILTER).
+"""Subscribes our content topics at several service nodes at once (12/WAKU2-FILTER).
 
-Each of the chosen nodes has a task that subscribes what is wanted and not yet held there, pings,
-and subscribes again what the node has forgotten (404) or does not push though another does.  A node
-that refuses or does not answer rests, and another takes its place at once.  Every message is handed
-on once, whoever pushes it first.  Refuses to know who is dialled, and what is published.
+Each chosen node has a task that subscribes missing topics, sends pings, and renews subscriptions
+that the node has forgotten (404) or does not serve although another node does.  If a node refuses
+or does not answer, it rests, and another immediately takes its place.  Each message is delivered
+once, by the first push.  ``service_nodes`` chooses the nodes, and ``publishing`` publishes.
 """
 
 import asyncio
@@ -25,38 +25,38 @@ if TYPE_CHECKING:
     from engine.network.libp2p.ports import PeerId
 
 TOPICS_PER_REQUEST: Final = 30
-"""Some nodes take no more."""
+"""Some nodes accept no more."""
 _NO_SUBSCRIPTION: Final = 404
 _TOO_MANY_REQUESTS: Final = 429
 _OVERDUE_SLICE_S: Final = 0.5
-"""Looked at together, for a burst has thousands."""
+"""Overdue messages are checked together this often, because a burst has thousands."""
 
 Wanted = tuple[PubsubTopic, ContentTopic]
 
 
 class _RefusedError(Exception):
-    """The node answered, and not with yes."""
+    """The node refused."""
 
 
 @dataclass(slots=True, eq=False)
 class _Holder:
-    """A node that we are subscribed at, or are about to be."""
+    """A node that holds our subscriptions, or soon will."""
 
     node: ServiceNode
     refresh_gap_s: float
     held: set[Wanted] = field(default_factory=set)
     complete_since_s: float | None = None
-    """It has held all that is wanted since then."""
+    """Since when it has held all subscriptions."""
     refreshed_s: float = 0.0
     pings: int = 0
     served: bool = False
-    """It has taken a request."""
+    """Whether it has accepted a request."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
 
 class Subscriptions:
-    """Made new for every start."""
+    """Create a new one for every start."""
 
     def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
         self,
@@ -69,7 +69,7 @@ class Subscriptions:
         changed: Callable[[], None],
         counters: Counters,
     ) -> None:
-        """``changed``: other nodes hold what is wanted than before."""
+        """``changed`` is called when other nodes than before hold the subscriptions."""
         self._nodes = nodes
         self._client = client
         self._pace = pace
@@ -87,7 +87,7 @@ class Subscriptions:
         self._task = asyncio.create_task(self._run(), name="edge subscriptions")
 
     async def stop(self) -> None:
-        """Before the host stops."""
+        """Call before the host stops."""
         tasks = [holder.task for holder in self._holders.values()] + [self._task]
         self._holders.clear()
         self._task = None
@@ -104,19 +104,19 @@ class Subscriptions:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing is wanted."""
+        """Whether nothing is subscribed."""
         return not self._wanted
 
     def complete(self) -> list[ServiceNode]:
-        """Those that hold all that is wanted."""
+        """The nodes that hold all subscriptions."""
         return [h.node for h in self._holders.values() if h.complete_since_s is not None]
 
     def reconsider(self) -> None:
-        """The nodes are others than before, or otherwise."""
+        """The nodes or their state changed."""
         self._wake.set()
 
     def take(self, pushed: Pushed) -> None:
-        """For the filter client."""
+        """Called by the filter client."""
         now_s = _now_s()
         if self._heard.note(pushed.message_hash, pushed.peer_id, now_s=now_s):
             self._deliver(pushed)
@@ -125,7 +125,7 @@ class Subscriptions:
         self._wake_for_overdue()
 
     def note_own(self, waku_hash: WakuHash, *, comes_back: bool) -> None:
-        """Before it is published; ``comes_back``: it is about something that is wanted."""
+        """Call before publishing.  ``comes_back``: the message is of a subscribed topic."""
         self._heard.note_own(waku_hash, now_s=_now_s())
         if comes_back:
             self._wake_for_overdue()
@@ -133,13 +133,13 @@ class Subscriptions:
             self._heard.expect_no_more(waku_hash)
 
     def note_kept(self, waku_hash: WakuHash) -> None:
-        """Nobody took it, so nobody will push it."""
+        """No node accepted the message, so none will push it."""
         self._heard.expect_no_more(waku_hash)
 
     # --- who holds ------------------------------------------------------------------------------
 
     def _wake_for_overdue(self) -> None:
-        """The task sleeps without end while nothing is watched."""
+        """Wake the task, which sleeps without limit while it has nothing to watch."""
         if not self._watching:
             self._watching = True
             self._wake.set()
@@ -240,7 +240,7 @@ class Subscriptions:
     async def _subscribe(
         self, holder: _Holder, topic: PubsubTopic, content_topics: Sequence[ContentTopic]
     ) -> None:
-        """A node that has taken a request and has enough for now is asked once more, later."""
+        """A node that accepted a request but is busy now is asked once more, later."""
         answer = await self._client.subscribe(holder.node.peer_id, topic, content_topics)
         if answer.status_code == _TOO_MANY_REQUESTS and holder.served:
             self._counters.add("edge.subscribe_paced")
@@ -254,7 +254,7 @@ class Subscriptions:
         for topic, content_topics in _batches(holder.held - self._wanted):
             holder.held -= {(topic, content_topic) for content_topic in content_topics}
             answer = await self._client.unsubscribe(holder.node.peer_id, topic, content_topics)
-            if not answer.accepted:  # it pushes what nobody wants, or has forgotten us altogether
+            if not answer.accepted:  # it pushes unsubscribed topics, or has forgotten us altogether
                 self._counters.add("edge.unsubscribe_refused")
 
     async def _ping(self, holder: _Holder) -> None:

@@ -1,5 +1,5 @@
 """The embedded node: the transport port on a libp2p host of our own.
 
-Composes what others provide: a host with connections (``engine.network.libp2p``) and Waku's
-protocols on it (``engine.network.waku``).
+Puts together a host with connections (``engine.network.libp2p``) and Waku's protocols on it
+(``engine.network.waku``).
 """

@@ -1,8 +1,8 @@
-"""Dials that are made once: to addresses that are worth a try and not worth remembering.
+"""Single dials, to addresses that are worth a try but not worth remembering.
 
-One task per peer goes through that peer's addresses until one answers.  How many run at once is
-bounded, and what comes on top is counted and dropped: whoever has the addresses will say them
-again.  Refuses to know where they came from.
+One task per peer tries that peer's addresses until one answers.  The number of tasks is bounded.
+Excess attempts are counted and dropped: the source of the addresses will announce them again.  Any
+source will do.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ MAX_ATTEMPTS = 16
 
 
 class Attempts:
-    """``in``: this peer is being tried right now."""
+    """Running attempts.  ``peer_id in attempts``: this peer is being tried now."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters

@@ -1,9 +1,9 @@
 """The embedded node: a ``Transport`` that relays.
 
-One host, one relay, the shards of what is subscribed.  The port: the user's, or else the one used
-last time, or else any free one; only a taken port that the user chose is an error, for others can
-learn the new address from invitations and from each other.  What the node does for others besides
-is ``services``.
+It has one host and one relay, for the shards of the subscribed topics.  The port is the user's
+choice, else the last one used, else any free one.  Only a taken port of the user's choice is an
+error, because others can learn a new address from invitations and from each other.  ``services``
+holds what the node does for others besides relaying.
 """
 
 import logging
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger(__name__)
 
 HostFactory = Callable[[NodeSettings, str], Host]
-"""Makes a host that will listen on the multiaddr; called once per attempt."""
+"""Makes a host that will listen on the multiaddr.  Called once per attempt."""
 
 MAX_KNOWN_PEERS = 50
 SOURCE_KEY_BYTES = 16
@@ -67,14 +67,14 @@ _MAX_LOGGED_PEERS = 100
 
 
 def tcp_host(settings: NodeSettings, listen: str) -> Host:
-    """Raises ConfigError for a listen host that is no IP address."""
+    """Raises ConfigError if the listen host is not an IP address."""
     addresses = [address for address in (listen, settings.listen_websocket()) if address]
     limits = HostLimits(max_inbound_per_address=settings.connections_per_address)
     return TcpHost(settings.network_key, addresses, limits=limits, proxy=settings.proxy)
 
 
 class EmbeddedNode:
-    """See ``engine.network.transport.Transport`` for what each method promises."""
+    """See ``engine.network.transport.Transport`` for the contract of each method."""
 
     def __init__(
         self,
@@ -85,10 +85,10 @@ class EmbeddedNode:
         make_host: HostFactory = tcp_host,
         random: Random | None = None,
     ) -> None:
-        """``archive``: for the store service, opened and closed by whoever made it.
+        """``archive`` is for the Store service; the caller opens and closes it.
 
-        ``open_archive``: instead, to be opened at the start and closed at the end.  Without it,
-        because the disk refused, the node runs all the same and keeps nothing for others.
+        ``open_archive`` instead opens one at the start, and the node closes it at the end.  If the
+        disk refuses, the node runs without an archive and keeps nothing for others.
         """
         self._settings = settings
         self._archive = archive
@@ -201,7 +201,7 @@ class EmbeddedNode:
         if host is not None and relay is not None and services is not None:
             await _stop(host, relay, services)
             for name, amount in host.counters().items():
-                self._counters.add(name, amount)  # What happened outlives the host.
+                self._counters.add(name, amount)  # Counts outlive the host.
         await self._close_archive()
         self._tell_status()
 
@@ -235,7 +235,7 @@ class EmbeddedNode:
         return self._subscriptions.add(content_topic, handler)
 
     def message_delivered(self, delivered: MessageDelivered, /) -> None:
-        """The relay has a message for us."""
+        """Called by the relay for each message."""
         is_own = self._deliver(delivered.topic, delivered.message)
         if self._services is not None:
             self._services.take(
@@ -280,11 +280,11 @@ class EmbeddedNode:
             self._attempts.begin(self._host, multiaddrs)
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
-        """They relay as well, and a Store can be asked only where one is connected."""
+        """Dial them as peers: they relay too, and a Store must be connected to be queried."""
         self.add_peers(multiaddrs)
 
     def reach(self, protocols: Collection[ProtocolId], /) -> tuple[Reached, ...]:
-        """Connected peers that speak one of ``protocols``: for the Store client."""
+        """Connected peers that speak one of ``protocols``, for the Store client."""
         return () if self._host is None else reached(self._host, protocols)
 
     def addresses(self) -> Sequence[str]:
@@ -324,16 +324,16 @@ class EmbeddedNode:
         return total.snapshot()
 
     def membership_changed(self) -> None:
-        """The relay has other peers than before."""
+        """The relay's peers changed."""
         self._tell_status()
 
     def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
-        """Metadata says that we have nothing in common; logged once per peer."""
+        """The peer's cluster is another one.  Logged once per peer."""
         self._counters.add("node.peer_refused")
         self._log_once(peer_id, f"disconnected {peer_id}: {reason}")
 
     def _dial_failed(self, multiaddr: str, error: ChatError) -> None:
-        """That nobody answers is weather; that somebody else does is logged once per address."""
+        """An unanswered dial is normal.  An answer from another peer is logged once per address."""
         if is_mistaken(error):
             self._log_once(multiaddr, str(error))
 
@@ -343,7 +343,7 @@ class EmbeddedNode:
             _LOGGER.warning("a peer cannot be used", extra={"problem": OwnWords(text)})
 
     def gauges(self) -> Mapping[str, float]:
-        """What goes up and down, for metrics."""
+        """Values that go up and down, for metrics."""
         status, services = self.status(), self._services
         return {
             "relay_peers": status.peers,
@@ -354,7 +354,7 @@ class EmbeddedNode:
         }
 
     def _tell_status(self) -> None:
-        """Bytes alone are no news."""
+        """Notify of a new status, unless only byte counts changed."""
         status, last = self.status(), self._last_status
         self._last_status = status
         if (status.level, status.peers, status.reason) != (last.level, last.peers, last.reason):

@@ -1,10 +1,11 @@
-"""Which of a peer's own addresses are worth remembering: anybody may claim any.
+"""Decides which addresses that peers claim as their own are worth remembering.
 
-Whoever we dialled was there, and so its addresses are believed.  Whoever dialled us may lie, and in
-numbers: of its addresses those count at which it is seen, a few for each peer, for each place and
-in all, so that a neighbour with a thousand names cannot push good addresses out of the book, which
-holds the newest ``MAX_KNOWN_PEERS``.  Counted per run of the node; good addresses come to the front
-again at every start, when they are dialled.  Refuses to know where they are written down.
+Addresses of a peer that we dialled are believed, because it was there.  A peer that dialled us may
+lie, and may come in numbers.  Of its addresses, only those at which it is seen count: a few for
+each peer, for each place and in all.  A neighbour with a thousand names then cannot displace good
+addresses from the book, which holds the newest ``MAX_KNOWN_PEERS``.  Counts last for one run of the
+node; good addresses move to the front again at every start, when they are dialled.  The caller
+stores them.
 """
 
 import ipaddress
@@ -18,7 +19,7 @@ from engine.network.libp2p.ports import RemotePeer
 
 MAX_OF_A_PEER: Final = 4
 MAX_OF_A_PLACE: Final = 8
-"""Inbound, from one IP address or /64 of IPv6: a family behind one, or one liar."""
+"""Inbound, from one IPv4 address or one /64 of IPv6: perhaps a family, perhaps one liar."""
 MAX_INBOUND: Final = 24
 _IPV6_HOST_BITS: Final = 64
 
@@ -27,7 +28,7 @@ class Introductions:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._inbound: dict[str, str] = {}
-        """Believed address: the place it came from."""
+        """Believed addresses and the place each came from."""
 
     def worth_remembering(self, peer: RemotePeer) -> Sequence[str]:
         if peer.outbound:
@@ -57,7 +58,7 @@ def _host(text: str) -> str | None:
 
 
 def _place(host: str) -> str:
-    """An IPv6 host owns a whole /64."""
+    """The place of an address.  An IPv6 host has a whole /64."""
     try:
         network = ipaddress.IPv6Network((host, _IPV6_HOST_BITS), strict=False)
     except ValueError:

@@ -1,9 +1,8 @@
-"""Prometheus metrics over HTTP, for whoever runs a node: loopback only, one page, no secrets.
+"""Prometheus metrics over HTTP for the operator of a node: loopback only, one page, no secrets.
 
-Counters become ``causerie_{area}_{reason}_total`` and gauges ``causerie_{name}``; both hold numbers
-that the program itself names and nothing that a peer chose.  The server knows one request, GET
-/metrics, reads at most a few kilobytes for it, and closes.  Format: Prometheus text exposition
-0.0.4.
+Counters become ``causerie_{area}_{reason}_total`` and gauges ``causerie_{name}``.  All names come
+from the program, none from a peer.  The server accepts only GET /metrics, reads at most a few
+kilobytes, and closes.  Format: Prometheus text exposition 0.0.4.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ class Measured:
 
 
 def exposition(measured: Measured) -> str:
-    """The page; names are sorted, so that two pages compare."""
+    """The page.  Names are sorted, so that two pages can be compared."""
     lines: list[str] = []
     for name, amount in sorted(measured.counters.items()):
         metric = f"causerie_{_NOT_IN_A_NAME.sub('_', name)}_total"

@@ -1,11 +1,14 @@
-"""Which role a device has, and changing it while it runs: one ``Transport`` outside, two within.
+"""Chooses a device's role, relay or edge, and changes it at run time behind one ``Transport``.
 
-A relaying node meets others directly.  An edge node needs service nodes, and works where nobody can
-be met directly, or where relays want proofs that only service nodes attach.  Left to itself a
-device relays; it becomes an edge node too when there are service nodes and nobody has relayed for
-it for a while, and gives that up when somebody has for longer.  On the public network it is an edge
-node from the start.  The new role is connected before the old one ends, and each message is handed
-on once whichever brings it.  Refuses to know how either role works.
+A relaying node meets others directly.  An edge node needs service nodes; it works where no direct
+connection is possible, or where relays require proofs that only service nodes attach.
+
+In automatic mode a device relays.  If there are service nodes and no peer has relayed for it for a
+while, it becomes an edge node as well; it stops being one when peers have relayed for longer.  On
+the public network it is an edge node from the start.
+
+The new role connects before the old one ends, and each message is delivered once, whichever role
+brings it.  ``embedded`` and ``edge`` implement the roles.
 """
 
 import asyncio
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
 PUBLIC_CLUSTER: Final = 1
 MAX_GROUP_SERVICE_NODES: Final = 64
-"""Addresses that came with groups; the edge node bounds what it uses of them."""
+"""Addresses that came with groups.  The edge node limits how many it uses."""
 _SEEN_TTL_MS: Final = 120_000
 _MAX_SEEN: Final = 20_000
 _BEST_LAST: Final = (TransportLevel.OFFLINE, TransportLevel.MINIMAL, TransportLevel.GOOD)
@@ -61,13 +64,14 @@ class Role(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolePace:
     alone_s: float = 20.0
-    """Nobody relays for us: service nodes are asked from then on."""
+    """After this long without relaying peers, service nodes are used."""
     together_s: float = 60.0
-    """Somebody does again: they are asked no more."""
+    """After this long with relaying peers, service nodes are no longer used."""
     handover_s: float = 10.0
-    """The old role goes on for so long if the new one is not connected before."""
+    """How long the old role continues if the new one does not connect."""
     overlap_s: float = 3.0
-    """And for so long once it is: what is on its way arrives, and a mesh takes a heartbeat."""
+    """How long it continues once the new one is connected: messages in transit arrive, and a mesh
+    needs a heartbeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,7 @@ class RoleSettings:
 
 
 def make_edge_node(settings: NodeSettings) -> "EdgeNode":
-    # Imported when first wanted: most devices relay, and their windows need not wait for it.
+    # Imported when first needed: most devices relay, and their windows should not wait for it.
     from engine.network.edge.edge_node import EdgeNode  # noqa: PLC0415
     from engine.network.edge.settings import EdgeSettings, edge_key  # noqa: PLC0415
 
@@ -93,7 +97,7 @@ def make_edge_node(settings: NodeSettings) -> "EdgeNode":
 
 
 class RoleTransport:
-    """See ``engine.network.transport.Transport`` for what each method promises."""
+    """See ``engine.network.transport.Transport`` for the contract of each method."""
 
     def __init__(
         self,
@@ -111,7 +115,7 @@ class RoleTransport:
         self._topics: dict[ContentTopic, dict[Transport, Callable[[], None]]] = {}
         self._seen = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
         self._refused = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
-        """Of those seen: what did not pass the first check, whichever role brought it."""
+        """The seen messages that failed the precheck, whichever role brought them."""
         self._status_listeners = Listeners[TransportStatus]()
         self._make_edge = make_edge
         self._relay = make_relay(settings.relay)
@@ -156,7 +160,7 @@ class RoleTransport:
         return self._role
 
     async def set_role(self, role: Role) -> None:
-        """Returns when it is so.  Raises TransportError if it cannot be; then nothing changes."""
+        """Return when the role is active.  Raises TransportError; then nothing has changed."""
         async with self._turn:
             before, self._role = self._role, role
             if self._steering is None:
@@ -169,7 +173,7 @@ class RoleTransport:
         self._news.set()
 
     async def set_service_nodes(self, multiaddrs: Sequence[str]) -> None:
-        """The user's own, instead of those before; those that groups named stay, after them."""
+        """Replace the user's own service nodes.  Those from groups stay, after the user's."""
         async with self._turn:
             self._own_nodes = tuple(multiaddrs)
             self._relay.add_service_nodes(self._own_nodes)
@@ -181,7 +185,7 @@ class RoleTransport:
         return (*self._own_nodes, *self._group_nodes)
 
     def _wanted(self) -> list[Transport]:
-        """What should run now, going by the role alone."""
+        """The transports that should run now in the current role."""
         is_public = self._settings.relay.sharding.cluster_id == PUBLIC_CLUSTER
         match self._role:
             case Role.RELAY:
@@ -204,7 +208,7 @@ class RoleTransport:
         return self._edge
 
     async def _change(self) -> None:
-        """From what runs to what should: first the new, then away with the old."""
+        """Change to the roles that should run: start the new ones, then stop the old."""
         wanted = self._wanted()
         fresh = [transport for transport in wanted if transport not in self._up]
         stale = [transport for transport in self._up if transport not in wanted]
@@ -226,7 +230,7 @@ class RoleTransport:
         await transport.stop()
 
     async def _connected(self, transports: Sequence[Transport]) -> None:
-        """And a while more; or not in time, or this is being stopped."""
+        """Wait until connected and a while more, or until the time limit or a stop."""
         pace = self._settings.pace
         await self._wait(pace.handover_s, lambda: any(each.status().peers for each in transports))
         await self._wait(pace.overlap_s, lambda: False)
@@ -248,7 +252,7 @@ class RoleTransport:
                     await self._news.wait()
 
     async def _step(self) -> float | None:
-        """Begin or end to use service nodes; when to look again."""
+        """Start or stop using service nodes.  Return when to check again."""
         if self._relay not in self._up:
             return None
         now_s, has_peers = _now_s(), self._relay.status().peers > 0
@@ -256,7 +260,7 @@ class RoleTransport:
             self._relay_since_s, self._had_relay_peers = now_s, has_peers
         edge_up = self._edge is not None and self._edge in self._up
         if edge_up != has_peers or not (edge_up or self._service_nodes()):
-            return None  # all is as it should be, or cannot be otherwise
+            return None  # nothing to change, or nothing that can be changed
         pace = self._settings.pace
         due_s = self._relay_since_s + (pace.together_s if edge_up else pace.alone_s)
         if now_s < due_s:
@@ -278,13 +282,13 @@ class RoleTransport:
         running = tuple(self._up)
         if not running:
             return await self._relay.publish(message)
-        if len(running) > 1:  # a relay without peers says only that it has none
+        if len(running) > 1:  # a relay without peers reports only that it has none
             running = tuple(each for each in running if each.status().peers) or running[-1:]
         receipts = await asyncio.gather(*(each.publish(message) for each in running))
         return replace(receipts[0], peers=sum(receipt.peers for receipt in receipts))
 
     def _note_own(self, message: WakuMessage) -> None:
-        """What one role publishes may come back by the other."""
+        """A message published by one role may come back by the other."""
         with suppress(RemoteProtocolError):
             topic = self._settings.relay.sharding.pubsub_topic(message.content_topic)
             self._is_new(message_hash(topic, message))
@@ -330,7 +334,7 @@ class RoleTransport:
         self._relay.try_peers(multiaddrs)
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
-        """Those that a group named; the user's own come first."""
+        """Add service nodes of a group; the user's own come first."""
         for text in multiaddrs:
             if len(self._group_nodes) < MAX_GROUP_SERVICE_NODES:
                 self._group_nodes[text] = None
@@ -342,7 +346,7 @@ class RoleTransport:
         self._news.set()
 
     def reach(self, protocols: Collection[ProtocolId], /) -> tuple[Reached, ...]:
-        """Connected peers that speak one of ``protocols``, of service nodes the best first."""
+        """Connected peers that speak one of ``protocols``, service nodes first, best first."""
         edge = () if self._edge is None else self._edge.reach(protocols)
         return (*edge, *self._relay.reach(protocols))
 
@@ -373,7 +377,7 @@ class RoleTransport:
         return HostStores(self._hosts, self._settings.relay.sharding)
 
     def _hosts(self) -> tuple[Host, ...]:
-        """Service nodes first."""
+        """The running hosts, that of the edge role first."""
         edge = () if self._edge is None else self._edge.hosts()
         return (*edge, *self._relay.hosts())
 
@@ -391,7 +395,7 @@ class RoleTransport:
         self._tell_status()
 
     def _tell_status(self) -> None:
-        """Bytes alone are no news."""
+        """Notify of a new status, unless only byte counts changed."""
         status, last = self.status(), self._last_status
         self._last_status = status
         if replace(status, bytes_in=0, bytes_out=0) != replace(last, bytes_in=0, bytes_out=0):

@@ -1,14 +1,14 @@
-"""What a node does for others besides relaying: metadata always, the rest as it is told.
+"""The services of a node besides relaying: metadata always, the others as configured.
 
-Every message that the node gets to know, relayed, pushed or its own, goes past here once, as the
-bytes that came: to those who filter and into the archive.  A message that came by lightpush is
-relayed, and shown to the node's own subscribers like any other.  A light node may push the same
-message to several service nodes: what came here by gossip already is not passed on again.
+Every message that the node learns of, relayed, pushed or its own, passes here once, byte for byte,
+on its way to filter subscribers and the archive.  A message that came by lightpush is relayed, and
+delivered to the node's own subscribers like any other.  A light node may push one message to
+several service nodes, so a message that already came by gossip is not relayed again.
 
-What is off is not imported: the node in the desktop offers metadata only, and the window that waits
-for it should not wait for the others.
+A service that is off is not imported: the node in the desktop offers metadata only, and the window
+should not wait for the rest.
 
-Refuses to know how any of these protocols works, and what the messages are.
+Each service implements its own protocol; messages are opaque here.
 """
 
 # ruff: noqa: PLC0415 - see above
@@ -45,15 +45,16 @@ _MAX_SEEN = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """None: this service is off."""
+    """None means that the service is off."""
 
     filter: "FilterSettings | None" = None
     lightpush: "LightpushSettings | None" = None
     store: "StoreSettings | None" = None
     intake: "IntakeSettings | None" = None
-    """Of what goes into the archive; None: the usual bounds."""
+    """Limits of the archive's intake; None: the defaults."""
     archives_own_only: bool = False
-    """What passed the first check of the node's own subscribers; else everything that it relays."""
+    """Archive only messages that passed the precheck of the node's own subscribers.  Otherwise
+    archive all that it relays."""
 
 
 def all_services() -> ServiceSettings:
@@ -68,24 +69,24 @@ def all_services() -> ServiceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceContext:
-    """What the services need of the node that they are part of."""
+    """What the services need from their node."""
 
     host: Host
     relay: WakuRelay
     sharding: Sharding
     topics: Collection[PubsubTopic]
-    """What is relayed; changes while the node runs."""
+    """Relayed topics; they change while the node runs."""
     deliver: Callable[[PubsubTopic, WakuMessage], bool]
-    """To the node's own subscribers; whether it passed the first check of one."""
+    """Delivers to the node's own subscribers; returns whether it passed the precheck of one."""
     source_key: bytes
-    """Random, for the pseudonyms of those who bring messages."""
+    """Random key for the pseudonyms of message sources."""
     observer: MetadataObserver
     counters: Counters
     now_ns: Callable[[], int]
 
 
 class NodeServices:
-    """Made new for every start of a node.  Raises ConfigError for a Store without an archive."""
+    """Create new for every start of a node.  Raises ConfigError for a Store without an archive."""
 
     def __init__(
         self, around: ServiceContext, settings: ServiceSettings, archive: "Archive | None"
@@ -101,7 +102,7 @@ class NodeServices:
         self._intake = _archive_intake(around, settings, archive)
 
     def start(self) -> None:
-        """Before the host starts, so that no peer is missed."""
+        """Call before the host starts, so that no peer is missed."""
         around, settings = self._around, self._settings
         self._metadata.start()
         if self._filter is not None:
@@ -126,13 +127,13 @@ class NodeServices:
             serve_store(around.host, query, settings.store, around.counters)
 
     async def stop(self) -> None:
-        """Before the host stops."""
+        """Call before the host stops."""
         await self._metadata.stop()
         if self._filter is not None:
             await self._filter.stop()
 
     async def finish(self) -> None:
-        """After the host has stopped and nothing comes in any more."""
+        """Call after the host has stopped and no more messages arrive."""
         if self._intake is not None:
             await self._intake.stop()
 
@@ -145,9 +146,9 @@ class NodeServices:
         is_own: bool,
         brought_by: PeerId | None = None,
     ) -> bool:
-        """A message seen for the first time; whether a subscriber or the archive has it now.
+        """Handle a new message.  Return whether a subscriber or the archive has it now.
 
-        ``is_own``: the node's own subscribers have to do with it.  ``brought_by``: None is us.
+        ``is_own``: the node's own subscribers get or sent it.  ``brought_by`` None means this node.
         """
         if self._settings.lightpush is not None:
             self._note(data)
@@ -160,7 +161,7 @@ class NodeServices:
         return archived or pushed > 0
 
     async def wait_for_room(self, brought_by: PeerId | None = None) -> None:
-        """A moment's wait for whoever brings messages in a row, if those behind us need one."""
+        """Wait briefly if the archive or filter subscribers need time.  Call between messages."""
         if self._filter is not None:
             await self._filter.wait_for_room()
         if self._intake is not None:
@@ -189,7 +190,7 @@ class NodeServices:
     async def _publish(
         self, peer_id: PeerId, topic: PubsubTopic, message: WakuMessage, data: bytes
     ) -> "Published":
-        """For lightpush."""
+        """Publish for lightpush."""
         from engine.network.waku.lightpush.server import Published
 
         otherwise = hashlib.sha256(data).digest() in self._seen

@@ -1,4 +1,4 @@
-"""What an embedded node is told: who it is, where it listens, which shard it relays."""
+"""The settings of an embedded node: its identity, where it listens, which shards it relays."""
 
 import time
 from collections.abc import Callable
@@ -18,20 +18,20 @@ _ANY_OF_OURS = ContentTopic("/causerie/1/any/proto")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """``port`` is what the user set; None leaves it to the system, ``remembered_port`` first.
+    """``port`` is the user's; None lets the system choose, trying ``remembered_port`` first.
 
-    The relay is a hub by default: the members of a young group all hang on the node whose address
-    their invitation holds.
+    The relay is a hub by default, because all members of a young group depend on the node whose
+    address is in their invitation.
     """
 
     network_key: bytes = field(repr=False)
-    """Raw Ed25519 private key, 32 bytes: the libp2p identity, not the participant's."""
+    """Raw Ed25519 private key, 32 bytes. It is the libp2p identity, not the participant's."""
     listen_host: str | None = "127.0.0.1"
-    """None: nothing is listened on, and others are only dialled."""
+    """None: the node does not listen and only dials."""
     proxy: Proxy | None = None
     """All dials go through it."""
     connections_per_address: int = 64
-    """The inbound share of one IPv4 address or one /48 of IPv6."""
+    """Limit on inbound connections from one IPv4 address or one /48 of IPv6."""
     websocket_port: int | None = None
     """None: no WebSocket; 0: any free one."""
     port: int | None = None
@@ -39,13 +39,13 @@ class NodeSettings:
     sharding: Sharding = field(default_factory=Sharding)
     relay: RelaySettings = field(default_factory=lambda: RelaySettings(gossipsub=HUB))
     relayed_content_topics: tuple[ContentTopic, ...] = (_ANY_OF_OURS,)
-    """The shards of these are relayed from the start; others once somebody subscribes."""
+    """Their shards are relayed from the start; others once there is a subscriber."""
     relayed_shards: tuple[int, ...] = ()
-    """Likewise, by number."""
+    """More shards relayed from the start, by number."""
     services: ServiceSettings = field(default_factory=ServiceSettings)
-    """What the node does for others; a Store also needs an archive."""
+    """What the node does for others. A Store also needs an archive."""
     now_ns: Callable[[], int] = time.time_ns
-    """The clock by which it judges what others' messages say of their time."""
+    """The clock against which the times of messages are checked."""
 
     def __post_init__(self) -> None:
         for port in (self.port, self.remembered_port, self.websocket_port):
@@ -67,7 +67,7 @@ class NodeSettings:
         }
 
     def listen_multiaddr(self, port: int) -> str:
-        """Empty if nothing is listened on."""
+        """Empty if the node does not listen."""
         if self.listen_host is None:
             return ""
         kind = "ip6" if ":" in self.listen_host else "ip4"

@@ -1,6 +1,6 @@
-"""The node alone, without an application on it: what ``causerie node`` runs.
+"""The node alone, without an application: what ``causerie node`` runs.
 
-Prints and logs nothing; whoever calls decides how to say what.
+Prints and logs nothing; the caller reports.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ ALARMING: Final = (
     "libp2p.task_failed",
     "libp2p.stream_handler_failed",
 )
-"""Shown from the start, at 0: of a counter that begins at 1 Prometheus sees no increase."""
+"""Shown from the start, at 0: Prometheus sees no increase in a counter that begins at 1."""
 
 
 async def run_node(  # noqa: PLR0913 - each is a different thing, and all are needed
@@ -39,8 +39,8 @@ async def run_node(  # noqa: PLR0913 - each is a different thing, and all are ne
 ) -> None:
     """Run until ``stop`` is set; ``ready`` gets the addresses.  Raises TransportError.
 
-    ``archive`` is the caller's, who closes it.  ``metrics_port`` None: no metrics.
-    ``discover``: say on the local network that the node is there, and meet others.
+    The caller owns ``archive`` and closes it.  ``metrics_port`` None: no metrics.  ``discover``:
+    announce the node on the local network, and find others.
     """
     node = EmbeddedNode(settings, archive=archive)
     node.add_peers(peers)

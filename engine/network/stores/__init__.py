@@ -1,5 +1,4 @@
-"""Asking Store nodes for history over whatever connections a transport has.
+"""Queries Store nodes for history over the connections of a transport.
 
-The port is ``port``, its one real adapter ``asking``; what a single test of a Store looks at is
-``testing``.
+``port`` is the port and ``asking`` its only real adapter; ``testing`` tests a single Store.
 """

@@ -1,8 +1,8 @@
-"""``StoreNetwork`` over libp2p hosts: the connections of the relaying role and of the edge role.
+"""``StoreNetwork`` over libp2p hosts: the connections of the relay role and of the edge role.
 
-A Store is asked where it is connected; one of the settings is dialled when it is not.  What it
-speaks is what it said when it was identified.  Hashes are checked, and computed for 2.0.0-beta4,
-before anybody sees a message; what does not check out is left out with its reason.
+A connected Store is queried where it is connected; one from the settings is dialled if necessary.
+Its protocols are those it named when identified.  Hashes are verified, and computed for
+2.0.0-beta4, before a caller sees a message.  Messages that fail are left out, with a reason.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ _ALMOST_S: Final = 0.05
 
 class HostStores:
     def __init__(self, hosts: Callable[[], Sequence[Host]], sharding: Sharding) -> None:
-        """``hosts``: those that run now, the preferred one first."""
+        """``hosts``: the running ones, the preferred one first."""
         self._hosts = hosts
         self._sharding = sharding
 
@@ -149,7 +149,7 @@ class HostStores:
             timeout_s=timeout_s,
             versions_of=versions_of,
         )
-        # Whoever tells it has the address beside it.
+        # The caller shows the address beside it.
         problem = tested.problem.removeprefix(f"cannot connect to {multiaddr}: ")
         return replace(tested, problem=problem)
 

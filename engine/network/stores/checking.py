@@ -1,7 +1,7 @@
-"""Tests Stores from a host of its own, with an identity of its own: for the doctor.
+"""Tests Stores for the doctor, from a separate host with its own identity.
 
-All at the same time, each as the page of the Stores tests one.  Nothing is subscribed, nothing
-published; what is asked for are the content topics of the profile's groups.
+All are tested at the same time, each as on the window's page of Stores.  Nothing is subscribed or
+published; the queries name the content topics of the profile's groups.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ async def check_stores(  # noqa: PLR0913 - all that a doctor hands in
     timeout_s: float = 10.0,
     new_key: Callable[[], bytes] = lambda: os.urandom(32),
 ) -> list[TestedStore]:
-    """In the order of ``addresses``.  Never raises for a Store's sake."""
+    """Results in the order of ``addresses``.  Never raises because of a Store."""
     host = TcpHost(new_key(), [], proxy=proxy)
     await host.start()
     stores = HostStores(lambda: (host,), sharding)

@@ -1,8 +1,8 @@
 """The port to Store nodes (13/WAKU2-STORE): one request, one outcome; which Stores are near.
 
-Both roles of a device offer it, beside ``engine.network.transport``.  Paging, merging and whom to
-ask next are ``engine.core.history``'s; when, is the runtime's.  A Store's fault is an outcome here
-and no exception.
+Both roles of a device offer it, beside ``engine.network.transport``.  ``engine.core.history``
+pages, merges and chooses the next Store; the runtime decides when.  A Store's fault is an outcome,
+not an exception.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
 class FoundStore:
     """A connected peer that says it keeps messages for others.
 
-    ``store`` names the peer alone, so that it stays the same wherever it listens.
+    ``store`` names only the peer, so it stays the same wherever the peer listens.
     """
 
     store: StoreRef
@@ -40,18 +40,18 @@ class TestedStore:
 
 class StoreNetwork(Protocol):
     def pubsub_topic(self, content_topic: ContentTopic, /) -> PubsubTopic:
-        """Where messages of this topic are relayed.  Raises LocalProtocolError."""
+        """The pubsub topic that relays this content topic.  Raises LocalProtocolError."""
 
     def found(self) -> tuple[FoundStore, ...]:
-        """Connected now, the best first."""
+        """Stores connected now, the best first."""
 
     def versions(self, store: StoreRef, /) -> tuple[StoreVersion, ...]:
-        """What it said that it speaks; none while it is not connected."""
+        """The versions it named; none while it is not connected."""
 
     async def perform(self, ask: Ask, /) -> Outcome:
-        """Dial if need be, ask, check the answer.  Never raises."""
+        """Dial if necessary, query, check the answer.  Never raises."""
 
     async def test(
         self, multiaddr: str, content_topics: Sequence[ContentTopic], /, *, timeout_s: float
     ) -> TestedStore:
-        """Look whether this address can be used.  Raises ConfigError for no address."""
+        """Test whether this address can be used.  Raises ConfigError for a malformed address."""

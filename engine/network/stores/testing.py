@@ -1,8 +1,8 @@
-"""Whether a Store can be used: dialled, identified, asked for its cluster, and for two messages.
+"""Tests whether a Store can be used: dials, identifies, asks for its cluster and for two messages.
 
-The oldest message that it has of ours says how far back it goes, the newest by 2.0.0-beta4 how its
-clock stands to the senders'.  It learns by that which content topics we are interested in, as it
-does by being asked for history at all.
+Its oldest message of ours shows how far back it goes.  The newest, by 2.0.0-beta4, compares its
+clock with the senders'.  The Store thereby learns which content topics interest us, as it does from
+any query.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ async def test_store(
     timeout_s: float,
     versions_of: Callable[[Sequence[ProtocolId]], tuple[StoreVersion, ...]],
 ) -> TestedStore:
-    """Never raises for the Store's sake."""
+    """Never raises because of the Store."""
     try:
         async with asyncio.timeout(timeout_s / 2):
             reached = await reach()
@@ -69,7 +69,7 @@ async def test_store(
 
 
 async def _cluster(reached: Reached, own: int) -> int | None:
-    """None: not said."""
+    """None: unknown."""
     if METADATA_PROTOCOL not in reached.peer.protocols:
         return None
     request = encode_metadata(Metadata(cluster_id=own))
@@ -109,7 +109,7 @@ async def _asked(
 
 
 class _Asking:
-    """Pages of one message."""
+    """Queries for pages of one message."""
 
     def __init__(
         self, reached: Reached, pubsub_topic: PubsubTopic, topics: tuple[ContentTopic, ...]
@@ -140,7 +140,7 @@ class _Asking:
         return "", next(iter(page.messages), None)
 
     async def clock_ahead_ms(self) -> int | None:
-        """By its cursors, which name when a message was sent and when it was taken in."""
+        """From its cursors, which hold the times of sending and of receipt."""
         apart: list[int] = []
         query = self._history(forward=False)
         for _ in range(_CLOCK_SAMPLES):
