@@ -1,4 +1,4 @@
 """The libp2p subset that Waku peers need, from sockets to identified peers and their streams.
 
-docs/network.md says what there is of it.
+docs/network.md lists what is implemented.
 """

@@ -1,13 +1,15 @@
-"""Who may connect: handshakes that begin, and who stays when there is no room for all.
+"""Admission of inbound connections: handshakes, and which connections stay when all are taken.
 
-Addresses are scarce and names are not, so room is shared out by *origin*: an IPv4 address, or the
-IPv6 /48 that one customer is given.  Each has a share, handshakes included, wide enough for a team
-behind one address.  When all is taken the largest crowd gives way to a smaller one, so a few
-addresses keep nobody out; before that goes whoever misbehaved.  Half of the room belongs to peers
-that behaved, the longest known first, and is lent to others while they are away: a crowd from many
-addresses does not push them out either.
+Addresses are scarce and peer ids are not, so room is shared by *origin*: an IPv4 address, or the
+IPv6 /48 that one customer is given.  Each origin has a share, handshakes included, wide enough for
+a team behind one address.
 
-Our own dials take no room of strangers.  Refuses to know what a handshake or a message is.
+When all room is taken, peers that misbehaved go first.  After that the origin with most connections
+gives way to a smaller one, so a few addresses cannot keep others out.  Half of the room is reserved
+for peers that behaved, the longest known first, and lent to others while they are away, so a crowd
+from many addresses does not push them out either.
+
+Our own dials do not use this room.  Handshakes and messages are opaque here.
 """
 
 import ipaddress
@@ -27,7 +29,7 @@ _UNIQUE_LOCAL = ipaddress.IPv6Network("fc00::/7")
 
 
 def origin_of(address: Multiaddr) -> str:
-    """What one somebody is likely to have; in networks of one's own, each device by itself."""
+    """The address space one party is likely to have.  In private networks, the single device."""
     ip = ipaddress.ip_address(address.host)
     if isinstance(ip, ipaddress.IPv6Address):
         ip = ip.ipv4_mapped or ip
@@ -37,7 +39,7 @@ def origin_of(address: Multiaddr) -> str:
 
 
 class Handshakes:
-    """The pipes whose handshake goes on, ours and others'."""
+    """The pipes that are in handshake, ours and others'."""
 
     def __init__(self, limits: HostLimits) -> None:
         self._limits = limits
@@ -56,9 +58,9 @@ class Handshakes:
         return len(self._outbound)
 
     def refusal(self, pipe: Pipe, *, connected: int) -> str | None:
-        """Why an inbound pipe may not begin, as a counter's name; None if it may.
+        """Why an inbound pipe is refused, as a counter's name; None if it is admitted.
 
-        ``connected``: the connections that its origin has already.
+        ``connected``: the connections that its origin already has.
         """
         crowds = Counter(self._inbound.values())
         here = crowds[origin_of(pipe.remote_address)]
@@ -72,9 +74,9 @@ class Handshakes:
         return None
 
     def add_inbound(self, pipe: Pipe) -> Pipe | None:
-        """Returns which one gives way, if any: the oldest of the largest crowd.
+        """Return the pipe that gives way, if any: the oldest of the largest origin.
 
-        Whoever means to finish has not been at it for as long as that.
+        A peer that means to finish does not take that long.
         """
         oldest: Pipe | None = None
         if len(self._inbound) >= self._limits.max_handshakes:
@@ -103,9 +105,9 @@ class _Known:
 
 
 class InboundRoom:
-    """The inbound connections, and the peers that behaved, also while they are away.
+    """The inbound connections, and the peers that behaved, including those that are away.
 
-    To have behaved is to have done something good (a score above 0) or nothing bad for long enough.
+    A peer behaved if it did something good (a score above 0), or nothing bad for long enough.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class InboundRoom:
         is_kept: Callable[[PeerId], bool],
         now: Callable[[], float],
     ) -> None:
-        """``is_kept``: whom we dial ourselves has behaved always."""
+        """``is_kept``: peers that we dial ourselves always count as behaved."""
         self.score: Callable[[PeerId], float] = lambda _peer: 0.0
         self._limits = limits
         self._is_kept = is_kept
@@ -123,7 +125,7 @@ class InboundRoom:
         self._origins: dict[Connection, str] = {}
         self._crowds: Counter[str] = Counter()
         self._known: dict[PeerId, _Known] = {}
-        """Of those that behaved, when they first came.  Seen last at the end."""
+        """When each peer that behaved first came; the last one seen is at the end."""
 
     def __len__(self) -> int:
         return len(self._origins)
@@ -136,7 +138,7 @@ class InboundRoom:
         self._crowds[origin] += 1
 
     def discard(self, connection: Connection) -> None:
-        """Before what was known of its peer is forgotten."""
+        """Call it before the peer is forgotten."""
         if connection in self._origins:
             self._judge(connection)
             origin = self._origins.pop(connection)
@@ -145,7 +147,7 @@ class InboundRoom:
                 del self._crowds[origin]
 
     def worse_than(self, peer_id: PeerId, address: Multiaddr) -> Connection | None:
-        """Which connection gives way to this newcomer; None: the newcomer does."""
+        """The connection that gives way to this newcomer; None: the newcomer is refused."""
         for connection in self._origins:
             self._judge(connection)
         own = [each for each in self._origins if each.peer_id == peer_id]
@@ -158,7 +160,7 @@ class InboundRoom:
         crowds = Counter(self._origins[each] for each in others)
 
         def rank(connection: Connection) -> tuple[float, int, float, float]:
-            """Least first: misbehaved, then of a large crowd, then of little use, then new."""
+            """Lowest first: misbehaved, then of a large origin, then of little use, then new."""
             score = self.score(connection.peer_id)
             crowd = crowds[self._origins[connection]]
             return min(score, 0.0), -crowd, score, -connection.established_at
@@ -185,7 +187,7 @@ class InboundRoom:
         return longer < self._limits.reserved_inbound
 
     def _since(self, peer_id: PeerId) -> float | None:
-        """Since when a peer is known to behave; None: it is not."""
+        """Since when a peer is known to behave; None if it is not."""
         if self.score(peer_id) < 0:
             return None
         if self._is_kept(peer_id):
@@ -205,6 +207,6 @@ class InboundRoom:
             self._forget_one()
 
     def _forget_one(self) -> None:
-        """Of the largest crowd who was seen longest ago."""
+        """Forget the peer of the largest origin that was seen longest ago."""
         ((crowd, _),) = Counter(each.origin for each in self._known.values()).most_common(1)
         del self._known[next(p for p, known in self._known.items() if known.origin == crowd)]

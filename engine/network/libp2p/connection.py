@@ -1,12 +1,13 @@
 """One secured, multiplexed connection: bytes in, events to streams, coalesced frames out.
 
-Everything between the socket and a stream's buffer happens in one call, without a task: decrypt,
-split into frames, wake the readers; a chunk of very many frames takes several turns of the loop,
-and nothing more is read meanwhile.  What streams write is gathered until the loop comes round and
-then sealed and sent together.  A connection also watches over itself: silence is answered with a
-ping (of the muxer, or, where it has none, on a stream that the host opens) and then with a drop, a
-peer that takes no bytes is dropped, and so is one without any stream for a long time.  Refuses to
-know protocols, handshakes and other connections.
+Received data is decrypted, split into frames and passed to the streams in one call, without a task.
+A chunk with very many frames takes several turns of the loop, and reading pauses until it is done.
+Writes of streams are collected during one turn, then sealed and sent together.
+
+A connection monitors itself.  After silence it sends a ping (the muxer's or, where it has none, on
+a stream that the host opens), and drops the connection if there is no answer.  It also drops a peer
+that accepts no bytes, and one that has had no stream for a long time.  Protocols and handshakes are
+handled by the host.
 """
 
 import asyncio
@@ -91,12 +92,12 @@ class Connection:
         self._output_timer: asyncio.TimerHandle | None = None
         self._probes: set[int] = set()
         self.identified = asyncio.Event()
-        """Set by the host: when it knows the peer, or the connection is lost."""
+        """Set by the host when it knows the peer, or the connection is lost."""
         self.handlers = 0
-        """Counted by the host: inbound streams that are being served."""
+        """Inbound streams being served, counted by the host."""
 
     def start(self) -> None:
-        """Take over the pipe; events may come from inside this call."""
+        """Take over the pipe.  Events may be raised during this call."""
         self._pipe.attach(self)
         if not self._lost:
             self._watch_later()
@@ -109,7 +110,7 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Whether new streams may be tried."""
+        """Whether opening a stream may be tried."""
         return not (self._lost or self._closing or self._peer_leaves)
 
     @property
@@ -121,7 +122,7 @@ class Connection:
         return len(self._streams)
 
     def open_stream(self, *, is_probe: bool = False) -> MuxedStream:
-        """Raises TransportError.  A probe is no use of the connection: it may still grow idle."""
+        """Raises TransportError.  A probe does not count as use: the connection may grow idle."""
         if not self.usable:
             raise TransportError(f"the connection to {self._peer_id} is closing")
         stream_id = self._muxer.open_stream()
@@ -130,7 +131,7 @@ class Connection:
         return self._add_stream(stream_id)
 
     def close(self) -> None:
-        """Say goodbye, send what is queued, close; break off if the peer does not take it."""
+        """Say goodbye, send what is queued, close; abort if the peer does not accept it."""
         if self._closing or self._lost:
             return
         self._closing = True
@@ -140,7 +141,7 @@ class Connection:
         self._close_later(self._pipe.abort)
 
     def drop(self, reason: str) -> None:
-        """Break off at once; counted under ``reason``."""
+        """Abort immediately; counted under ``reason``."""
         if self._lost:
             return
         self._counters.add(f"libp2p.{reason}")
@@ -197,7 +198,7 @@ class Connection:
         try:
             events = self._muxer.receive(data)
         except RemoteProtocolError as error:
-            self._flush()  # the muxer has queued why
+            self._flush()  # the muxer has queued the reason
             self._pipe.close()
             self._close_later(self._pipe.abort)
             self._counters.add(f"libp2p.{error.reason}")
@@ -210,7 +211,7 @@ class Connection:
         self._pace()
 
     def _pace(self) -> None:
-        """Read on only when all that came has been handled."""
+        """Resume reading once all received data has been handled."""
         was_catching_up = self._catching_up
         self._catching_up = self._muxer.has_unhandled
         if not self._catching_up:
@@ -263,7 +264,7 @@ class Connection:
                 if opaque == self._pings:
                     self._ping_sent_at = None
             case PeerLeaves():
-                if not self._peer_leaves:  # it cannot put the end off by saying so again
+                if not self._peer_leaves:  # a repetition must not postpone the end
                     self._peer_leaves = True
                     self._close_later(self._pipe.close)
             case _:
@@ -347,7 +348,7 @@ class Connection:
     # --- watching -------------------------------------------------------------------------------
 
     def _close_later(self, action: Callable[[], None]) -> None:
-        """The peer has a moment; then ``action`` is done, unless the pipe has closed."""
+        """Give the peer a moment, then call ``action`` unless the pipe has closed."""
         if self._closing_timer is not None:
             self._closing_timer.cancel()
         delay = self._limits.close_timeout_ms / 1_000

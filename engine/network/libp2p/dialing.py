@@ -1,9 +1,9 @@
-"""Peers that are to stay connected: dialled again, with back-off and jitter, when they are lost.
+"""Keeps peers connected: redials them, with back-off and jitter, when they are lost.
 
-The first retry comes soon, because a peer that restarts is back soon; then the wait doubles up to a
+The first retry comes soon, because a restarting peer is back soon.  The wait then doubles up to a
 cap that is low on this machine and network and high elsewhere.  A connection that held for a while
-starts the count anew; one that is lost at once does not, or two nodes that refuse each other would
-spin.  Refuses to know how a dial is done.
+resets the count.  One that is lost immediately does not; otherwise two nodes that refuse each other
+would spin.  The caller supplies ``dial``.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ def retry_delay_ms(failures: int, *, is_near: bool, limits: HostLimits, random: 
 
 
 def is_mistaken(error: BaseException) -> bool:
-    """Whether somebody else answered a dial: that is no weather, but an address to be mended."""
+    """Whether another peer answered a dial, so the address is wrong and not just unreachable."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, WrongPeerError | ssl.SSLCertVerificationError):
@@ -52,7 +52,7 @@ class KeptPeer:
 
 
 class KeptPeers:
-    """``dial`` returns the connection that exists, if there is one."""
+    """``dial`` returns an existing connection if there is one."""
 
     def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
         self,

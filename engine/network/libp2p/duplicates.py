@@ -1,7 +1,7 @@
-"""Second connections to a peer: left alone for a moment, then closed once nothing is open on them.
+"""Closes second connections to a peer, after a moment and once no stream is open on them.
 
-Two nodes that dial each other at the same moment have two; both prefer the same one (``peers.py``),
-so new streams go there and the other falls silent.  Refuses to know how connections come to be.
+Two nodes that dial each other at the same moment get two connections.  Both prefer the same one
+(``peers.py``), so new streams go there and the other becomes idle.
 """
 
 import asyncio

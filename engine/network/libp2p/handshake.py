@@ -1,10 +1,10 @@
 """The secured channel: Noise XX with the libp2p payload, and the framing around it.
 
-noise-libp2p spec: every Noise message stands behind its length in two bytes, big endian.  Messages
-2 and 3 carry the sender's identity key and its signature over "noise-libp2p-static-key:" and the
-sender's static key.  A side believes nothing before that signature is verified; an initiator also
-checks the peer id that it wanted before it sends its own identity.  Static keys live for one
-session, no prologue is used, extensions are neither sent nor read.
+noise-libp2p spec: each Noise message follows its length in two bytes, big endian.  Messages 2 and 3
+carry the sender's identity key and its signature over "noise-libp2p-static-key:" and the sender's
+static key.  Nothing is trusted before that signature is verified, and an initiator also checks the
+expected peer id before it sends its own identity.  Static keys live for one session, no prologue is
+used, and extensions are neither sent nor read.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ MESSAGES_PER_TURN = 512
 
 
 class SecureHandshake:
-    """Sans-I/O: Noise messages in, Noise messages out, and at the end who the peer is."""
+    """Sans-I/O: Noise messages in, Noise messages out, and finally the peer's identity."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class SecureHandshake:
         """Raises RemoteProtocolError; TransportError if it is another peer than expected."""
         payload = self._noise.read_message(message)
         remote_static_key = self._noise.remote_static_key
-        if remote_static_key is None:  # message 1; a payload there would mean nothing
+        if remote_static_key is None:  # message 1; a payload there has no meaning
             return
         self._peer_id = self._authenticate(payload, remote_static_key)
         if self._expected_peer not in (None, self._peer_id):
@@ -107,7 +107,7 @@ class SecureHandshake:
 
 
 class WrongPeerError(TransportError):
-    """Somebody else answered at the address."""
+    """Another peer answered at the address."""
 
     def __init__(self, *, expected: PeerId | None, found: PeerId) -> None:
         super().__init__(f"the peer is {found}, expected was {expected}")
@@ -128,8 +128,8 @@ async def secure(pipe: Pipe, handshake: SecureHandshake) -> "SecuredPipe":
 class SecuredPipe(EarlyBytes):
     """A pipe whose bytes travel in Noise transport messages of at most 65 535 bytes.
 
-    Of a chunk with very many messages some are left for later turns of the loop; until those are
-    done, and while the sink wants no more, nothing is read from the pipe below.
+    Part of a chunk with very many messages is left for later turns of the loop.  Until it is done,
+    and while the sink is paused, nothing is read from the pipe below.
     """
 
     def __init__(self, inner: Pipe, session: NoiseSession) -> None:
@@ -139,7 +139,7 @@ class SecuredPipe(EarlyBytes):
         self._receiving = session.receiving
         self._partial = bytearray()
         self._wanted = 0
-        """Length of ``_partial`` at which trying again makes sense."""
+        """Length of ``_partial`` at which decoding can continue."""
         self._broken = False
         self._held_by_sink = False
         self._has_unhandled = False
@@ -205,7 +205,7 @@ class SecuredPipe(EarlyBytes):
             self._inner.abort()
 
     def _pace(self) -> None:
-        """Read on only when all that came has been handled."""
+        """Resume reading once all received data has been handled."""
         had_unhandled = self._has_unhandled
         self._has_unhandled = len(self._partial) >= self._wanted
         if self._has_unhandled:

@@ -1,9 +1,9 @@
 """The host: ``ports.Host`` over TCP and WebSocket, Noise, yamux and mplex, identify and ping.
 
 It owns every socket, connection and task below it, and ``stop`` leaves none behind.  A connection
-counts (``peers``, ``on_peer_connected``, handlers of protocols) once the peer has been identified;
-until then only identify and ping are served.  A peer may have several connections; it is one peer.
-Whatever a peer does wrong ends with a counter and a closed connection.  Refuses to know Waku.
+counts (``peers``, ``on_peer_connected``, protocol handlers) once the peer has been identified;
+until then only identify and ping are served.  A peer with several connections is one peer.  Any
+violation by a peer ends with a counter and a closed connection.  Waku is built on top of this.
 """
 
 import asyncio
@@ -53,15 +53,15 @@ _EVERYBODY_BEFORE_IDENTIFY = frozenset({IDENTIFY, IDENTIFY_PUSH, PING})
 
 
 class _NoRoomError(TransportError):
-    """All inbound connections are taken, and nobody gives way."""
+    """All inbound connections are taken, and none gives way."""
 
 
 class TcpHost:
     """``listen`` holds multiaddrs; port 0 lets the system choose, an empty list only dials.
 
-    Raises ConfigError for an address that is none.  ``entropy`` makes keys, pings and jitter,
-    ``make_tls`` what the certificates of /wss peers are checked with.  With a ``proxy`` every dial
-    goes through it.  The name is older than its second transport.
+    Raises ConfigError for a malformed address.  ``entropy`` makes keys, pings and jitter;
+    ``make_tls`` makes the context that checks the certificates of /wss peers.  With a ``proxy``
+    every dial goes through it.  The name is older than the second transport.
     """
 
     def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
@@ -176,7 +176,7 @@ class TcpHost:
         return tuple(found)
 
     def connection_count(self) -> int:
-        """Sockets in use; a peer may have more than one for a moment."""
+        """Sockets in use; a peer may briefly have more than one."""
         return len(self._connections) + len(self._handshakes)
 
     def traffic(self) -> tuple[int, int]:
@@ -207,11 +207,11 @@ class TcpHost:
             handler(str(address), error)
 
     async def connect(self, multiaddr: str) -> RemotePeer:
-        """Raises ConfigError (the text is no address), TransportError (names the address)."""
+        """Raises ConfigError (malformed address) or TransportError (names the address)."""
         return await self._connect(parse_multiaddr(multiaddr))
 
     def keep_connected(self, multiaddrs: Sequence[str]) -> None:
-        """Adds to what is kept; unusable addresses are counted and skipped."""
+        """Add to the peers to keep.  Unusable addresses are counted and skipped."""
         addresses: list[Multiaddr] = []
         for text in multiaddrs:
             try:
@@ -224,7 +224,7 @@ class TcpHost:
         self._kept.add(addresses)
 
     async def disconnect(self, peer_id: PeerId) -> None:
-        """Close its connections, and keep it connected no longer."""
+        """Close the peer's connections and stop keeping it connected."""
         self._kept.remove(peer_id)
         connections = [each for each in self._connections if each.peer_id == peer_id]
         for connection in connections:
@@ -276,7 +276,7 @@ class TcpHost:
             self._counters.add(f"libp2p.{refusal}")
             pipe.abort()
             return
-        # Now, not when the task runs: the next may be here already.
+        # Not in the task: the next pipe may arrive before it runs.
         gives_way = self._handshakes.add_inbound(pipe)
         if gives_way is not None:
             self._counters.add("libp2p.handshake_gave_way")
@@ -303,7 +303,7 @@ class TcpHost:
         if dial is None:
             dial = self._dials[key] = self._tasks.spawn(self._dial(address))
             dial.add_done_callback(lambda _: self._dials.pop(key, None))
-        await asyncio.wait((dial,))  # unlike awaiting it: our cancellation is not the dial's
+        await asyncio.wait((dial,))  # cancelling this leaves the dial running
         if dial.cancelled():
             raise TransportError("this node is stopping")
         return dial.result()
@@ -391,7 +391,10 @@ class TcpHost:
         return remote
 
     def _make_room(self, peer_id: PeerId, pipe: Pipe) -> None:
-        """Only now: a newcomer without a proven name replaces nobody.  Raises _NoRoomError."""
+        """Called only now, so that a newcomer without a proven identity replaces no peer.
+
+        Raises _NoRoomError.
+        """
         limits = self._limits
         if (
             len(self._room) < limits.max_inbound_connections
@@ -424,7 +427,7 @@ class TcpHost:
             self._tasks.spawn(self._server.serve(connection, stream))
 
     def connection_lost(self, connection: Connection, reason: str) -> None:
-        del reason  # counted already
+        del reason  # already counted
         self._connections.discard(connection)
         self._room.discard(connection)
         connection.identified.set()
@@ -438,13 +441,13 @@ class TcpHost:
         self._tasks.spawn(self._probe(connection))
 
     async def _probe(self, connection: Connection) -> None:
-        """Whatever the peer answers proves that it lives; the connection watches for that."""
+        """Any answer proves that the peer lives; the connection watches for one."""
         try:
             stream = connection.open_stream(is_probe=True)
             await self._server.propose(stream, (PING,))
             await self._measure(stream)
         except TransportError:
-            if connection.usable:  # else it is closing meanwhile
+            if connection.usable:  # otherwise it is closing
                 self._counters.add("libp2p.probe_failed")
 
     def is_kept(self, peer_id: PeerId) -> bool:

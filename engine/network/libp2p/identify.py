@@ -1,8 +1,8 @@
-"""identify and identify/push 1.0.0: who the peer says it is, and where it listens.
+"""identify and identify/push 1.0.0: a peer's description of itself and where it listens.
 
-Everything but the peer id, which the handshake has proved, is the peer's claim.  Its addresses are
-taken only if they are of a shape that can be dialled, name no other peer, and are no loopback
-addresses of another machine.
+Only the peer id is proved, by the handshake; all else is the peer's claim.  Its addresses are
+accepted only if they have a dialable shape, name no other peer, and are not loopback addresses of
+another machine.
 """
 
 from engine.codec.libp2p import IdentifyMessage, decode_identify, encode_identify
@@ -45,7 +45,7 @@ async def receive_identify(stream: Stream) -> IdentifyMessage:
 def remote_peer(
     message: IdentifyMessage, *, peer_id: PeerId, seen_at: Multiaddr, outbound: bool
 ) -> RemotePeer:
-    """What is believed of a peer's message; it came over a connection with ``seen_at``."""
+    """The accepted part of a peer's message, which came over a connection with ``seen_at``."""
     return RemotePeer(
         peer_id=peer_id,
         protocols=tuple(ProtocolId(name) for name in message.protocols),
@@ -57,7 +57,7 @@ def remote_peer(
 
 
 def updated_peer(known: RemotePeer, message: IdentifyMessage, *, seen_at: Multiaddr) -> RemotePeer:
-    """After a push: fields that are missing from it stay as they were."""
+    """Apply a push: fields missing from it keep their values."""
     pushed = remote_peer(message, peer_id=known.peer_id, seen_at=seen_at, outbound=known.outbound)
     return RemotePeer(
         peer_id=known.peer_id,

@@ -1,8 +1,8 @@
-"""identify as a service: asks new peers, answers them, and pushes what changes.
+"""identify as a service: asks new peers, answers them, and pushes changes.
 
-What changes: handlers that come later, and addresses, when a laptop moves to another network.  A
-peer may push as well, but not without end.  The messages and what is believed of them are
-``identify.py``'s.  Refuses to know how connections come to be.
+Changes are handlers added later, and new addresses, as when a laptop moves to another network.
+Peers may push as well, at a limited rate.  ``identify.py`` defines the messages and which of their
+claims are accepted.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from engine.network.libp2p.stream import MuxedStream
 
 PROTOCOL_VERSION = "causerie/1"
 PUSH_BURST = 32
-"""So many at once; after that one a second."""
+"""Pushes accepted at once; after that one a second."""
 
 
 class IdentifyService:
@@ -63,7 +63,7 @@ class IdentifyService:
         server.set_handler(IDENTIFY_PUSH, self._serve_push)
 
     def start(self) -> None:
-        """Look at our own addresses from time to time, and push when they are others."""
+        """Check our own addresses from time to time, and push changes."""
         self._known_addresses = tuple(self._addresses())
         self._look_later()
 
@@ -153,7 +153,7 @@ class IdentifyService:
 
 
 class _PushBudget:
-    """Of one connection."""
+    """The budget of one connection."""
 
     def __init__(self) -> None:
         self._left = float(PUSH_BURST)

@@ -1,13 +1,13 @@
 """Identity keys: our own Ed25519, and Ed25519 or secp256k1 of others.
 
-libp2p "peer-ids" spec, "Key types".  nwaku and go-waku identify themselves with secp256k1, so its
-signatures are verified, but never made.  RSA and ECDSA identities are refused.  Refuses to know
-the protobuf around a key (``engine.codec.libp2p``) and what is signed.
+libp2p "peer-ids" spec, "Key types". nwaku and go-waku identify themselves with secp256k1, so such
+signatures are verified, but never made.  RSA and ECDSA identities are refused.  The protobuf around
+a key is in ``engine.codec.libp2p``.
 
-What passes for a secp256k1 signature is what go-libp2p lets pass: DER in its one shortest form, and
-either of the two values of s.  Some libraries refuse the higher one, which keeps a signature from
-having a twin; nothing here takes a signature for a name, so a twin does no harm, and an honest
-peer whose library does not choose the lower one is not locked out.
+secp256k1 signatures are accepted as in go-libp2p: DER in its one shortest form, with either value
+of s.  Some libraries refuse the higher one, so that each signature has one form only.  Here no
+signature serves as a name, so a second form does no harm, and honest peers whose library does not
+choose the lower value are not locked out.
 """
 
 from cryptography.exceptions import InvalidSignature
@@ -21,7 +21,7 @@ from engine.core.errors import ConfigError, CryptoError
 ED25519_BYTES = 32
 _SECP256K1_BYTES = 33
 _P = 2**255 - 19
-# y coordinates of the eight points of small order: anybody can sign for such a key.
+# y coordinates of the eight points of small order: anyone can sign for such a key.
 _SMALL_ORDER_Y = frozenset(
     {
         0,
@@ -40,7 +40,7 @@ _SMALL_ORDER_Y = frozenset(
 
 
 def verify(key: PublicKey, signature: bytes, message: bytes) -> None:
-    """Raises CryptoError if the key is unusable or the signature is not its own."""
+    """Raises CryptoError if the key is unusable or the signature is invalid."""
     try:
         match key.key_type:
             case KeyType.ED25519:

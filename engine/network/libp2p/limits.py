@@ -12,25 +12,25 @@ class HostLimits:
     max_inbound_per_address: int = 64
     """Established and in handshake, from one IPv4 address or one /48 of IPv6."""
     reserved_inbound: int = 96
-    """Of the inbound ones: for peers that behaved, and lent to others while they are away."""
+    """Part of the inbound ones, for peers that behaved; lent to others while they are away."""
     behaved_ms: int = 600_000
-    """Who has been connected for so long and did nothing bad has behaved."""
+    """A peer connected this long without misbehaving counts as behaved."""
     max_behaved: int = 512
-    """Peers that are remembered for it."""
+    """Peers remembered as behaved."""
     max_handshakes: int = 64
     """Inbound connections that have not finished their handshake."""
     max_handshakes_per_address: int = 32
     """Of those, from one IPv4 address or one /48 of IPv6."""
     max_connections_per_peer: int = 4
     max_inbound_streams: int = 256
-    """Per connection; what comes on top is reset."""
+    """Per connection; any beyond this are reset."""
     max_outbound_streams: int = 1_024
     max_unread_bytes: int = 8 * 1024 * 1024
-    """Per connection, over all its streams; the stream that passes it is reset."""
+    """Per connection, over all its streams; the stream that exceeds it is reset."""
     max_unread_bytes_per_stream: int = 4 * 1024 * 1024
-    """Where the muxer has no windows (mplex); past it the stream is reset."""
+    """Where the muxer has no windows (mplex); beyond it the stream is reset."""
     max_queued_bytes: int = 4 * 1024 * 1024
-    """Bytes for a peer that does not take them; past this the connection is dropped."""
+    """Bytes for a peer that does not read; beyond this the connection is dropped."""
     max_kept_peers: int = 64
     max_kept_addresses: int = 8
     """Per kept peer."""
@@ -45,14 +45,14 @@ class HostLimits:
     """For the peer to close its half after a handler has returned."""
     close_timeout_ms: int = 1_000
     ping_interval_ms: int = 8_000
-    """Of silence; then the peer is pinged."""
+    """The peer is pinged after this much silence."""
     ping_timeout_ms: int = 8_000
     idle_timeout_ms: int = 300_000
-    """Without any stream.  Kept peers are exempt."""
+    """Dropped after this long without a stream.  Kept peers are exempt."""
     duplicate_grace_ms: int = 2_000
-    """Then a second connection to the same peer is closed, as soon as it has no stream."""
+    """A second connection to a peer is closed after this, as soon as it has no stream."""
     address_check_interval_ms: int = 15_000
-    """Then a node that listens on all addresses looks whether it has others; peers are told."""
+    """How often a node that listens on all addresses looks for new ones to tell its peers."""
     retry_first_ms: int = 250
     retry_cap_near_ms: int = 5_000
     retry_cap_far_ms: int = 60_000

@@ -1,20 +1,19 @@
-"""mplex 6.7.0 (libp2p "mplex" spec): frames and stream states, for peers that have no yamux.
+"""mplex 6.7.0 (libp2p "mplex" spec): frames and stream states, for peers without yamux.
 
-A frame is a varint (stream id · 8 + flag), a varint length and so many bytes.  Both sides number
-their streams from 0, so an id means nothing without who opened it: odd flags are sent by the side
-that accepted the stream, even ones by the side that opened it.  Our own ids are the wire's,
-doubled, plus one for streams that we opened.
+A frame is a varint (stream id · 8 + flag), a varint length and the payload.  Both sides number
+their streams from 0, so the flag's parity completes the id: the side that opened the stream sends
+even flags, the other side odd ones.  Our internal id is the wire's, doubled, plus one for streams
+that we opened.
 
-mplex has no windows: a peer may send whatever it likes, and a stream that nobody reads can only be
-reset ("Implementation notes" of the spec).  That is what happens past ``max_unread`` bytes; payload
-is handed on as it arrives, so no frame is ever held whole.  It has no ping and no goodbye either.
+mplex has no windows, ping or goodbye.  A stream with more than ``max_unread`` unread bytes is
+reset, as the spec's "Implementation notes" suggest.  Payload is passed on as it arrives, so no
+frame is ever held whole.
 
-Nor has it a way to say "I am done with this stream, both ways".  A peer that is writes CLOSE like
-one that only half-closes, forgets the stream, and takes our own CLOSE for a frame of a stream that
-never was; js-libp2p cuts the connection at the sixth of those within a second.  So a CLOSE or RESET
-that comes after the peer's CLOSE, and after which nothing was written, is *late*: late frames are
-held back to a pace that such peers bear.  One that ends an answer is sent at once: somebody reads
-it.  The pace needs a clock, which is handed in.  Sans-I/O, see ``muxer.py``.
+Nor can a peer say that it is done with both halves: it sends CLOSE as for one half and forgets the
+stream.  Our own CLOSE then counts as a frame of an unknown stream, and js-libp2p cuts the
+connection at the sixth of those within a second.  A CLOSE or RESET that we send after the peer's
+CLOSE, without a write in between, is therefore *late* and rate-limited.  One that ends an answer is
+sent immediately, because the peer is reading.  The clock is injected; sans-I/O, see ``muxer.py``.
 """
 
 from collections import deque
@@ -35,9 +34,9 @@ from engine.network.libp2p.muxer import (
 from engine.network.libp2p.varint import encode_varint
 
 MAX_MESSAGE_BYTES = 1024 * 1024
-"""Of one frame; the spec's bound."""
+"""Per frame; the spec's bound."""
 MAX_FRAME_PAYLOAD = 256 * 1024
-"""Of our own frames: large, because a peer that has forgotten the stream counts frames."""
+"""Of our own frames.  It is large because a peer that has forgotten a stream counts its frames."""
 FRAMES_PER_CALL = 256
 LATE_BURST = 2
 LATE_INTERVAL_S = 0.5
@@ -48,7 +47,7 @@ _CONTINUATION = 0x80
 
 
 class Flag(IntEnum):
-    """Odd ones come from the side that accepted the stream."""
+    """Odd flags come from the side that accepted the stream."""
 
     NEW_STREAM = 0
     MESSAGE_RECEIVER = 1
@@ -66,12 +65,12 @@ _MAX_FLAG = 6
 @dataclass(slots=True)
 class _StreamState:
     announced: bool
-    """False: opened by us, and the peer has not been told yet."""
+    """False: opened by us, and not announced to the peer yet."""
     unread: int = 0
     write_closed: bool = False
     read_closed: bool = False
     answered: bool = False
-    """We have written since the peer closed its half, so it was not done with the stream."""
+    """We have written since the peer closed its half, so it still reads the stream."""
 
 
 class Mplex:
@@ -104,7 +103,7 @@ class Mplex:
         self._payload_stream: int | None = None
         self._events: list[MuxerEvent] = []
         self._just_gone: set[int] = set()
-        """Streams that ended in this call: their owners have not heard of it yet."""
+        """Streams that ended in this call; their owners have not been notified yet."""
 
     has_ping = False
 
@@ -163,7 +162,7 @@ class Mplex:
         if length > MAX_MESSAGE_BYTES:
             raise RemoteProtocolError("mplex_frame_too_long")
         self._payload_left = length
-        self._payload_stream = None  # what nobody needs is skipped: names of streams, for one
+        self._payload_stream = None  # skip unneeded payload, such as stream names
         stream_id = wire_id << 1 | flag & 1
         if flag == _NEW_STREAM:
             self._receive_new_stream(wire_id << 1)
@@ -250,7 +249,7 @@ class Mplex:
         state = self._streams.get(stream_id)
         if state is None:
             return
-        if state.announced:  # else the peer never heard of it
+        if state.announced:  # otherwise the peer does not know it
             self._queue_end(stream_id, state, _RESET)
         self._forget(stream_id)
 
@@ -259,7 +258,7 @@ class Mplex:
         raise LocalProtocolError("mplex has no ping")
 
     def leave(self, code: int) -> None:
-        """There is no goodbye: the connection just ends."""
+        """Do nothing: mplex has no goodbye, the connection just ends."""
 
     def _announce(self, stream_id: int, state: _StreamState) -> None:
         if not state.announced:
@@ -275,7 +274,7 @@ class Mplex:
         self._queued_bytes += len(header)
 
     def _queue_end(self, stream_id: int, state: _StreamState, kind: int) -> None:
-        """CLOSE or RESET; at most one of each stream is ever late."""
+        """Queue CLOSE or RESET.  At most one of each stream is ever late."""
         if state.read_closed and not state.answered:
             self._held.append(_header(stream_id, kind) + b"\0")
             self._release_held()
@@ -315,7 +314,7 @@ def _header(stream_id: int, kind: int) -> bytes:
 
 
 def _varint(data: bytes, offset: int) -> tuple[int, int] | None:
-    """Value and what follows it; None if the rest has not come yet."""
+    """Value and next offset; None if the varint is incomplete."""
     value = 0
     for position, byte in enumerate(data[offset : offset + _MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << (7 * position)

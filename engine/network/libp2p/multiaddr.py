@@ -1,9 +1,9 @@
 """Multiaddrs of the shape that this node can listen on or dial.
 
 ``/(ip4|ip6|dns|dns4|dns6)/host/tcp/port[/ws|/wss|/tls/ws][/p2p/peer-id]``; ``/tls/ws`` is another
-spelling of ``/wss``.  Text is what people type and invites carry: a mistake there is a ConfigError
-that names the part and what is allowed.  The binary form travels in identify and comes from peers:
-a mistake there is a RemoteProtocolError.  Other shapes (QUIC, relays) are refused, not guessed at.
+spelling of ``/wss``.  Users type the text form, and invitations carry it: an error there is a
+ConfigError that names the part and what is allowed.  Identify carries the binary form from peers:
+an error there is a RemoteProtocolError.  Other shapes (QUIC, relays) are refused.
 """
 
 import ipaddress

@@ -1,10 +1,10 @@
-"""multistream-select 1.0.0: agree on a protocol for a channel, then get out of the way.
+"""multistream-select 1.0.0: agrees on a protocol for a channel.
 
-Messages are UTF-8 lines behind a varint length.  Both machines say what they need next (``needed``
-bytes, never more), so nothing of what follows the negotiation is swallowed.  The initiator sends
-the header and its first proposal together; that saves a round trip and every peer takes it.  The
-long abandoned "ls" is answered like any unknown protocol: "na".  Sans-I/O; ``negotiate`` drives a
-machine over anything with reads and writes.
+Messages are UTF-8 lines after a varint length.  Both machines say how many bytes they need next
+(``needed``), so they never read beyond the negotiation.  The initiator sends the header and its
+first proposal together, which saves a round trip and is accepted by every peer.  The long abandoned
+"ls" is answered like any unknown protocol: "na".  Sans-I/O; ``negotiate`` drives a machine over
+anything with reads and writes.
 """
 
 from collections.abc import Awaitable, Callable, Container, Sequence
@@ -41,7 +41,7 @@ class _Negotiation:
 
     @property
     def needed(self) -> int:
-        """How many bytes ``receive`` wants; 0 once a protocol is selected."""
+        """How many bytes to pass to ``receive``; 0 once a protocol is selected."""
         if self.selected is not None:
             return 0
         return 1 if self._reads_length else self._length
@@ -71,7 +71,7 @@ class _Negotiation:
             return
         if self._length == 0:
             raise RemoteProtocolError("multistream_empty_message")
-        if byte == 0:  # of two: the shortest form has one
+        if byte == 0:  # of two bytes: the shortest form has one
             raise RemoteProtocolError("multistream_length_not_minimal")
         self._reads_length = False
 
@@ -140,7 +140,7 @@ class Responder(_Negotiation):
 
 
 class Channel(Protocol):
-    """What can be negotiated on: a pipe or a stream."""
+    """A pipe or a stream, to negotiate on."""
 
     async def read_exactly(self, count: int, /) -> bytes: ...
 

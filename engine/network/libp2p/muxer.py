@@ -1,8 +1,8 @@
-"""What a stream multiplexer is to a connection: a sans-I/O machine with these calls and events.
+"""The interface of stream multiplexers: sans-I/O machines with these calls and events.
 
-yamux is preferred; mplex is there for peers that have nothing else.  A muxer turns bytes of the
-secured channel into events, queues frames in ``take_output``, and counts windows or what is unread.
-It refuses to know sockets, tasks and protocols.
+yamux is preferred; mplex is for peers that have nothing else.  A muxer turns bytes of the secured
+channel into events, queues frames in ``take_output``, and counts windows or unread bytes.  The
+connection handles sockets and tasks.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class StreamOpened:
-    """By the peer."""
+    """The peer opened it."""
 
     stream_id: int
 
@@ -37,21 +37,21 @@ class StreamReset:
 
 @dataclass(frozen=True, slots=True)
 class StreamOverflowed:
-    """More came than a stream without a window may hold unread: it has been reset, both ways."""
+    """A stream without a window exceeded its limit of unread bytes and was reset, both ways."""
 
     stream_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class WindowOpened:
-    """``send`` takes more bytes now than before."""
+    """``send`` accepts more bytes now than before."""
 
     stream_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRefused:
-    """The peer wanted a stream more than our limit: it was told so."""
+    """The peer exceeded our limit of streams; it has been told so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class PongReceived:
 
 @dataclass(frozen=True, slots=True)
 class PeerLeaves:
-    """The peer opens and takes no more streams, and will close the connection."""
+    """The peer opens and accepts no more streams, and will close the connection."""
 
     code: int
 
@@ -81,7 +81,7 @@ MuxerEvent: TypeAlias = (
 
 class Muxer(Protocol):
     def receive(self, data: bytes, /) -> Sequence[MuxerEvent]:
-        """What comes of ``data``, or of a part of it: see ``has_unhandled``.
+        """The events of ``data``, or of a part of it: see ``has_unhandled``.
 
         Raises RemoteProtocolError: the connection must be dropped (after ``take_output``).
         """
@@ -99,11 +99,11 @@ class Muxer(Protocol):
 
     @property
     def next_output_at(self) -> float | None:
-        """When ``take_output`` has more though nothing else happens; the loop's clock."""
+        """When ``take_output`` will have more without other input; the loop's clock."""
 
     @property
     def has_ping(self) -> bool:
-        """Else the connection is kept alive by other means."""
+        """False: the connection is kept alive by other means."""
 
     @property
     def open_streams(self) -> int: ...
@@ -112,20 +112,20 @@ class Muxer(Protocol):
         """Id of a new stream.  Raises TransportError if there are too many, or the peer leaves."""
 
     def send(self, stream_id: int, data: bytes | memoryview, /) -> int:
-        """Queue as much as the peer's window and one frame allow; how much that was.
+        """Queue as much as the peer's window and one frame allow; return how much that was.
 
-        The data is kept as it is, not copied: it must not change until ``take_output``.
+        The data is not copied and must not change until ``take_output``.
         """
 
     def consumed(self, stream_id: int, count: int, /) -> None:
-        """The application has read so many bytes: the peer may send as many again."""
+        """The application has read this many bytes: the peer may send as many again."""
 
     def close_write(self, stream_id: int, /) -> None: ...
 
     def reset(self, stream_id: int, /) -> None: ...
 
     def ping(self, opaque: int, /) -> None:
-        """Ask for a PongReceived with the same value, which any answer of the peer replaces."""
+        """Request a PongReceived with the same value; any answer of the peer replaces it."""
 
     def leave(self, code: int, /) -> None:
         """Announce the end of the connection: 0 normal, 1 protocol error, 2 internal error."""

@@ -1,4 +1,4 @@
-"""Noise_XX_25519_ChaChaPoly_SHA256: the state machine of the Noise Protocol Framework, rev. 34.
+"""Noise_XX_25519_ChaChaPoly_SHA256: the state machine of the Noise Protocol Framework, rev.  34.
 
 Names are the specification's: CipherState (5.1), SymmetricState (5.2), HandshakeState (5.3), and
 the pattern XX of section 7.5::
@@ -7,8 +7,8 @@ the pattern XX of section 7.5::
     <- e, ee, s, es
     -> s, se
 
-No socket, no framing, no randomness: static and ephemeral private keys are handed in, so that the
-published vectors can be replayed.  Refuses to know libp2p; its payload is ``handshake.py``'s.
+No socket, no framing, no randomness: static and ephemeral private keys are arguments, so that the
+published vectors can be replayed.  ``handshake.py`` adds libp2p's payload.
 """
 
 import hashlib
@@ -73,7 +73,7 @@ class _SymmetricState:
     """Section 5.2.  ``_cipher`` is None until the first MixKey: k is empty."""
 
     def __init__(self) -> None:
-        # The name has exactly HASHLEN bytes, so it is h as it stands.
+        # The name has exactly HASHLEN bytes, so it is h unchanged.
         self.handshake_hash = PROTOCOL_NAME
         self._chaining_key = PROTOCOL_NAME
         self._cipher: CipherState | None = None
@@ -106,7 +106,7 @@ class _SymmetricState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseSession:
-    """What a finished handshake leaves behind."""
+    """The result of a finished handshake."""
 
     sending: CipherState
     receiving: CipherState
@@ -117,7 +117,7 @@ class NoiseSession:
 class XXHandshake:
     """One side of the handshake.  Call ``write_message`` and ``read_message`` in turn.
 
-    After a RemoteProtocolError the machine is spent: drop the connection.
+    After a RemoteProtocolError the machine is unusable: drop the connection.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ class XXHandshake:
                 return static
 
     def _read_tokens(self, message: bytes) -> bytes:
-        """What is left of the message: its payload, still encrypted if there is a key."""
+        """The rest of the message: its payload, still encrypted if there is a key."""
         match self._messages_done:
             case 0:
                 return self._read_e(message)

@@ -2,7 +2,7 @@
 
 libp2p "peer-ids" spec: an encoded key of at most 42 bytes is kept whole (identity multihash,
 "12D3KooW…" for Ed25519 and "16Uiu2HA…" for secp256k1), a longer one is hashed with sha256 ("Qm…").
-The CIDv1 form ("bafz…") is read as well, and never written.  Refuses to know what a key is.
+The CIDv1 form ("bafz…") is read as well, but never written.  ``keys.py`` handles the keys.
 """
 
 import base64
@@ -54,12 +54,12 @@ def peer_id_of_key(encoded_public_key: bytes) -> PeerId:
 
 
 def peer_id_to_bytes(peer_id: PeerId) -> bytes:
-    """The multihash.  Raises RemoteProtocolError if the text is no peer id."""
+    """The multihash.  Raises RemoteProtocolError if the text is not a peer id."""
     return _checked_multihash(base58btc_decode(peer_id[:_MAX_TEXT]))
 
 
 def peer_id_from_bytes(multihash: bytes) -> PeerId:
-    """Raises RemoteProtocolError if the bytes are no multihash of a key."""
+    """Raises RemoteProtocolError if the bytes are not a multihash of a key."""
     return PeerId(base58btc_encode(_checked_multihash(multihash)))
 
 

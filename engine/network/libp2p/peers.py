@@ -1,9 +1,9 @@
-"""The table of peers: which connections each has, and which of them new streams use.
+"""The table of peers: the connections of each, and which of them new streams use.
 
-Two nodes that dial each other at the same moment end with two connections; both must choose the
-same one without talking.  Of connections that were made within a few seconds of each other the one
-dialled by the smaller peer id wins; otherwise the newest wins, because the older one may be half
-dead.  A peer counts as connected while it has an identified connection.  Refuses to know sockets.
+Two nodes that dial each other at the same moment end with two connections, and both must choose the
+same one without talking.  Of connections made within a few seconds of each other, the one dialled
+by the smaller peer id wins.  Otherwise the newest wins, because the older one may be half dead.  A
+peer counts as connected while it has an identified connection.
 """
 
 from engine.network.libp2p.connection import Connection
@@ -19,13 +19,13 @@ class PeerTable:
         self._identified: dict[PeerId, dict[Connection, RemotePeer]] = {}
 
     def add(self, connection: Connection, remote: RemotePeer) -> bool:
-        """Whether this is the peer's first connection."""
+        """Return whether this is the peer's first connection."""
         connections = self._identified.setdefault(connection.peer_id, {})
         connections[connection] = remote
         return len(connections) == 1
 
     def remove(self, connection: Connection) -> bool:
-        """Whether this was the peer's last identified connection."""
+        """Return whether this was the peer's last identified connection."""
         connections = self._identified.get(connection.peer_id, {})
         if connections.pop(connection, None) is None or connections:
             return False
@@ -33,7 +33,7 @@ class PeerTable:
         return True
 
     def update(self, connection: Connection, remote: RemotePeer) -> None:
-        """Only if the connection is still in the table."""
+        """Has an effect only if the connection is still in the table."""
         connections = self._identified.get(connection.peer_id, {})
         if connection in connections:
             connections[connection] = remote

@@ -1,7 +1,7 @@
 """ping 1.0.0: 32 bytes there and back.
 
-Only for measuring, and for peers that measure us: whether a connection lives is the muxer's ping's
-business, which costs no stream.
+Used only to measure, by us and by peers.  The muxer's ping checks whether a connection lives,
+without using a stream.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ MAX_PINGS_PER_STREAM = 100_000
 
 
 async def serve_ping(stream: Stream) -> None:
-    """Echo until the peer has had enough."""
+    """Echo until the peer stops."""
     for _ in range(MAX_PINGS_PER_STREAM):
         data = await stream.read_some(PING_BYTES)
         if not data:

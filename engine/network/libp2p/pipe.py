@@ -1,9 +1,9 @@
 """Pipes: ordered bytes to and from one peer, before anything is multiplexed.
 
 A transport gives a ``Pipe``; the Noise layer is a ``Pipe`` on top of it.  During the upgrade it is
-read with ``read_exactly``; then ``attach`` hands it to a ``PipeSink``, called on the loop as bytes
-arrive, without a task in between.  ``write`` never blocks: what is queued is visible, and whoever
-writes must look.  Refuses to know what the bytes mean.
+read with ``read_exactly``.  Then ``attach`` hands it to a ``PipeSink``, which is called on the loop
+as bytes arrive, without a task in between.  ``write`` never blocks; the writer must watch how much
+is queued.  The bytes are opaque here.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class PipeSink(Protocol):
     def bytes_received(self, data: bytes, /) -> None: ...
 
     def pipe_lost(self, error: Exception | None, /) -> None:
-        """Called once at least; None means that the peer closed it."""
+        """Called at least once; None means that the peer closed it."""
 
     def writing_paused(self) -> None: ...
 
@@ -37,14 +37,14 @@ class Pipe(Protocol):
     def queued_bytes(self) -> int: ...
 
     async def read_exactly(self, count: int, /) -> bytes:
-        """Raises TransportError, RemoteProtocolError.  Only before ``attach``."""
+        """Raises TransportError, RemoteProtocolError.  Call only before ``attach``."""
 
     def write(self, data: bytes, /) -> None: ...
 
     def attach(self, sink: PipeSink, /) -> None: ...
 
     def pause_reading(self) -> None:
-        """No more bytes for the sink until ``resume_reading``; the peer feels it in time."""
+        """Give the sink no more bytes until ``resume_reading``; the peer is slowed down in time."""
 
     def resume_reading(self) -> None: ...
 
@@ -105,7 +105,7 @@ class ReadBuffer:
         return self.take(limit)
 
     async def wait_for(self, count: int) -> None:
-        """Until ``count`` bytes are there.  Raises TransportError if the end comes first."""
+        """Wait until ``count`` bytes are there.  Raises TransportError if the end comes first."""
         while len(self._data) < count:
             if self._error is not None:
                 raise self._error
@@ -141,7 +141,7 @@ class EarlyBytes:
         return self._early.take(count)
 
     def attach(self, sink: PipeSink) -> None:
-        """A pipe that is lost already tells the sink so from inside this call."""
+        """If the pipe is already lost, the sink is told so during this call."""
         self._sink = sink
         if len(self._early):
             sink.bytes_received(self._early.take(len(self._early)))

@@ -1,7 +1,7 @@
-"""What protocols above libp2p may use of it: streams and the host that opens them.
+"""The parts of libp2p that protocols use: streams and the host that opens them.
 
-Waku's protocols are written against these, so that transports and muxers can be added below and
-protocols above without moving anything.  Refuses to know which transport, cipher or muxer is used.
+Waku's protocols depend only on these, so transports and muxers can be added below, and protocols
+above, without other changes.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -32,13 +32,13 @@ class Stream(Protocol):
         """Raises TransportError if the stream ends before."""
 
     async def write(self, data: bytes, /) -> None:
-        """Returns once the bytes are queued within the peer's window: back-pressure."""
+        """Return once the bytes are queued within the peer's window: back-pressure."""
 
     async def close_write(self) -> None:
         """Say that no more will be written; reading goes on."""
 
     async def reset(self) -> None:
-        """Drop the stream at once, both ways.  Never raises."""
+        """Drop the stream immediately, both ways.  Never raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +52,12 @@ class RemotePeer:
     agent: str
     outbound: bool
     host: str = ""
-    """Where the connection leads: an IP address, or a name that a proxy looked up."""
+    """Where the connection leads: an IP address, or a name that a proxy resolved."""
 
 
 StreamHandler = Callable[[Stream], Awaitable[None]]
 DialFailedHandler = Callable[[str, ChatError], None]
-"""Takes the multiaddr and why."""
+"""Called with the multiaddr and the error."""
 
 
 class Host(Protocol):
@@ -81,10 +81,10 @@ class Host(Protocol):
         """Open a stream with the first protocol that the peer speaks.  Raises TransportError."""
 
     async def connect(self, multiaddr: str, /) -> RemotePeer:
-        """Dial now, or return the connection that exists.  Raises TransportError, ConfigError."""
+        """Dial now, or return an existing connection.  Raises TransportError, ConfigError."""
 
     def keep_connected(self, multiaddrs: Sequence[str], /) -> None:
-        """Dial these and dial again, with back-off and jitter, whenever they are lost."""
+        """Dial these, and redial with back-off and jitter whenever they are lost."""
 
     async def disconnect(self, peer_id: PeerId, /) -> None: ...
 
@@ -96,12 +96,12 @@ class Host(Protocol):
     def on_peer_disconnected(self, handler: Callable[[PeerId], None], /) -> None: ...
 
     def on_dial_failed(self, handler: DialFailedHandler, /) -> None:
-        """Of what is kept connected; called at every attempt."""
+        """For kept peers; called at every attempt."""
 
     def judge_peers_by(self, score: Callable[[PeerId], float], /) -> None:
-        """What a peer's behaviour has come to, below 0 if it is bad: who stays when all cannot."""
+        """A peer's score, below 0 if it misbehaved: decides which peers stay when room is short."""
 
     def traffic(self) -> tuple[int, int]:
-        """Bytes read and written on all connections, ever."""
+        """Bytes read and written on all connections since the start."""
 
     def counters(self) -> Mapping[str, int]: ...

@@ -1,8 +1,8 @@
-"""The SOCKS5 proxy that a user names: ``socks5://[USER:PASSWORD@]HOST:PORT``.
+"""The user's SOCKS5 proxy: ``socks5://[USER:PASSWORD@]HOST:PORT``.
 
-The host is an IP address or ``localhost``: looking a name up would ask the user's own network, and
-that is what a proxy is to avoid.  ``socks5h`` is another spelling, for names are always resolved by
-the proxy.  A password is in no message and no log.  How a proxy is spoken to is ``socks.py``.
+The host is an IP address or ``localhost``: resolving a name would ask the user's own network, which
+a proxy is meant to avoid.  ``socks5h`` is another spelling, because the proxy always resolves
+names.  A password appears in no message and no log.  ``socks.py`` implements the protocol.
 """
 
 import ipaddress
@@ -38,7 +38,7 @@ class Proxy:
 
 
 def parse_proxy(text: str) -> Proxy:
-    """Raises ConfigError that quotes the proxy, without what is secret, and says what is wrong."""
+    """Raises ConfigError that quotes the proxy, without its secrets, and says what is wrong."""
     try:
         return _parse(text)
     except _BadPartError as error:

@@ -1,8 +1,8 @@
-"""Streams find their protocol: proposals of ours, and handlers for what peers propose.
+"""Matches streams with protocols: our proposals, and handlers for the peers'.
 
-An inbound stream is a task from its first byte to the return of its handler.  A handler's stream is
-closed when it returns and reset when it raises; a handler is not started before the peer has been
-identified, so that "connected" is always the first thing a protocol hears of a peer.
+An inbound stream is a task from its first byte to the return of its handler.  The stream is closed
+when the handler returns and reset when it raises.  A handler is not started before the peer has
+been identified, so "connected" is always the first event that a protocol gets about a peer.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class StreamServer:
         return self._handlers.keys()
 
     async def propose(self, stream: MuxedStream, protocols: Sequence[ProtocolId]) -> None:
-        """Agree on one of ``protocols``.  Raises TransportError; the stream is reset then."""
+        """Agree on one of ``protocols``.  Raises TransportError; the stream is then reset."""
         try:
             async with asyncio.timeout(self._limits.stream_timeout_ms / 1_000):
                 stream.select(await negotiate(Initiator(protocols), stream, stream.write))
@@ -57,7 +57,7 @@ class StreamServer:
                     raise
 
     def admit(self, connection: Connection, stream: MuxedStream) -> bool:
-        """Whether ``serve`` may be started for it.
+        """Whether ``serve`` may be started for the stream.
 
         A peer can open and reset streams faster than their tasks end, so tasks are counted before
         they run.
@@ -70,7 +70,7 @@ class StreamServer:
         return True
 
     async def serve(self, connection: Connection, stream: MuxedStream) -> None:
-        """Run an admitted stream's handler.  Never raises but CancelledError."""
+        """Run an admitted stream's handler.  Raises only CancelledError."""
         try:
             handler = await self._select(connection, stream)
             await handler(stream)

@@ -1,12 +1,12 @@
 """SOCKS5 (RFC 1928, RFC 1929): every outgoing connection through one proxy, such as Tor.
 
-``SocksRequest`` is the client's side without I/O: it says how many bytes it wants next and answers
-with what to send, so not one byte of the peer behind the proxy is read by mistake.  Names go to the
-proxy as they are: nothing here looks one up.  ``SocksTransport`` is TCP whose dials go through the
-proxy, and never past it; WebSocket dials its sockets here too.
+``SocksRequest`` is the client's side without I/O: it says how many bytes it needs next and returns
+what to send, so it never reads bytes of the peer behind the proxy.  The proxy resolves all names.
+``SocksTransport`` is TCP whose dials go through the proxy, and never past it; WebSocket dials its
+sockets here too.
 
-Only CONNECT is spoken, without authentication or with user and password.  A proxy cannot be told
-to want IPv4 or IPv6 for a name, so /dns4 and /dns6 are the same to it.
+Only CONNECT is implemented, without authentication or with user and password.  A proxy cannot be
+asked for IPv4 or IPv6 only, so /dns4 and /dns6 are the same to it.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _REFUSALS: Final = {
     0x06: "the connection took the proxy too long",
     0x07: "the proxy cannot open connections (it knows no CONNECT)",
     0x08: "the proxy does not support this kind of address",
-    # Of Tor, where it was told to be exact (ExtendedErrors).
+    # Tor's codes, if it is set to report exactly (ExtendedErrors).
     0xF0: "the onion service is not known",
     0xF1: "the onion service's description is not valid",
     0xF2: "the onion service could not be introduced to",
@@ -50,7 +50,7 @@ _REFUSALS: Final = {
 
 
 class SocksError(TransportError):
-    """What the proxy said, or what it should have said."""
+    """The proxy reported an error or broke the protocol."""
 
 
 class _Awaited(Enum):
@@ -70,7 +70,7 @@ class SocksRequest:
     """
 
     def __init__(self, proxy: Proxy, address: Multiaddr) -> None:
-        """Raises TransportError for a name that SOCKS5 cannot say."""
+        """Raises TransportError for a name that SOCKS5 cannot express."""
         self._proxy = proxy
         self._destination = _destination(address)
         self._awaited = _Awaited.METHOD

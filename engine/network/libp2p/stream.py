@@ -1,8 +1,8 @@
 """One multiplexed stream, as protocols use it: ``ports.Stream`` over a muxer.
 
-Reading gives window back to the peer only for bytes that were really read, so an application that
-does not read stops its peer and nobody else.  Writing goes straight into the muxer while the peer's
-window and the connection's queue have room, and waits otherwise.  One reader; writers queue up.
+Reading returns window to the peer only for bytes that were really read, so an application that does
+not read stops its own peer only.  Writing goes straight into the muxer while the peer's window and
+the connection's queue have room, and waits otherwise.  There is one reader; writers queue up.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ class StreamOwner(Protocol):
 
     @property
     def congested(self) -> bool:
-        """More is queued than the peer takes at the moment."""
+        """More is queued than the peer accepts at the moment."""
 
     async def drained(self) -> None:
-        """Until ``congested`` may be over."""
+        """Wait until ``congested`` may be over."""
 
     def flush_soon(self) -> None: ...
 
     def bytes_read(self, count: int, /) -> None: ...
 
     def forget_stream(self, stream_id: int, /) -> None:
-        """The stream takes no more events."""
+        """The stream accepts no more events."""
 
 
 class MuxedStream:
@@ -134,7 +134,7 @@ class MuxedStream:
             self._break(TransportError(reason), keep_what_came=False)
 
     def finish(self) -> None:
-        """The handler has returned: close our half, and skip what the peer may still write."""
+        """The handler has returned: close our half, and skip further input."""
         if self._error is not None or self._finished:
             return
         self._finished = True
@@ -166,7 +166,7 @@ class MuxedStream:
                 waiter.set_result(None)
 
     def fail(self, error: TransportError) -> None:
-        """Both halves are gone; but if the peer had ended its half, what came is still read."""
+        """Both halves are gone.  If the peer had ended its half, what came can still be read."""
         if self._error is None:
             self._break(error, keep_what_came=self._buffer.ended)
 
@@ -208,7 +208,7 @@ class MuxedStream:
             self._done()
 
     async def _write_rest(self, rest: memoryview, *, started: bool) -> None:
-        """``started``: a part of the data is out, so giving up means to break the stream."""
+        """``started``: part of the data was sent, so giving up must break the stream."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._write_timeout) as progress, self._write_lock:

@@ -1,6 +1,6 @@
-"""The tasks of a host: none outlives it, and none dies unheard.
+"""The tasks of a host: none outlives it, and no failure is lost.
 
-A ChatError that ends a task was for whoever awaits it; any other exception is a bug here or in a
+A ChatError that ends a task belongs to its awaiter. Any other exception is a bug here or in a
 protocol's handler, and is logged with its traceback.
 """
 
@@ -14,7 +14,7 @@ from engine.core.errors import ChatError
 
 _LOGGER = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_CANCEL_AGAIN_S = 1.0  # for a handler that caught the first cancellation by mistake
+_CANCEL_AGAIN_S = 1.0  # for a handler that swallowed the first cancellation
 
 
 class OwnedTasks:
@@ -32,7 +32,7 @@ class OwnedTasks:
         return task
 
     async def cancel_all(self) -> None:
-        """Returns when all have ended, those too that were started meanwhile."""
+        """Return when all have ended, including those started on the way."""
         while self._tasks:
             tasks = tuple(self._tasks)
             for task in tasks:

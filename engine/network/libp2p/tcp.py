@@ -1,8 +1,8 @@
-"""TCP: the transport under everything.  Listens and dials; each connection is a ``Pipe``.
+"""TCP: the transport below all others.  Listens and dials; each connection is a ``Pipe``.
 
-Addresses are multiaddrs; errors name the address and the operating system's reason.  A transport
-for another layer is another class with ``listen`` and ``dial`` (``websocket.py``, which dials its
-sockets here, with TLS or without).  Knows no libp2p.
+Addresses are multiaddrs; errors name the address and the operating system's reason.  Other layers
+have their own class with ``listen`` and ``dial`` (``websocket.py`` dials its sockets here, with TLS
+or without).  The layers above add libp2p.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ _WRITE_HIGH_WATER = 256 * 1024
 _SMALL_READ, _LARGE_READ = 8 * 1024, 256 * 1024
 _BACKLOG = 256
 _HAPPY_EYEBALLS_S = 0.25  # RFC 8305
-# Documentation addresses (RFC 5737, RFC 3849): routed like any far host, and nobody's.
+# Documentation addresses (RFC 5737, RFC 3849): routed like any far host, but unused.
 _FAR_IP4, _FAR_IP6 = "192.0.2.1", "2001:db8::1"
 
 
 @dataclass(slots=True)
 class Traffic:
-    """Bytes on all connections, ever."""
+    """Bytes on all connections since the start."""
 
     received: int = 0
     sent: int = 0
@@ -44,7 +44,7 @@ class Traffic:
 class Listener(Protocol):
     @property
     def address(self) -> Multiaddr:
-        """Where it listens, with the port that was chosen."""
+        """Where it listens, with the actual port."""
 
     def close(self) -> None: ...
 
@@ -64,8 +64,8 @@ class Transport(Protocol):
 class TcpPipe(EarlyBytes, asyncio.BufferedProtocol):
     """One TCP connection.
 
-    It brings its own buffer to read into.  asyncio's would be 256 KiB, new for every read: with the
-    C library's allocator that is three system calls, and a third of a short message's way.
+    It has its own read buffer. asyncio's would be 256 KiB, allocated for every read: with the C
+    library's allocator that is three system calls, and a third of the time of a short message.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class TcpPipe(EarlyBytes, asyncio.BufferedProtocol):
         *,
         reached: Multiaddr | None = None,
     ) -> None:
-        """``reached``: who is at the other end, if it is not who the socket is connected to."""
+        """``reached``: the peer's address, if it is not what the socket is connected to."""
         super().__init__()
         self._traffic = traffic
         self._accept = accept
@@ -104,7 +104,7 @@ class TcpPipe(EarlyBytes, asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """A peer that sends much gets more room; one that has stopped does not keep it."""
+        """A peer that sends much gets a larger buffer, and loses it when it stops."""
         data = bytes(self._buffer[:nbytes])
         if nbytes == len(self._buffer) < _LARGE_READ:
             self._buffer = memoryview(bytearray(_LARGE_READ))
@@ -133,7 +133,7 @@ class TcpPipe(EarlyBytes, asyncio.BufferedProtocol):
         self.writing_resumed()
 
     async def start_tls(self, tls: ssl.SSLContext, server_hostname: str) -> None:
-        """From here on all bytes go under TLS.  Raises OSError, TransportError."""
+        """Send and receive all further bytes under TLS.  Raises OSError, TransportError."""
         if self._transport is None:
             raise TransportError("the connection was lost before it was established")
         upgraded = await asyncio.get_running_loop().start_tls(
@@ -233,7 +233,7 @@ class TcpTransport:
 
 
 def reason_of(error: OSError) -> str:
-    """The system's words, without asyncio's own around them."""
+    """The system's error text, without asyncio's own."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not valid ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
@@ -244,7 +244,10 @@ def reason_of(error: OSError) -> str:
 
 
 def own_addresses(listening: Multiaddr) -> list[Multiaddr]:
-    """Where others can reach a listener: itself, or the outward address and loopback if on all."""
+    """Where others can reach a listener.
+
+    Its own address or, if it listens on all, the outward address and loopback.
+    """
     if not listening.is_unspecified:
         return [listening]
     family, loopback, far = (
@@ -256,6 +259,6 @@ def own_addresses(listening: Multiaddr) -> list[Multiaddr]:
     with socket.socket(family, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
         probe.connect((far, 9))  # sends nothing: it only asks the routing table, if there is one
         hosts.append(probe.getsockname()[0])
-    hosts.append(loopback)  # last: to others it is of no use
+    hosts.append(loopback)  # last, because it is of no use to others
     addresses = (multiaddr_of_socket(host, listening.port) for host in hosts)
     return [replace(address, layer=listening.layer) for address in addresses]

@@ -1,6 +1,6 @@
-"""Which transport carries an address: TCP or WebSocket, under one time-out, past or by a proxy.
+"""Chooses an address's transport: TCP or WebSocket, under one time-out, with or without proxy.
 
-Another transport is another class with ``carries``, ``listen`` and ``dial``, named here.
+A further transport would be a class with ``carries``, ``listen`` and ``dial``, named here.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Transports:
 
     def _transport_for(self, address: Multiaddr) -> Transport:
         if len(self._transports) == 1 and not self._tcp.carries(address):
-            # Imported when first wanted: most nodes never meet a WebSocket, and none need wait.
+            # Imported when first needed: most nodes never meet a WebSocket.
             from engine.network.libp2p.websocket import WebSocketTransport  # noqa: PLC0415
 
             self._transports.append(WebSocketTransport(self._tcp, make_tls=self._make_tls))

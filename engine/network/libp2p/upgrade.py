@@ -1,7 +1,7 @@
 """From a pipe to a peer: security, then a muxer, each agreed on by multistream-select.
 
-libp2p "connections" spec, "Upgrading Connections".  We propose yamux first; of a peer's proposals
-the first that we have is taken, as multistream-select wants it.
+libp2p "connections" spec, "Upgrading Connections".  We propose yamux first.  Of a peer's proposals,
+the first one that we have is accepted, as multistream-select requires.
 """
 
 import asyncio

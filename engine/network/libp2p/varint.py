@@ -1,7 +1,7 @@
 """Unsigned varints of multiformats: seven bits a byte, least significant group first.
 
-The spec (multiformats/unsigned-varint) bounds them to nine bytes and demands the shortest form.
-multistream-select, multihashes and multiaddrs are built of them.  Knows nothing of sockets.
+The spec (multiformats/unsigned-varint) limits them to nine bytes and requires the shortest form.
+multistream-select, multihashes and multiaddrs use them.
 """
 
 from engine.core.errors import LocalProtocolError, RemoteProtocolError

@@ -1,14 +1,14 @@
 """WebSocket (RFC 6455): the transport of peers in browsers and behind HTTP proxies.
 
-libp2p "websockets" spec: after the upgrade binary frames carry the same bytes that a TCP connection
-would, and where one frame ends means nothing.  A ``WebSocketPipe`` is a ``Pipe`` on a ``Pipe``, as
-the secured channel is; the library ``websockets`` parses and makes the frames, without I/O.  The
-host is given an inbound pipe before its HTTP upgrade is done, so that its bounds on handshakes hold
-for that too; what is written meanwhile waits.
+libp2p "websockets" spec: after the upgrade, binary frames carry the same bytes as a TCP connection,
+and frame boundaries have no meaning.  A ``WebSocketPipe`` is a ``Pipe`` on a ``Pipe``, like the
+secured channel.  The library ``websockets`` parses and makes the frames, without I/O.  The host
+gets an inbound pipe before its HTTP upgrade is done, so that its limits on handshakes cover the
+upgrade; writes until then wait.
 
-``/ws`` is listened on and dialled.  ``/wss`` is dialled, with certificates checked against the
-system's; whoever wants to be reached by it puts a TLS proxy before ``/ws``.  No origin is refused:
-who a peer is, Noise proves.
+``/ws`` is listened on and dialled.  ``/wss`` is only dialled, with certificates checked against the
+system's; to be reached by it, put a TLS proxy before ``/ws``.  All origins are accepted, because
+Noise proves the peer's identity.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from engine.network.libp2p.pipe import EarlyBytes, Pipe
 from engine.network.libp2p.tcp import Listener, TcpTransport
 
 MAX_FRAME_BYTES = 1024 * 1024
-"""Received; a frame is held whole until its end has come."""
+"""Of received frames; a frame is held until it is complete."""
 SENT_FRAME_BYTES = 128 * 1024
 MAX_UPGRADE_BYTES = 64 * 1024
-"""Of HTTP: request or response, and the page of a server that is no WebSocket server."""
+"""Of HTTP: request or response, including the page of a server without WebSocket."""
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 """For pongs to a peer that does not read; a connection's own bound is lower."""
 EVENTS_PER_TURN = 256
-_STEP_BYTES = 2 * 1024  # 1 000 empty frames: what the parser may handle at once
+_STEP_BYTES = 2 * 1024  # 1 000 empty frames: the most for the parser at once
 _MAX_EARLY_WRITES = 64
 _NORMAL_CLOSURE = 1000
 _LINGER_S = 1.0
@@ -66,8 +66,8 @@ class WebSocketPipe(EarlyBytes):
         self._held_by_sink = False
         self._turn_scheduled = False
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when the upgrade is; holds its failure otherwise."""
-        self.opened.add_done_callback(_retrieve)  # whoever accepts does not wait for it
+        """Done when the upgrade is; holds its error if it fails."""
+        self.opened.add_done_callback(_retrieve)  # an accepting caller does not await it
         if isinstance(frames, ClientProtocol):
             frames.send_request(frames.connect())
             self._flush()
@@ -148,7 +148,7 @@ class WebSocketPipe(EarlyBytes):
         return self._broken or self._held_by_sink
 
     def _receive(self, data: bytes) -> int:
-        """How many frames that were."""
+        """Return the number of frames."""
         if self._frames.state is State.CONNECTING:
             self._upgrade_bytes += len(data)
             if self._upgrade_bytes > MAX_UPGRADE_BYTES:
@@ -204,7 +204,7 @@ class WebSocketPipe(EarlyBytes):
             self._break(RemoteProtocolError("websocket_queue_limit"))
 
     def _break(self, error: Exception) -> None:
-        """What is queued (why, perhaps) is still sent; the sink hears of it after that."""
+        """Send what is queued (perhaps the reason), then notify the sink."""
         if self._broken:
             return
         self._broken, self._error = True, error
@@ -219,7 +219,7 @@ class WebSocketPipe(EarlyBytes):
             self._closing_timer = loop.call_later(_LINGER_S, self._inner.abort)
 
     def _pace(self) -> None:
-        """Read on only when all that came has been handled."""
+        """Resume reading once all received data has been handled."""
         if self._unhandled and not self._broken and not self._turn_scheduled:
             self._inner.pause_reading()
             self._handle_later()
@@ -231,14 +231,14 @@ class WebSocketPipe(EarlyBytes):
 
     def _handle_more(self) -> None:
         self._turn_scheduled = False
-        if not self._stopped:  # else ``resume_reading`` comes back to it, or nobody
+        if not self._stopped:  # otherwise ``resume_reading`` continues, if anything
             self.bytes_received(b"")
             if not self._unhandled and not self._stopped:
                 self._inner.resume_reading()
 
 
 class WebSocketTransport:
-    """``make_tls`` makes what certificates are checked with; called once, in a thread."""
+    """``make_tls`` makes the TLS context; called once, in a thread."""
 
     def __init__(
         self,
@@ -281,7 +281,8 @@ class WebSocketTransport:
         return pipe
 
     async def _tls_context(self) -> ssl.SSLContext:
-        if self._tls is None:  # reads a hundred certificates: not on the loop
+        # Reads a hundred certificates, so not on the loop.
+        if self._tls is None:
             self._tls = await asyncio.to_thread(self._make_tls)
         return self._tls
 

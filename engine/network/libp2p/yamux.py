@@ -1,15 +1,15 @@
 """yamux 1.0.0 (libp2p "yamux" spec, after hashicorp's): frames, windows and stream states.
 
 Framing: version, type, flags, stream id, length; 12 bytes, big endian.  Each direction of a stream
-starts with a window of 256 KiB.  We give window back when the application has read half of it, so a
-stream never buffers more than 256 KiB here; a peer that sends more breaks the protocol.  Payload of
-a frame is handed on as it arrives, so no frame is ever held whole.
+starts with a window of 256 KiB.  We return window when the application has read half of it, so a
+stream never buffers more than 256 KiB here.  A peer that sends more breaks the protocol.  Payload
+is passed on as it arrives, so no frame is ever held whole.
 
-A chunk from the socket can hold 20 000 frames of 12 bytes; one call of ``receive`` handles only so
-many that nobody else on the loop has to wait, and keeps the rest.
+A chunk from the socket can hold 20 000 frames of 12 bytes.  One call of ``receive`` handles a
+limited number, to give other tasks a turn, and keeps the rest.
 
-Our SYN and ACK ride on the first frame that a stream sends anyway.  Frames for streams that are
-gone are skipped: the peer may have sent them before it learned.  Sans-I/O, see ``muxer.py``.
+Our SYN and ACK are set on the stream's first regular frame.  Frames for closed streams are skipped:
+the peer may have sent them before it knew.  Sans-I/O, see ``muxer.py``.
 """
 
 import struct
@@ -67,13 +67,13 @@ class _StreamState:
     send_window: int = INITIAL_WINDOW
     receive_window: int = INITIAL_WINDOW
     unreturned: int = 0
-    """Bytes that the application has read and the peer was not yet told about."""
+    """Bytes that the application has read and that were not returned to the peer yet."""
     write_closed: bool = False
     read_closed: bool = False
 
 
 class Yamux:
-    """One side of a yamux session.  ``client`` is who dialled: its stream ids are odd."""
+    """One side of a yamux session.  ``client`` is the side that dialled: its stream ids are odd."""
 
     def __init__(self, *, client: bool, max_inbound: int, max_outbound: int) -> None:
         self._client = client
@@ -94,7 +94,7 @@ class Yamux:
         self._peer_leaves = False
         self._events: list[MuxerEvent] = []
         self._just_gone: set[int] = set()
-        """Streams that ended in this call: their owners have not heard of it yet."""
+        """Streams that ended in this call; their owners have not been notified yet."""
 
     has_ping = True
     next_output_at = None
@@ -230,7 +230,7 @@ class Yamux:
             if length > INITIAL_WINDOW:
                 raise RemoteProtocolError("yamux_window_exceeded")
         elif state.read_closed:
-            if length:  # an empty frame only bears flags: a reset, say
+            if length:  # an empty frame has only flags, such as a reset
                 raise RemoteProtocolError("yamux_data_after_fin")
         elif length > state.receive_window:
             raise RemoteProtocolError("yamux_window_exceeded")
@@ -308,7 +308,7 @@ class Yamux:
         state = self._streams.get(stream_id)
         if state is None:
             return
-        if not state.pending_flags & _SYN:  # else the peer never heard of it
+        if not state.pending_flags & _SYN:  # otherwise the peer does not know it
             self._queue(_WINDOW_UPDATE, _RST | self._take_flags(state), stream_id, 0)
         self._forget(stream_id)
 
