@@ -1,13 +1,13 @@
-"""A Store's archive: Waku messages of others in a SQLite file of its own, plain and not encrypted.
+"""A Store's archive: Waku messages of others in a SQLite file of its own, unencrypted.
 
-What lies in it is what any peer may ask for, and sealed by whoever wrote it, so it has no key; it
-is private to the user like every file of a profile.  One row per message hash; topics are kept
-apart so that their text is not repeated.  This is its only writer; pages are read on a connection
-of their own (``archive_pages``).
+Its content is available to any peer and sealed by its authors, so it needs no key.  The file is
+private to the user like all of a profile.  There is one row per message hash; topics have their own
+table so that their text is not repeated.  This is the only writer; pages are read on a separate
+connection (``archive_pages``).
 
-It never has more than its bytes: what is too much goes in the same transaction that brought it,
-the oldest of whoever has most (``archive_shares``).  What is too old goes a slice at a time.
-Refuses to know who asks, and what a message must be to be kept: that was judged before.
+The archive never exceeds its size limit: the transaction that adds messages removes the excess, the
+oldest of the largest share (``archive_shares``).  Expired messages are removed in slices.  The
+caller decides which messages to keep.
 """
 
 import os
@@ -30,9 +30,10 @@ from engine.persistence.errors import DatabaseTooNewError, translated
 SCHEMA_VERSION: Final = 1
 MAX_REMOVED_AT_ONCE: Final = 500
 MAX_LOG_BYTES: Final = 16 * 1024 * 1024
-"""Of the write-ahead log, which readers may hold up; then the next append waits for them."""
+"""Limit of the write-ahead log.  Readers can delay its reset; beyond this the next append waits for
+them."""
 ROW_BYTES: Final = 500
-"""What a message costs besides its data."""
+"""Cost of a message besides its data."""
 DAY_NS: Final = 24 * 3_600 * 10**9
 
 _PRAGMAS: Final = (
@@ -74,7 +75,7 @@ _TABLES: Final = (
 )
 _REMEMBERED_TOPICS: Final = 1_024
 _REMOVED_TOGETHER: Final = 20
-"""Of one share, before it is looked again whose is the largest."""
+"""Removed from one share before the largest share is determined again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class _Topic:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What has to be known of a message to remove it."""
+    """What is needed to remove a message."""
 
     message_key: int
     topic_key: int
@@ -100,7 +101,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """Zero: without this limit."""
+    """Zero means no limit."""
 
     max_age_ns: int = 30 * 24 * 3_600 * 10**9
     max_bytes: int = 1024 * 1024 * 1024
@@ -123,7 +124,7 @@ class SqliteArchive:
 
     @classmethod
     def open(cls, path: Path, retention: Retention | None = None) -> Self:
-        """Open or create.  A newer version's file is left untouched: DatabaseTooNewError."""
+        """Open or create.  Raises DatabaseTooNewError for a newer version's file, unchanged."""
         _create_private(path)
         with translated(f"open {path}"):
             connection = dbapi2.connect(str(path), timeout=5, isolation_level=None)
@@ -141,7 +142,7 @@ class SqliteArchive:
     # --- writing --------------------------------------------------------------------------------
 
     def append(self, messages: Sequence[ArchivedMessage], *, now_ns: int) -> Appended:
-        """In one transaction, durable on return, and never more than the archive's bytes."""
+        """In one transaction, durable on return, never exceeding the archive's size limit."""
         added, received_ns = 0, max(now_ns, self._last_received_ns + 1)
         costs: Counter[int] = Counter()
         with translated("archive messages"):
@@ -160,7 +161,7 @@ class SqliteArchive:
         return Appended(added=added, evicted=evicted)
 
     def retain(self, *, now_ns: int) -> int:
-        """Remove a slice of what is too old; 0 once nothing is."""
+        """Remove a slice of the expired messages; return 0 once none are left."""
         if not self._retention.max_age_ns:
             return 0
         with translated("remove old messages from the archive"):
@@ -176,7 +177,7 @@ class SqliteArchive:
         return len(rows)
 
     def age_topics(self, *, now_ns: int) -> int:
-        """A slice of those that are a day old are established from here on; how many."""
+        """Establish a slice of the topics that are a day old; return how many."""
         with translated("note the topics of the archive"), self._transaction():
             aged = self._connection.execute(
                 "SELECT topic_key FROM topic WHERE NOT established AND since_ns <= ? LIMIT ?",
@@ -188,7 +189,7 @@ class SqliteArchive:
         return len(aged)
 
     def ask_for(self, asked_for: Iterable[tuple[int, Source]]) -> None:
-        """Topics that were asked for by name, and who did."""
+        """Record topics that were queried by name, and by which source."""
         with translated("note the topics of the archive"), self._transaction():
             for topic_key, asker in asked_for:
                 if self._shares.ask_for(topic_key, asker):
@@ -203,7 +204,7 @@ class SqliteArchive:
     # --- putting in -----------------------------------------------------------------------------
 
     def _insert(self, message: ArchivedMessage, received_ns: int) -> int | None:
-        """The key of its share; None if the message is there already."""
+        """Return the key of the message's share, or None if the message is already there."""
         known = self._connection.execute(
             "SELECT 1 FROM message WHERE hash = ?", (message.message_hash,)
         ).fetchone()
@@ -252,7 +253,7 @@ class SqliteArchive:
     # --- making room ----------------------------------------------------------------------------
 
     def _make_room(self) -> int:
-        """Remove what is too much; how many messages."""
+        """Remove the excess; return how many messages."""
         removed = 0
         while (excess := self._excess_bytes()) > 0:
             share_key = self._shares.first_to_give_way()
@@ -296,7 +297,7 @@ class SqliteArchive:
         self._topics.clear()
 
     def _keep_log_short(self) -> None:
-        """A log that no reader lets begin anew would grow for as long as they read."""
+        """Without this, the log would grow for as long as readers keep it from being reset."""
         log = self._path.with_name(f"{self._path.name}-wal")
         if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -307,7 +308,7 @@ class SqliteArchive:
             with _transaction(self._connection):
                 yield
         except BaseException:
-            self._topics.clear()  # Those made in this transaction are gone with it.
+            self._topics.clear()  # Keys created in this transaction are gone with it.
             raise
         finally:
             self._shares.forget()
@@ -363,7 +364,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _has(connection: sqlite3.Connection, name: str) -> bool:
-    """A table or an index."""
+    """Whether the table or index exists."""
     found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
     return found is not None
 

@@ -1,11 +1,11 @@
-"""Pages of the archive: from a cursor along an index, never by an offset.
+"""Pages of the archive, read from a cursor along an index and never by an offset.
 
-Whatever is asked for is one range of an index for each topic, merged here as far as the page goes,
-so that a page costs the same however much lies around it.  Keys come first and messages after, and
-only those of the page.  A page ends at its number of messages or of bytes.
+Each query is one index range per topic.  The ranges are merged only as far as the page goes, so a
+page costs the same however large the archive is.  Keys are read first, then the messages of the
+page only.  A page ends at its limit of messages or of bytes.
 
-The reader has a connection of its own and a deadline for each page, so that nobody who asks keeps
-anything from being archived.
+The reader has its own connection and a deadline for each page, so that queries never delay
+archiving.
 """
 
 import heapq
@@ -30,13 +30,13 @@ from engine.core.waku_store import HistoryIndex
 from engine.persistence.errors import translated
 
 _STEPS_BETWEEN_LOOKS: Final = 1_000
-"""Of SQLite's machine, between two looks at the clock: some 10 microseconds."""
+"""SQLite instructions between two checks of the clock: some 10 microseconds."""
 _Value: TypeAlias = str | int | bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """``topics`` were asked for by name."""
+    """``topics`` were queried by name."""
 
     page: ArchivePage
     topics: tuple[int, ...]
@@ -53,7 +53,7 @@ class ArchiveReader:
 
     @classmethod
     def open(cls, path: Path, *, clock_s: Callable[[], float] = time.monotonic) -> Self:
-        """Of an archive that was opened for writing before."""
+        """Open an archive that was opened for writing before."""
         with translated(f"open {path}"):
             connection = dbapi2.connect(str(path), timeout=5, isolation_level=None)
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
@@ -67,14 +67,14 @@ class ArchiveReader:
     def query(self, query: ArchiveQuery, *, deadline_s: float) -> Found:
         """One page.
 
-        Raises CursorUnknownError if the cursor is nothing that is here, ArchiveSlowError if
-        ``deadline_s``, by the reader's clock, is over before.
+        Raises CursorUnknownError if the cursor is unknown, ArchiveSlowError if ``deadline_s``, by
+        the reader's clock, passes first.
         """
         self._deadline_s = deadline_s
         if self._is_late():
             raise ArchiveSlowError("The archive is asked too much.")
         with translated("read the archive"):
-            self._connection.execute("BEGIN")  # One state of the archive for the whole page.
+            self._connection.execute("BEGIN")  # one snapshot for the whole page
             try:
                 return _read_page(self._connection, query)
             except dbapi2.OperationalError as error:
@@ -91,7 +91,7 @@ class ArchiveReader:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """``place`` is the row's in the order that was asked for."""
+    """``place`` is the row's place in the requested order."""
 
     place: tuple[int, bytes] | tuple[int, bytes, int]
     message_key: int
@@ -99,7 +99,7 @@ class _Key:
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Of the index that begins with what ``sql`` pins down."""
+    """A range of the index whose leading columns ``sql`` fixes."""
 
     index: str
     sql: str = "TRUE"
@@ -145,7 +145,7 @@ def _find_cursor(connection: sqlite3.Connection, query: ArchiveQuery) -> _Key | 
 def _find_index(connection: sqlite3.Connection, index: HistoryIndex, *, forward: bool) -> _Key:
     """The time of receipt tells equal digests apart; some clients make up a cursor without it.
 
-    Of several that fit such a cursor it means the one that leaves nothing out.
+    If several rows fit such a cursor, the one that skips nothing is used.
     """
     alike = (
         "SELECT received_ns, message_key FROM message INDEXED BY pubsub_by_digest_order "
@@ -170,7 +170,7 @@ def _find_index(connection: sqlite3.Connection, index: HistoryIndex, *, forward:
 def _ranges(
     connection: sqlite3.Connection, query: ArchiveQuery, topics: Sequence[int]
 ) -> list[_Range]:
-    """They exclude each other."""
+    """The ranges to read; they are disjoint."""
     if query.content_topics:
         index = "topic_by_digest_order" if query.by_digest else "topic_by_hash_order"
         return [_Range(index, "topic_key = ?", (key,)) for key in topics]
@@ -184,7 +184,7 @@ def _ranges(
 
 
 def _topics(connection: sqlite3.Connection, query: ArchiveQuery) -> tuple[int, ...]:
-    """Keys of the topics named that are there."""
+    """Keys of the named topics that exist."""
     on_topic = "" if query.pubsub_topic is None else " AND pubsub_topic = ?"
     found: list[int] = []
     for content_topic in dict.fromkeys(query.content_topics):
@@ -204,10 +204,9 @@ def _topics(connection: sqlite3.Connection, query: ArchiveQuery) -> tuple[int, .
 def _keys(
     connection: sqlite3.Connection, query: ArchiveQuery, after: _Key | None, range_: _Range
 ) -> Iterator[_Key]:
-    """In the direction of paging, read no further than they are taken.
+    """Keys in the direction of paging, read lazily.
 
-    A bound behind the cursor says nothing, and is left out: SQLite would begin the range at
-    whichever of the two it likes.
+    A bound behind the cursor is redundant and left out; SQLite might begin the range at either.
     """
     columns = "timestamp_ns, digest, received_ns" if query.by_digest else "timestamp_ns, hash"
     conditions, values = [range_.sql], [*range_.values]
@@ -240,13 +239,13 @@ def _keys(
 
 
 def _merged(ranges: Sequence[Iterator[_Key]], query: ArchiveQuery) -> list[_Key]:
-    """One more than a page may hold."""
+    """Up to one key more than a page may hold."""
     merged = heapq.merge(*ranges, key=lambda key: key.place, reverse=not query.forward)
     return [key for key, _ in zip(merged, range(query.limit + 1), strict=False)]
 
 
 def _look_up(connection: sqlite3.Connection, query: ArchiveQuery, after: _Key | None) -> list[_Key]:
-    """One more than a page may hold of the hashes that were asked for."""
+    """The requested hashes, up to one more than a page may hold."""
     found: list[_Key] = []
     for message_hash in dict.fromkeys(query.message_hashes):
         row = connection.execute(
@@ -267,7 +266,7 @@ def _look_up(connection: sqlite3.Connection, query: ArchiveQuery, after: _Key | 
 def _read_rows(
     connection: sqlite3.Connection, keys: Sequence[_Key], query: ArchiveQuery
 ) -> list[ArchivedRow]:
-    """In the order of ``keys``, until the page is full of bytes."""
+    """In the order of ``keys``, until the page's bytes are full."""
     rows: list[ArchivedRow] = []
     size = 0
     data = "data" if query.include_data else "x''"

@@ -1,15 +1,17 @@
-"""Whose the bytes of an archive are, and whose go first when there is no room.
+"""Accounts for an archive's bytes by source, and decides what is removed when it is full.
 
-A *share* is of one source and one topic.  Shares add up to peers, these to networks, and these to
-two classes of topics: established ones, which are a day old or were asked for, and new ones.  Half
-of the archive is the established topics': new ones that have more give way first.  Otherwise the
-network that has most gives way, in it the peer, and of that peer's the largest topic.
+A *share* belongs to one source and one topic.  Shares add up to peers, peers to networks, and
+networks to two classes of topics: established ones, which are a day old or were queried, and new
+ones.  Half of the archive is reserved for established topics: if new ones have more, they give way
+first.  Otherwise the largest network gives way, in it the largest peer, and of that the largest
+topic.
 
-The source is who brought it, and of a topic that was asked for, whoever asked and has least: so
-nobody gets room for junk by asking for it, however it came, but what is asked for by others too.
+The source is the peer that brought the message.  A queried topic counts instead for the smallest
+source that queried it.  A peer thus gains no room for junk by querying it, and what others query
+keeps its room, whichever peer brought it.
 
-The sums are rows of two tables, so that what gives way is found by an index however many topics
-there are.  Runs inside the transactions of ``SqliteArchive``, and refuses to know messages.
+The sums are rows of two tables, so an index finds the share to remove however many topics there
+are.  Runs inside the transactions of ``SqliteArchive``, which handles the messages.
 """
 
 import sqlite3
@@ -68,10 +70,10 @@ class Shares:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._known: dict[tuple[Source, int], int] = {}
-        """Of the transaction that goes on, as long as nothing is removed."""
+        """Share keys in the current transaction, as long as nothing is removed."""
 
     def of(self, source: Source, topic_key: int, standing: Standing) -> int:
-        """The key of the share, which is made if there is none."""
+        """Return the key of the share, created if necessary."""
         known = self._known.get((source, topic_key))
         if known is None:
             known = self._asked_for(topic_key) if standing is Standing.ASKED_FOR else None
@@ -82,11 +84,11 @@ class Shares:
         return known
 
     def forget(self) -> None:
-        """The transaction is over, one way or the other."""
+        """Call when the transaction has ended, either way."""
         self._known.clear()
 
     def change(self, amounts: Mapping[int, int]) -> None:
-        """Add so many bytes to each share, or take them away; what has none left is removed."""
+        """Add these bytes to the shares, or subtract them; remove shares that become empty."""
         self._known.clear()
         sums: Counter[int] = Counter()
         for share_key, amount in amounts.items():
@@ -101,7 +103,7 @@ class Shares:
         self._change_sources(sums)
 
     def first_to_give_way(self) -> int | None:
-        """A share; None if nothing is there."""
+        """The share that gives way first; None if the archive is empty."""
         largest = [self._largest(kind) for kind in (_NEW, _ESTABLISHED)]
         network = largest[0] if self._bytes(_NEW) > self._bytes(_ESTABLISHED) else max(largest)
         if not network[0]:
@@ -114,12 +116,12 @@ class Shares:
         return found[0]
 
     def age(self, topic_key: int) -> None:
-        """What there is of this topic counts as established from here on."""
+        """Count the topic's messages as established from now on."""
         shares = [each for each in self._of_topic(topic_key) if each.root == _NEW]
         self._move(shares, lambda share: self._source(_ESTABLISHED, share.source))
 
     def ask_for(self, topic_key: int, asker: Source) -> bool:
-        """Whether it counts for this one now, who has less than whom it counted for."""
+        """Return whether the topic counts for ``asker`` now, who has less than the one before."""
         shares = self._of_topic(topic_key)
         if not shares or not self._has_less(asker, shares):
             return False
@@ -142,7 +144,10 @@ class Shares:
         ]
 
     def _has_less(self, asker: Source, shares: list[_Share]) -> bool:
-        """With all of it, than whom most of it counts for: as a network, or in it as a peer."""
+        """Whether the asker, with all of the topic added, has less than the source of most of it.
+
+        Compared are their networks or, within one network, the peers.
+        """
         most = max(shares, key=lambda share: share.size)
         if most.root == _NEW:
             return True
@@ -166,14 +171,14 @@ class Shares:
         self._change_sources(sums)
 
     def _asked_for(self, topic_key: int) -> int | None:
-        """Any share of the topic: all are the same source's."""
+        """Any share of the topic: all have the same source."""
         found: tuple[int] | None = self._connection.execute(
             "SELECT share_key FROM share WHERE topic_key = ? LIMIT 1", (topic_key,)
         ).fetchone()
         return None if found is None else found[0]
 
     def _source(self, root: int, source: Source) -> int:
-        """The key of the peer, which is made if there is none."""
+        """Return the key of the peer, created if necessary."""
         parent_key = root
         for name in (source.network, source.peer):
             self._connection.execute(
@@ -184,7 +189,7 @@ class Shares:
         return parent_key
 
     def _find(self, parent_key: int, name: str) -> tuple[int, int]:
-        """The key and the bytes of a source; 0 and 0 if there is none."""
+        """Return the key and the bytes of a source; 0 and 0 if it does not exist."""
         row: tuple[int, int] | None = self._connection.execute(
             "SELECT source_key, bytes FROM source WHERE parent_key = ? AND name = ?",
             (parent_key, name),
@@ -211,7 +216,7 @@ class Shares:
         return row[0]
 
     def _change_sources(self, sums: Counter[int]) -> None:
-        """From peers up to the class."""
+        """Add the changes from peers up to the class."""
         while sums:
             above: Counter[int] = Counter()
             for source_key, amount in sums.items():
@@ -229,7 +234,7 @@ class Shares:
             sums = above
 
     def _largest(self, parent_key: int) -> tuple[int, int]:
-        """The bytes and the key of the largest source below; 0 bytes if there is none."""
+        """Return the bytes and the key of the largest source below; 0 bytes if there is none."""
         found: tuple[int, int] | None = self._connection.execute(
             "SELECT bytes, source_key FROM source WHERE parent_key = ? ORDER BY bytes DESC LIMIT 1",
             (parent_key,),

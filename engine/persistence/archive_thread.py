@@ -1,9 +1,8 @@
-"""The archive as asyncio sees it: one thread writes, another reads.
+"""The archive for asyncio: one thread writes, another reads.
 
-Each works in the order in which it is asked; neither waits for the other, so that no query keeps
-anything from being archived.  A page has a deadline, which waiting for earlier ones counts towards.
-What is asked for by name is noted when something is written next.  It gives the archive its clock.
-Refuses to know SQL and streams.
+Each thread works in order, and neither waits for the other, so queries never delay archiving.  A
+page has a deadline, which includes waiting for earlier pages.  Topics queried by name are recorded
+at the next write.  The archive gets its clock from here.
 """
 
 import time
@@ -25,11 +24,11 @@ from engine.persistence.storage_thread import StorageThread
 
 PAGE_DEADLINE_S: Final = 2.0
 MAX_NOTED_TOPICS: Final = 1_000
-"""Asked for since something was written last; others are noted when they are asked for again."""
+"""Queried since the last write; others are recorded when they are queried again."""
 
 
 class ThreadedArchive:
-    """Made by ``open``.  Every method may raise StorageError."""
+    """Create it with ``open``.  Every method may raise StorageError."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - see ``open``
         self,
@@ -57,7 +56,7 @@ class ThreadedArchive:
         clock_ns: Callable[[], int] = time.time_ns,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> Self:
-        """``clock_s`` is for deadlines, and asked on the reading thread as well."""
+        """``clock_s`` is for deadlines, and also called on the reading thread."""
         thread, reading = StorageThread(), StorageThread()
         try:
             archive = await thread.run(SqliteArchive.open, path, retention)

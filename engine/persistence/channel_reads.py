@@ -1,7 +1,7 @@
-"""Reading an SDS channel back: the exact ``ChannelState`` that its writes left behind.
+"""Reads an SDS channel back: the exact ``ChannelState`` that its writes left behind.
 
-The log ascends by (Lamport timestamp, message id by byte); the buffers keep the order in which
-their entries were first put, as the machine's own do.  Counterpart of ``channel_tables``.
+The log ascends by (Lamport timestamp, message id by byte).  The buffers keep the order in which
+entries were first put, like those of the state machine.  Counterpart of ``channel_tables``.
 """
 
 import json
@@ -44,7 +44,7 @@ _IncomingRow: TypeAlias = tuple[
     int | None, MessageId | None, MessageId | None, bytes | None, int, int,
 ]  # fmt: skip
 
-# Held by everybody = by all current members but one, the author.  No members: nothing is left out.
+# Held by all = by all current members but one, the author.  Without members, nothing is left out.
 _OPEN_HOLDERS: Final = """
 WITH
   current_member (participant_id) AS MATERIALIZED (

@@ -1,8 +1,8 @@
-"""An SDS channel's state as rows: log, both buffers, what is missing, who holds what, the clock.
+"""An SDS channel's state as rows: log, both buffers, missing messages, holders, the clock.
 
-Each ``Write`` of the state machine is one statement, entries of the log excepted, which come many
-at a time; ``channel_reads`` gives back exactly what they left.  Bloom filters of the channel are
-not stored: the machine recomputes them from the log.  Runs inside the store's transaction.
+Each ``Write`` of the state machine is one statement, except for log entries, which come in batches.
+``channel_reads`` returns exactly what was written.  The channel's Bloom filters are not stored: the
+machine recomputes them from the log.  Runs inside the store's transaction.
 """
 
 import json
@@ -48,7 +48,7 @@ INSERT INTO log_entry (log_key, conversation_key, lamport_timestamp, message_id,
     columns=10,
 )
 _INSERT_LOG_RAW: Final = with_rows("INSERT INTO log_raw (log_key, raw)", columns=2)
-# "ON CONFLICT DO UPDATE" keeps the row's key, and with it the entry's place in the buffer.
+# "ON CONFLICT DO UPDATE" keeps the row's key and thereby the entry's place in the buffer.
 _PUT_OUTGOING: Final = """
 INSERT INTO outgoing (conversation_key, message_id, raw, state, attempts, next_send_ms, accepted,
                       created_ms)
@@ -85,7 +85,7 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   stores_ms = excluded.stores_ms, stores_lacked = excluded.stores_lacked,
   stores_silent = excluded.stores_silent, stores_kept_back = excluded.stores_kept_back
 """
-# Certain beats maybe and brings its own time; of the same kind the first stays.
+# Certain replaces maybe, with its own time; of two of the same kind the first stays.
 _PUT_HOLDER: Final = """
 INSERT INTO holder (conversation_key, message_id, participant_id, source, since_ms,
                     false_probability)
@@ -95,7 +95,7 @@ ON CONFLICT (conversation_key, message_id, participant_id) DO UPDATE SET
   false_probability = excluded.false_probability
 WHERE source = 'bloom' AND excluded.source <> 'bloom'
 """
-# By what replaces it: what somebody says of a message must not hide what its sender says.
+# Keyed by the replacing message: one member's claim must not hide what the sender says.
 _PUT_REPLACEMENT: Final = """
 INSERT INTO replacement (conversation_key, message_id, sender_id, lamport_timestamp, by_id)
 VALUES (?, ?, ?, ?, ?) ON CONFLICT (conversation_key, by_id) DO NOTHING
@@ -120,7 +120,7 @@ INSERT INTO newest_claim (conversation_key, participant_id, lamport_timestamp) V
 ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
   lamport_timestamp = excluded.lamport_timestamp
 """
-# Raw bytes go with their entry.
+# Raw bytes are removed with their entry.
 _REMOVE_FROM_LOG: Final = (
     "DELETE FROM log_entry WHERE conversation_key = ? AND message_id = ?",
     "DELETE FROM outgoing WHERE conversation_key = ? AND message_id = ?",
@@ -202,7 +202,7 @@ def _removal(write: RemoveOutgoing | RemoveIncoming | RemoveMissing | RemoveSetA
 def append_to_log(
     connection: sqlite3.Connection, conversation: int, appended: Sequence[AppendToLog]
 ) -> None:
-    # The keys that SQLite would give them, known beforehand: both tables at one go.
+    # The keys that SQLite would assign, known beforehand so that both tables are written at once.
     next_key: tuple[int] = connection.execute(
         "SELECT coalesce(max(log_key), 0) + 1 FROM log_entry"
     ).fetchone()

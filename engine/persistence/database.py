@@ -1,8 +1,8 @@
-"""Opening a profile's database: SQLCipher under sqlite-utils, durable and private by its settings.
+"""Opens a profile's database: SQLCipher under sqlite-utils, durable and private by its settings.
 
-``synchronous=FULL`` in WAL mode: a commit that returned has been synced to disk, which is what
-"saved" means to the user.  The key is given raw (no key derivation: it is random already).  The
-connection is bound to the thread that opened it.  Nothing here knows a table.
+``synchronous=FULL`` in WAL mode: a commit that has returned is synced to disk, which is what
+"saved" means to the user.  The key is passed raw (no key derivation: it is random already).  The
+connection is bound to the thread that opened it.  The tables are defined in ``schema``.
 """
 
 import os
@@ -20,11 +20,11 @@ from engine.persistence.sqlite_utils_alone import Database
 
 BUSY_TIMEOUT_MS: Final = 5_000
 SIDE_FILES: Final = ("-wal", "-shm")
-"""What SQLite keeps beside a database that is open."""
+"""Files that SQLite keeps beside an open database."""
 _CACHED_STATEMENTS: Final = 256
 
 _CIPHER_PRAGMAS: Final = (
-    # The library would write its diagnostics to stderr; failures reach us as exceptions anyway.
+    # The library would write diagnostics to stderr; failures reach us as exceptions anyway.
     "PRAGMA cipher_log_level = NONE",
     "PRAGMA cipher_compatibility = 4",
 )
@@ -45,7 +45,7 @@ def open_database(path: Path, key: bytes) -> Database:
     """Open or create the database and bring its schema up to date.
 
     Raises StorageError: DatabaseUnreadableError (wrong key, damaged), DatabaseTooNewError and
-    DatabaseFromBeforeError (untouched), DiskFullError, or with the reason in words.
+    DatabaseFromBeforeError (both untouched), DiskFullError, or with the reason in words.
     """
     _create_private(path)
     connection = _connect(str(path), key, uri=False)
@@ -71,10 +71,10 @@ def memory_database() -> Database:
 
 
 def open_readonly(path: Path, key: bytes) -> Database:
-    """Open an existing database to look at it, also while the application has it open.
+    """Open an existing database read-only, even while the application has it open.
 
-    Changes neither data nor schema.  Raises as ``open_database`` does, and if there is none or its
-    schema is an older one.
+    Changes neither data nor schema.  Raises as ``open_database`` does, and if the database does not
+    exist or its schema is older.
     """
     if not path.is_file():
         raise StorageError(f"There is no database at {path}.")
@@ -89,7 +89,7 @@ def open_readonly(path: Path, key: bytes) -> Database:
 
 
 def bring_into_one_file(path: Path, key: bytes) -> None:
-    """Put what the write-ahead log holds into the database, whatever version wrote it.
+    """Move the write-ahead log's content into the database, whichever version wrote it.
 
     Raises StorageError if another process has it open.
     """
@@ -106,7 +106,7 @@ def bring_into_one_file(path: Path, key: bytes) -> None:
 
 
 def damaged_pages(db: Database) -> list[str]:
-    """What SQLCipher's page authentication and SQLite's own check find wrong; empty if all is well.
+    """Errors found by SQLCipher's page authentication and SQLite's own check; empty if all is well.
 
     Reads the whole file: seconds for a large profile.
     """
@@ -134,7 +134,7 @@ def _connect(address: str, key: bytes, *, uri: bool) -> sqlite3.Connection:
         connection = dbapi2.connect(
             address,
             timeout=BUSY_TIMEOUT_MS / 1000,
-            isolation_level=None,  # transactions begin where the code says so
+            isolation_level=None,  # transactions begin only where the code says so
             cached_statements=_CACHED_STATEMENTS,
             uri=uri,
         )
@@ -143,7 +143,7 @@ def _connect(address: str, key: bytes, *, uri: bool) -> sqlite3.Connection:
             connection.execute(f"PRAGMA key = \"x'{key.hex()}'\"")
             for pragma in (*_CIPHER_PRAGMAS, *_SECURITY_PRAGMAS):
                 connection.execute(pragma)
-            # The key is tried only now: reading the first page decrypts and authenticates it.
+            # Tests the key: reading the first page decrypts and authenticates it.
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()
@@ -152,7 +152,7 @@ def _connect(address: str, key: bytes, *, uri: bool) -> sqlite3.Connection:
 
 
 def _create_private(path: Path) -> None:
-    """An empty file of mode 0600, whatever the umask: SQLite would make it 0644.
+    """Create an empty file of mode 0600, whatever the umask: SQLite would make it 0644.
 
     SQLite gives the write-ahead log and its index the mode of the database.
     """

@@ -1,9 +1,8 @@
-"""An earlier profile, written by a test version before the first schema, is kept aside.
+"""Keeps aside an earlier profile, written by a test version before the first schema.
 
-Nothing of it is read or deleted: its database gets another name beside the new one, with the day on
-it, and opens with the same key as before.  All of it is brought into one file first, so that it has
-its new name or its old one and a crash leaves nothing in between.  The caller holds the profile's
-lock.
+Nothing in it is read or deleted: its database is renamed beside the new one, with the date in its
+name, and opens with the same key as before.  It is first brought into one file, so that the rename
+is atomic and a crash leaves nothing in between.  The caller holds the profile's lock.
 """
 
 import re
@@ -20,7 +19,7 @@ _KEPT: Final = re.compile(r"\.before-(\d{4}-\d{2}-\d{2})(?:-(\d+))?")
 def keep_aside(directory: ProfileDirectory, key: bytes, *, day: str) -> None:
     """``day``: year, month and day, such as 2026-11-22.
 
-    Raises StorageError if another process reads it or it cannot be renamed; nothing is lost by it.
+    Raises StorageError if another process reads it or it cannot be renamed; nothing is lost then.
     """
     database = directory.database
     bring_into_one_file(database, key)
@@ -34,7 +33,7 @@ def keep_aside(directory: ProfileDirectory, key: bytes, *, day: str) -> None:
 
 
 def earlier_profile(directory: ProfileDirectory) -> Path | None:
-    """The database that was kept aside last, None if there is none."""
+    """The database that was kept aside last, or None."""
     kept = {
         (found[1], int(found[2] or 1)): path
         for path in directory.path.glob(f"{directory.database.name}.before-*")
@@ -44,7 +43,7 @@ def earlier_profile(directory: ProfileDirectory) -> Path | None:
 
 
 def _free_name(database: Path, day: str) -> Path:
-    """Nothing has it, not even what some other database of this name left beside itself."""
+    """A name used neither by a file nor by the side files of an earlier database."""
     number, name = 1, f"{database.name}.before-{day}"
     while any(database.with_name(f"{name}{end}").exists() for end in ("", *SIDE_FILES)):
         number += 1

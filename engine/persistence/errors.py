@@ -1,9 +1,9 @@
-"""What can go wrong with a profile on disk, in words a user can act on.
+"""Failures of a profile on disk, in words that a user can act on.
 
 Every failure of the driver becomes a ``StorageError`` or one of the subclasses below, chosen by
-SQLite's result code.  sqlcipher3 raises exception classes of its own, which no ``except
-sqlite3.Error`` catches, so the translation lives in one place.  A text names paths and remedies;
-it never holds a key, a statement or a message.
+SQLite's result code. sqlcipher3 raises exception classes of its own, which no ``except
+sqlite3.Error`` catches, so the translation lives in one place.  A text names paths and remedies; it
+never contains a key, a statement or a message.
 """
 
 from collections.abc import Generator, Mapping
@@ -17,7 +17,7 @@ from engine.core.errors import StorageError
 
 
 class DiskFullError(StorageError):
-    """Nothing was saved, and nothing that was saved before is lost.  Try again with more room."""
+    """Nothing new was saved, and nothing saved before is lost.  Try again with more room."""
 
 
 class DatabaseUnreadableError(StorageError):
@@ -33,7 +33,7 @@ class DatabaseFromBeforeError(StorageError):
 
 
 class KeyUnavailableError(StorageError):
-    """A database exists, and its key is not where it should be."""
+    """A database exists, but its key is missing."""
 
 
 class ProfileInUseError(StorageError):
@@ -50,7 +50,7 @@ _PRIMARY_CODE_MASK: Final = 0xFF
 
 
 class _ResultCode(IntEnum):
-    """SQLite's primary result codes that deserve words of their own (sqlite.org/rescode.html)."""
+    """SQLite's primary result codes that have words of their own (sqlite.org/rescode.html)."""
 
     PERM = 3
     BUSY = 5
@@ -94,12 +94,12 @@ def storage_error(action: str, error: dbapi2.Error) -> StorageError:
 
 @contextmanager
 def translated(action: str) -> Generator[None]:
-    """Let only ``StorageError`` out of a block that talks to the driver."""
+    """Turn the driver's errors in a block into ``StorageError``."""
     try:
         yield
     except dbapi2.Error as error:
         raise storage_error(action, error) from error
     except (OverflowError, UnicodeEncodeError):
         # Raised by the driver before SQLite sees the value: an integer over 64 bits, a lone
-        # surrogate.  The cause is cut off, for its text would quote the value.
+        # surrogate.  The cause is suppressed, because its text would quote the value.
         raise StorageError(f"Cannot {action}: a value does not fit the database.") from None

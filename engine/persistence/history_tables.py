@@ -1,4 +1,4 @@
-"""The rows of history: the user's Stores, and how far each conversation has asked them.
+"""The rows of history: the user's Stores, and each conversation's progress with them.
 
 Runs inside the store's transaction; small tables, read whole.
 """

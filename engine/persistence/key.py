@@ -1,11 +1,12 @@
 """The key of a profile's database: 32 random bytes, in the system keyring or in a key file.
 
-The keyring is the operating system's (keyring library).  Where there is none, as on a machine
-without a desktop, the key lies in a 0600 file next to the database; that protects a copied or
-stolen database only if the key file did not travel with it, so the place is shown to the user as a
-label.  A key is made only while there is no database: a keyring that changed leads to an error with
-a remedy, never to a new key.  The key is durable before the database is created.  Nothing here
-opens the database, and no text made here holds a key.
+The keyring is the operating system's (keyring library).  Without one, as on a machine without a
+desktop, the key is in a 0600 file next to the database.  That protects a copied or stolen database
+only if the key file was not copied with it, so the user is shown where the key is.
+
+A key is made only while there is no database: a changed keyring leads to an error with a remedy,
+never to a new key.  The key is durable before the database is created.  No error text contains a
+key.  ``database`` opens the database.
 """
 
 import os
@@ -25,13 +26,13 @@ from engine.persistence.profile_directory import ProfileDirectory, write_private
 KEY_BYTES: Final = 32
 KEYRING_SERVICE: Final = "Causerie"
 KEY_FILE_VARIABLE: Final = "CAUSERIE_KEY_FILE"
-"""Set to 1: a new profile's key goes to the key file, and the keyring is never asked."""
+"""If set to 1, a new profile's key goes to the key file, and the keyring is never used."""
 
 _ACCOUNT_BYTES: Final = 16
 
 
 class KeyPlace(StrEnum):
-    """Where the key lies; the value is the label that the user is shown."""
+    """Where the key is stored; the value is the label shown to the user."""
 
     SYSTEM_KEYRING = "system keyring"
     KEY_FILE = "key file"
@@ -44,7 +45,7 @@ class DatabaseKey:
 
 
 class _KeyringFailedError(Exception):
-    """The keyring cannot be used; ``locked`` if that may change while the user watches."""
+    """The keyring cannot be used; ``locked`` if the user may still unlock it."""
 
     def __init__(self, reason: str, *, locked: bool) -> None:
         super().__init__(reason)
@@ -59,8 +60,8 @@ def obtain_database_key(
 ) -> DatabaseKey:
     """The key of this profile, made now if there is no database yet.
 
-    May block while the desktop asks the user to unlock the keyring: call it on a thread.
-    Raises KeyUnavailableError if the database's key is not to be had, StorageError if a new one
+    May block while the desktop asks the user to unlock the keyring: call it on a thread.  Raises
+    KeyUnavailableError if an existing database's key cannot be read, StorageError if a new one
     cannot be stored.
     """
     force_key_file = force_key_file or environment.get(KEY_FILE_VARIABLE, "0") not in ("", "0")
@@ -111,7 +112,7 @@ def _key_of_existing_database(directory: ProfileDirectory, *, force_key_file: bo
 
 
 def _make_key_in_keyring(directory: ProfileDirectory) -> bytes | None:
-    """None if there is no usable keyring.
+    """Return None if there is no usable keyring.
 
     The account's name is written first, the key second, and only a key that can be read back
     counts: some keyrings accept everything and keep nothing.
@@ -136,7 +137,7 @@ def _make_key_in_keyring(directory: ProfileDirectory) -> bytes | None:
 def _read_keyring(account: str) -> bytes | None:
     try:
         secret = keyring.get_password(KEYRING_SERVICE, account)
-    except Exception as error:  # backends let out whatever their desktop raises
+    except Exception as error:  # backends let through whatever their desktop raises
         raise _keyring_failed(error) from error
     if secret is None:
         return None
@@ -169,7 +170,7 @@ def _read_account(directory: ProfileDirectory) -> str | None:
 
 
 def _make_account(directory: ProfileDirectory) -> str:
-    """Random, not the profile's name or path: directories are moved and names used twice."""
+    """A random name, not the profile's or its path: directories are moved and names reused."""
     account = secrets.token_hex(_ACCOUNT_BYTES)
     try:
         write_private_file(directory.keyring_account, account + "\n")
@@ -184,7 +185,7 @@ def _make_account(directory: ProfileDirectory) -> str:
 
 
 def _make_key_file(directory: ProfileDirectory) -> bytes:
-    """Forgets the keyring's account, if one was tried in vain: it would point to nothing."""
+    """Also removes the keyring's account if it could not be used: it would point to nothing."""
     key = secrets.token_bytes(KEY_BYTES)
     try:
         directory.keyring_account.unlink(missing_ok=True)

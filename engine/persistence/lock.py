@@ -1,8 +1,8 @@
-"""One process per profile: an operating system lock that dies with its holder.
+"""One process per profile: an operating system lock that ends with its holder.
 
-``flock`` (``msvcrt.locking`` on Windows) is released by the kernel however the process ends, so a
-``kill -9`` leaves no stale lock behind; that is why the existence of the file means nothing.  The
-holder's process id is written into the file only to name it to whoever comes second.
+The kernel releases ``flock`` (``msvcrt.locking`` on Windows) however the process ends, so a ``kill
+-9`` leaves no stale lock, and the file's existence means nothing.  The file contains the holder's
+process id only so that a second process can name it.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ else:
 class ProfileLock:
     """Held from construction until ``release`` or the end of the process.
 
-    Raises ProfileInUseError if somebody else holds it, StorageError if it cannot be tried.
+    Raises ProfileInUseError if another process holds it, StorageError if it cannot be tried.
     """
 
     def __init__(self, directory: ProfileDirectory) -> None:
@@ -50,7 +50,7 @@ class ProfileLock:
             os.close(descriptor)
             raise ProfileInUseError(directory.path.name, pid) from error
         self._descriptor: int | None = descriptor
-        # The lock is what counts; on a full disk there is a lock without a name on it.
+        # Only the lock matters; on a full disk it has no process id in it.
         with contextlib.suppress(OSError):
             _write_pid(descriptor)
 

@@ -1,6 +1,7 @@
-"""Reading a whole conversation in its order, a page at a time: for audits, never to show it.
+"""Reads a whole conversation in order, a page at a time: for audits, never for display.
 
-What the user hid is in it, for the log keeps it; what waits has no place yet and is not.
+Rows that the user hid are included, because the log keeps them. Waiting rows have no place yet and
+are not.
 """
 
 import sqlite3

@@ -1,8 +1,8 @@
-"""Reading and writing many rows with few statements.
+"""Reads and writes many rows with few statements.
 
-A statement is prepared once and cached by its text, so it is made for one of two numbers of rows:
-one, or as many as ``MANY``.  Each step of one gives the interpreter away and has to get it back,
-and whoever has it meanwhile is in no hurry: many rows in one step wait once.  Knows no table.
+Statements are prepared once and cached by their text, so each is made for one of two numbers of
+rows: one, or ``MANY``.  Every step of a statement releases the interpreter lock and must wait to
+get it back; with many rows in one step, there is only one wait.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ def with_ids(sql: str) -> Mapping[int, str]:
 
 
 def by_the_dozen(ids: Sequence[_Id]) -> Iterator[Sequence[_Id]]:
-    """All of ``ids`` in as many as a statement of ``with_ids`` takes, the last one repeated."""
+    """All of ``ids`` in groups of the size that ``with_ids`` takes; the last id is repeated."""
     if len(ids) == 1:
         yield ids
         return
@@ -40,7 +40,7 @@ def with_rows(sql: str, *, columns: int, conflict: str = "") -> Mapping[int, str
 def insert(
     connection: sqlite3.Connection, statement: Mapping[int, str], rows: Sequence[Sequence[Value]]
 ) -> None:
-    """In order."""
+    """Insert the rows in order."""
     whole = len(rows) - len(rows) % MANY
     for first in range(0, whole, MANY):
         some = chain.from_iterable(rows[first : first + MANY])

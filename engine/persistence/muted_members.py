@@ -1,7 +1,7 @@
-"""Who is muted in a conversation, and why a row of a timeline is in no page and no count.
+"""Muted members of a conversation, and why a timeline row is in no page and no count.
 
-A row's ``hidden`` says it: the user deleted it on this device, or its sender is muted in this
-conversation.  How rows are hidden and come back when somebody is muted is in ``muting``.
+A row's ``hidden`` is set if the user deleted it on this device, or if its sender is muted in this
+conversation.  ``muting`` hides rows and brings them back.
 """
 
 import sqlite3

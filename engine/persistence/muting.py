@@ -1,9 +1,9 @@
-"""Muting a member: all their rows are hidden, or come back, in small slices, the newest first.
+"""Muting a member: all their rows are hidden, or come back, in small slices, newest first.
 
-Whoever is in a group for years has hundreds of thousands of rows, and each of them changes an index
-and the counts: seconds, in which nobody could save anything.  So it is noted on disk who is muted
-and how far their rows were gone through, and only the newest are marked at once: what is on screen.
-What comes meanwhile is marked as it comes.  Runs inside the store's transaction.
+A long-standing member has hundreds of thousands of rows, and each change updates an index and the
+counts: that takes seconds, in which nothing else could be saved.  So the disk records who is muted
+and how far their rows have been processed, and only the newest, which are on screen, are marked
+immediately.  New rows are marked as they arrive.  Runs inside the store's transaction.
 """
 
 import sqlite3
@@ -14,7 +14,7 @@ from engine.persistence.muted_members import OF_MUTED, read_muted_members
 from engine.persistence.timeline_tables import CountedRow, recount
 
 SLICE_ROWS: Final = 500
-"""Looked at, if somebody is muted; changed, if not any more.  Some ten milliseconds."""
+"""Rows examined per slice when muting, changed per slice when unmuting.  Some ten milliseconds."""
 _AFTER_ALL: Final = (2**63 - 1, "")
 _COLUMNS: Final = "message_key, lamport_timestamp, message_id, waiting, is_own, kind, sender_id"
 _PLACED: Final = f"""
@@ -42,10 +42,10 @@ def save_member_muted(
     *,
     muted: bool,
 ) -> None:
-    """It is so from here on; of the rows that are there, the newest."""
+    """Effective immediately for new rows and for the newest existing ones."""
     if muted:
         statement = "INSERT OR IGNORE INTO muted_member VALUES (?, ?)"
-        rows = connection.execute(_WAITING, (conversation,)).fetchall()  # They are few.
+        rows = connection.execute(_WAITING, (conversation,)).fetchall()  # These are few.
         _mark(connection, conversation, [row for row in rows if row[-1] == participant_id], muted)
     else:
         statement = "DELETE FROM muted_member WHERE conversation_key = ? AND participant_id = ?"
@@ -58,7 +58,7 @@ def save_member_muted(
 
 
 def mark_muted(connection: sqlite3.Connection) -> bool:
-    """Hide or bring back one slice; whether there was any."""
+    """Hide or bring back one slice; return whether there was any."""
     found: tuple[int, ParticipantId, int, MessageId] | None = connection.execute(
         "SELECT conversation_key, participant_id, before_lamport, before_message_id FROM muting "
         "LIMIT 1"

@@ -1,7 +1,7 @@
-"""What a pair's MVDS node keeps, as rows: records, own bodies, acknowledgements, ids held.
+"""The rows of a pair's MVDS node: records, own bodies, acknowledgements, ids held.
 
-``mvds_record`` is clustered by the epoch in which a record is due, so that a start reads those due
-soonest from a few neighbouring pages, whether there are a thousand others or a million.  Writes run
+``mvds_record`` is clustered by the epoch in which a record is due, so that a start reads the next
+ones from a few neighbouring pages, whether there are a thousand others or a million.  Writes run
 inside the store's transaction.
 """
 
@@ -40,7 +40,7 @@ ONE_RECORD: Final = f"{_RECORDS} AND message_id = ? AND peer_id = ?"
 NEXT_EPOCH: Final = (
     "SELECT min(send_epoch) FROM mvds_record WHERE conversation_key = ? AND send_epoch > ?"
 )
-# REPLACE takes the place of whatever is there of this message and peer, in whichever epoch.
+# REPLACE removes any row of this message and peer, in whichever epoch.
 _PUT_RECORD: Final = """
 INSERT OR REPLACE INTO mvds_record (conversation_key, peer_id, message_id, type, send_count,
                                     send_epoch, body_bytes, created_ms, waited_epochs)
@@ -51,7 +51,7 @@ INSERT INTO mvds_message (conversation_key, message_id, group_id, timestamp, bod
 VALUES (?, ?, ?, ?, ?) ON CONFLICT (conversation_key, message_id) DO NOTHING
 """
 # A node that has not loaded all its records cannot know whether one of another peer needs the body.
-# A REQUEST needs none: it asks for theirs.
+# A REQUEST does not: it asks for the peer's.
 _DROP_MESSAGE: Final = """
 DELETE FROM mvds_message WHERE conversation_key = ?1 AND message_id = ?2 AND NOT EXISTS (
   SELECT 1 FROM mvds_record
@@ -63,7 +63,7 @@ INSERT INTO mvds_pending_ack (conversation_key, peer_id, message_id) VALUES (?, 
 ON CONFLICT (conversation_key, message_id, peer_id) DO NOTHING
 """
 _EARLIEST: Final = Epoch(-(2**63))
-# A tenth of the time of RecordType(…), which is most of a start with many records.
+# Takes a tenth of the time of RecordType(…), which dominates a start with many records.
 _TYPES: Final = {type_.value: type_ for type_ in RecordType}
 
 
@@ -118,7 +118,7 @@ def read_mvds_state(connection: sqlite3.Connection, conversation: int, limit: in
 def read_mvds_records(
     connection: sqlite3.Connection, conversation: int, from_epoch: Epoch, limit: int
 ) -> tuple[tuple[Record, ...], Epoch | None]:
-    """Whole epochs: as many as there is room for, and the first one in any case."""
+    """Whole epochs, as many as fit in ``limit``, but at least the first one."""
     records = _records(connection, RECORDS_FROM, (conversation, from_epoch, limit + 1))
     if len(records) <= limit:
         return tuple(records), None

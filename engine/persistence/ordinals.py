@@ -1,14 +1,16 @@
-"""How many visible rows stand before a place, without counting a million of them.
+"""Counts the visible rows before a place, without counting a million of them.
 
 The scrollbar needs ordinals.  A timeline's placed, visible rows are partitioned into blocks of at
 most ``BLOCK_ROWS`` consecutive rows; ``ordinal_block`` keeps each block's first position and its
-size.  A rank is the sum of the sizes before a block plus a count, over a covering index, inside
-it: about a thousand narrow rows each for a million messages.  A block that overflows is split; at
-the end of the timeline, where nearly everything is added, a new one is begun instead, so that
-blocks are full.  What comes together is counted together, block by block.
+size.  A rank is the sum of the sizes before a block plus a count, over a covering index, inside it:
+about a thousand narrow rows each for a million messages.
 
-Waiting rows are few (their number is bounded by the protocol) and are counted directly.  Callers
-change a block in the same transaction as the message, the message first.
+A block that overflows is split.  At the end of the timeline, where nearly all rows are added, a new
+one is begun instead, so that blocks are full.  Rows added together are counted together, block by
+block.
+
+Waiting rows are few (the protocol bounds them) and are counted directly.  Callers change a block in
+the same transaction as the message, the message first.
 """
 
 import sqlite3
@@ -56,7 +58,7 @@ WHERE conversation_key = ? AND waiting = 0 AND hidden = 0
 """
 
 _BEFORE_ALL: Final = (-1, "")
-"""Where the first block begins: no Lamport timestamp is negative."""
+"""Where the first block begins; no Lamport timestamp is negative."""
 
 
 def count_in(
@@ -74,7 +76,7 @@ def count_in(
 def count_out(
     connection: sqlite3.Connection, conversation: int, positions: Iterable[Position]
 ) -> None:
-    """Placed, visible rows at ``positions`` have been hidden or taken away."""
+    """Placed, visible rows at ``positions`` have been hidden or removed."""
     for (first_lamport, first_id, visible), together in _by_block(
         connection, conversation, positions
     ):
@@ -83,7 +85,7 @@ def count_out(
 
 
 def placed_before(connection: sqlite3.Connection, conversation: int, position: Position) -> int:
-    """How many placed, visible rows stand strictly before ``position``."""
+    """The number of placed, visible rows strictly before ``position``."""
     lamport, message_id = position.lamport_timestamp, position.message_id
     block: tuple[int, str, int] | None = connection.execute(
         _BLOCK_OF, (conversation, lamport, message_id)
@@ -103,7 +105,7 @@ def placed_before(connection: sqlite3.Connection, conversation: int, position: P
 def _by_block(
     connection: sqlite3.Connection, conversation: int, positions: Iterable[Position]
 ) -> Iterator[tuple[tuple[int, str, int], list[Position]]]:
-    """Each block as it is when its turn comes, and those of the positions that are its."""
+    """Yield each block, read when its turn comes, with its part of ``positions``."""
     ordered = sorted(positions)
     start = 0
     while start < len(ordered):

@@ -1,8 +1,8 @@
-"""The rows of one-to-one conversations: whom they are with, and what their order continues from.
+"""The rows of one-to-one conversations: the contact, and the state of their order.
 
-A pair is a row of ``conversation`` with one of ``contact`` beside it; timeline, delivery, draft and
-mark are kept exactly as a group's.  What MVDS keeps of a pair is in ``mvds_tables``.  Runs inside
-the store's transaction.
+A pair is a row of ``conversation`` with one of ``contact`` beside it.  Its timeline, delivery,
+draft and mark are kept exactly as a group's; ``mvds_tables`` has its MVDS rows.  Runs inside the
+store's transaction.
 """
 
 import sqlite3

@@ -1,8 +1,8 @@
-"""What one transaction adds to a log and to a timeline, written many rows at a time.
+"""Rows that one transaction adds to a log and to a timeline, written many at a time.
 
-History that is filled in comes by the hundred, and a statement for every row of it would cost more
-than the row.  Rows wait here, in order, until something else in the same transaction could look at
-them, or until it is about to be committed.  Nothing outlives the transaction.
+Backfilled history comes by the hundred, and one statement per row would cost more than the row.
+Rows wait here, in order, until another step of the transaction might read them, or until the
+commit.  Nothing outlives the transaction.
 """
 
 import sqlite3
@@ -14,7 +14,7 @@ from engine.persistence.timeline_tables import put_messages
 
 
 class PendingRows:
-    """Of one conversation at a time."""
+    """Rows of one conversation at a time."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -1,8 +1,8 @@
 """The directory of one profile: private to its user, and where each file in it lies.
 
-Directory 0700, every file in it 0600.  SQLite creates files with mode 0644 and gives its journal
-the mode of the database, so the process's umask is narrowed to 077 before the first file is made.
-Nothing here knows what the files contain.
+The directory has mode 0700, every file 0600.  SQLite creates files with mode 0644 and gives its
+journal the mode of the database, so the process's umask is set to 077 before the first file is
+made.  Other modules define the files' contents.
 """
 
 import os
@@ -18,7 +18,7 @@ _DIRECTORY_MODE: Final = 0o700
 
 @dataclass(frozen=True, slots=True)
 class ProfileDirectory:
-    """An existing, private, writable directory.  Made by ``open_profile_directory``."""
+    """An existing, private, writable directory.  Create it with ``open_profile_directory``."""
 
     path: Path
 
@@ -37,7 +37,7 @@ class ProfileDirectory:
 
     @property
     def keyring_account(self) -> Path:
-        """Names the entry of the system keyring; no secret."""
+        """Contains the name of the system keyring's entry, which is not secret."""
         return self.path / "keyring.account"
 
     @property
@@ -45,7 +45,7 @@ class ProfileDirectory:
         return self.path / "profile.lock"
 
     def has_database(self) -> bool:
-        """An empty file is what a crash at the very first start leaves: nothing to lose in it."""
+        """False for an empty file, which a crash at the very first start leaves."""
         try:
             return self.database.stat().st_size > 0
         except FileNotFoundError:
@@ -55,7 +55,7 @@ class ProfileDirectory:
 
 
 def open_profile_directory(path: Path) -> ProfileDirectory:
-    """Create the directory if need be, make it private, and set the process's umask to 077.
+    """Create the directory if necessary, make it private, and set the process's umask to 077.
 
     Raises StorageError, naming the path, if it cannot be created or written to.
     """
@@ -71,7 +71,7 @@ def open_profile_directory(path: Path) -> ProfileDirectory:
 
 
 def write_private_file(path: Path, text: str) -> None:
-    """Put ``text`` at ``path``, 0600, durable and whole: a crash leaves the old file or the new.
+    """Write ``text`` to ``path``, 0600, durable and atomic: a crash leaves the old file or the new.
 
     Raises OSError.
     """
@@ -98,7 +98,7 @@ def sync_directory(path: Path) -> None:
 
 
 def _try_to_write(path: Path) -> None:
-    """Modes and access(2) tell too little (read-only mounts, root, Windows): really write."""
+    """Really write: modes and access(2) tell too little (read-only mounts, root, Windows)."""
     probe = path / f".writable-{os.getpid()}"
     os.close(os.open(probe, os.O_WRONLY | os.O_CREAT, 0o600))
     probe.unlink()

@@ -1,8 +1,7 @@
 """The rows that are not a conversation's traffic: identity, groups, members, values, counters.
 
-What a group and a pair have alike is here too; a pair's own rows are in ``pair_tables``.
-
-Runs inside the store's transaction; small tables, read whole.
+Rows that groups and pairs share are here too; a pair's own are in ``pair_tables``. Runs inside the
+store's transaction; small tables, read whole.
 """
 
 import sqlite3
@@ -29,7 +28,7 @@ from engine.persistence.rules import (
     require_kind,
 )
 
-# Since when a member is known is said once, with the first insert.
+# Only the first insert sets since when a member is known.
 _PUT_MEMBER: Final = """
 INSERT INTO member (conversation_key, participant_id, public_key, encryption_key, name, is_admin,
                     joined_ms, left_ms, join_statement, named_ms, known_ms)
@@ -117,7 +116,7 @@ def require_conversation(
 
 
 def add_conversation(connection: sqlite3.Connection, record: GroupRecord | ContactRecord) -> int:
-    """The row that a group and a pair have alike, and an empty timeline."""
+    """Add the row that groups and pairs share, and an empty timeline."""
     admin_public_key, nodes = (
         (record.admin_public_key, record.service_nodes)
         if isinstance(record, GroupRecord)

@@ -1,9 +1,9 @@
-"""Forgetting a conversation: gone for whoever looks at once, its rows in small slices afterwards.
+"""Removes a conversation: invisible immediately, its rows deleted in small slices afterwards.
 
-A million rows lie in random order in some index, and every page of it is decrypted and encrypted
-again: minutes, in which nobody could save anything.  So the conversation loses its id, its keys and
-its place in the lists in one small transaction, and may begin anew under the same id.  What is left
-is noted on disk and deleted a slice at a time, also after a crash.  A short conversation is one
+A million rows lie in random order in some index, and each page of it is decrypted and encrypted
+again: minutes in which nothing could be saved.  So one small transaction takes the conversation's
+id, its keys and its place in the lists, and it may begin anew under the same id.  The rest is
+recorded on disk and deleted a slice at a time, also after a crash.  A short conversation is one
 slice and leaves nothing.  Runs inside the store's transaction.
 """
 
@@ -17,7 +17,7 @@ SLICE_ROWS: Final = 250
 
 @dataclass(frozen=True, slots=True)
 class _Growing:
-    """A table whose rows come with messages: what tells rows apart, and which to take first."""
+    """A table whose rows come with messages: its key, and which rows to delete first."""
 
     table: str
     key: str
@@ -33,7 +33,7 @@ class _Growing:
 
 _IN_ORDER: Final = "ORDER BY lamport_timestamp, message_id"
 _GROWING: Final = (
-    # Neighbours go together where an index knows them, or every row would need a page of its own.
+    # Neighbours in an index are deleted together; otherwise every row would need a page of its own.
     _Growing("message", "message_key", f"AND waiting = 0 AND hidden = 0 {_IN_ORDER}"),
     _Growing("message", "message_key"),
     _Growing("log_entry", "log_key", _IN_ORDER),
@@ -69,11 +69,11 @@ GROWING_TABLES: Final = frozenset(growing.table for growing in _GROWING)
 SMALL_TABLES: Final = (
     "epoch", "contact", "channel", "timeline", "pair_clock", "history_reach", "muting",
 )  # fmt: skip
-"""A row of a conversation or a few; without its timeline it is in no list."""
+"""At most a few rows per conversation; without its timeline it is in no list."""
 
 
 def remove_conversation(connection: sqlite3.Connection, key: int) -> None:
-    """From here on nobody finds it."""
+    """From now on the conversation cannot be found."""
     for table in SMALL_TABLES:
         connection.execute(f"DELETE FROM {table} WHERE conversation_key = ?", (key,))  # noqa: S608
     connection.execute(
@@ -86,7 +86,7 @@ def remove_conversation(connection: sqlite3.Connection, key: int) -> None:
 
 
 def clear_removed(connection: sqlite3.Connection) -> bool:
-    """Delete one slice; whether there is more."""
+    """Delete one slice; return whether there is more."""
     row: tuple[int] | None = connection.execute(
         "SELECT conversation_key FROM removed_conversation LIMIT 1"
     ).fetchone()

@@ -1,17 +1,17 @@
-"""What both stores mean by the port's words, where a sentence of the port leaves room.
+"""Rules that both stores share, where the port's description leaves room.
 
-A write of data into a conversation that is not there is refused (it would be lost).  What only the
-user's window says of one (mark, draft, muted, hidden) has nothing to say about a conversation that
-was left a moment ago, and is ignored.  Reads of an unknown conversation are empty, but for its
-channel's state.  In a page, delivery and holders are those of own messages.
+A write of data to a missing conversation is refused, because the data would be lost.  Writes of the
+user's settings (mark, draft, muted, hidden) to a missing conversation are ignored, because the user
+may just have left it.  Reads of an unknown conversation are empty, except for its channel's state.
+In a page, delivery and holders are those of own messages.
 
-A conversation is a group or a pair and stays it.  Timeline, delivery, own sequence, draft and mark
-are the same for both.  Members and an SDS channel are a group's alone, the clock, authors, what
-waits, what was given up and MVDS a pair's alone: writes of the other kind are refused, and a pair
-has no channel to read.
+A conversation stays a group or a pair.  Both have timeline, delivery, own sequence, draft and mark.
+Only a group has members and an SDS channel.  Only a pair has the clock, authors, waiting and
+given-up messages, and MVDS.  Writes of the other kind are refused, and a pair has no channel to
+read.
 
-The memory store and the SQLite store agree because the contract suite compares them; these few
-rules are the ones worth writing down once.  Nothing here knows how rows are kept.
+The contract suite compares the memory store with the SQLite store; only these rules are shared
+code.
 """
 
 from enum import StrEnum
@@ -53,13 +53,13 @@ MAX_PAGE_ROWS: Final = 1_000
 MAX_NODE_ADDRESSES: Final = 50
 MAX_LOADED_RECORDS: Final = 1_000_000
 MAX_COVERED_STORES: Final = 64
-"""Of one conversation, the latest: those of a local network come and go."""
+"""Per conversation, the latest: Stores on a local network come and go."""
 TEXT_KIND: Final = "text"
-"""The kind of row that counts: as unread, as waiting to be sent, as failed."""
+"""The kind of row that counts as unread, as waiting to be sent, and as failed."""
 
 
 def page_limit(limit: int) -> int:
-    """A page never holds more than MAX_PAGE_ROWS, whatever was asked for."""
+    """At most MAX_PAGE_ROWS, whatever was requested."""
     if limit < 1:
         raise LocalProtocolError(f"a page of {limit} rows")
     return min(limit, MAX_PAGE_ROWS)
@@ -76,7 +76,7 @@ def page(rows: tuple[StoredMessage, ...], *, older_count: int, total: int) -> St
 
 
 def initial_clock(write: PutGroup) -> int:
-    """A new group starts with a clock and nothing else: messages come with ApplyChannel."""
+    """A new group starts with only a clock; messages come with ApplyChannel."""
     state = write.initial_state
     if state is None:
         return 0
@@ -99,7 +99,7 @@ PairWrite: TypeAlias = (
     ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting | PutLost | RemoveLost
 )
 DataWrite: TypeAlias = GroupWrite | PairWrite | PutMessage | PutDelivery | SaveOwnSequence
-"""Writes that must not be lost: refused for a conversation that is not there."""
+"""Writes that must not be lost: refused for a missing conversation."""
 
 
 class ConversationKind(StrEnum):
@@ -153,5 +153,5 @@ def record_limit(limit: int) -> int:
 
 
 def due_order(record: Record) -> tuple[Epoch, int, ParticipantId, MvdsId]:
-    """Those due soonest first, of one epoch the oldest; given up ones are due last."""
+    """Sort key: soonest due first, oldest first within an epoch; given-up records last."""
     return (record.send_epoch, record.created_ms, record.peer_id, record.message_id)

@@ -1,14 +1,14 @@
-"""The tables of a profile, how they come to be, and whose database a file is.
+"""The tables of a profile, their migrations, and the check of a file's origin.
 
-All tables are made in one transaction, with ``application_id`` and the version (``user_version``)
-inside it; what is changed later is a migration each.  A database with a higher version belongs to a
+All tables are made in one transaction, together with ``application_id`` and the version
+(``user_version``); each later change is a migration.  A database with a higher version belongs to a
 newer version of the application, one without our ``application_id`` to a test version from before
-this schema: both are left untouched.  The schema freezes at the first tagged release: until then
-the first tables may still change, from then on they change by migrations alone.
+this schema.  Both are left untouched.  The schema freezes at the first tagged release: until then
+the first tables may change, afterwards only migrations change them.
 
 Ids are compared bytewise (BINARY, SQLite's default): the order of a log is (Lamport timestamp,
 message id by byte).  A conversation has a small integer key, so that indexes of a million rows do
-not repeat its 43 characters.  All tables are STRICT; all of a conversation's rows go with it.
+not repeat its 43 characters.  All tables are STRICT; deleting a conversation deletes all its rows.
 """
 
 import sqlite3
@@ -78,7 +78,7 @@ _PROFILE_TABLES: Final = (
     """,
 )
 
-# What changes with every message is kept in narrow tables, away from drafts and raw bytes.
+# Data that changes with every message is in narrow tables, away from drafts and raw bytes.
 _CHANNEL_TABLES: Final = (
     """
     CREATE TABLE channel (
@@ -149,7 +149,7 @@ _CHANNEL_TABLES: Final = (
       second_id TEXT NOT NULL, UNIQUE (conversation_key, instance_id)
     ) STRICT
     """,
-    # Whoever sends too much: the row's raw bytes are empty where only the id is kept.
+    # For senders beyond their quota.  The raw bytes are empty where only the id is kept.
     f"""
     CREATE TABLE set_aside (
       set_aside_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
@@ -199,7 +199,7 @@ _TIMELINE_TABLES: Final = (
       spans TEXT NOT NULL, UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
-    # Hidden: 1 is deleted here, 2 of a muted member.
+    # Hidden: 1 if deleted here, 2 if its sender is muted.
     """
     CREATE INDEX timeline_order
     ON message (conversation_key, waiting, lamport_timestamp, message_id) WHERE hidden = 0
@@ -215,7 +215,7 @@ _TIMELINE_TABLES: Final = (
       PRIMARY KEY (conversation_key, participant_id)
     ) STRICT, WITHOUT ROWID
     """,
-    # Whose rows are being hidden or brought back, and before which row that goes on.
+    # Members whose rows are being hidden or brought back, and the row before which to continue.
     f"""
     CREATE TABLE muting (
       {_OF_CONVERSATION}, participant_id TEXT NOT NULL, before_lamport INTEGER NOT NULL,
@@ -226,7 +226,7 @@ _TIMELINE_TABLES: Final = (
     CREATE INDEX muted_order
     ON message (conversation_key, sender_id, lamport_timestamp, message_id) WHERE hidden = 2
     """,
-    # Ordinals: how many placed, visible rows lie from this position to the next block's.
+    # Ordinals: the number of placed, visible rows from this position to the next block's.
     f"""
     CREATE TABLE ordinal_block (
       {_OF_CONVERSATION}, first_lamport INTEGER NOT NULL, first_message_id TEXT NOT NULL,
@@ -245,9 +245,9 @@ _TIMELINE_TABLES: Final = (
     """,
 )
 
-# A pair's conversation row has no epoch; what a group has none of is in ``contact``.
+# A pair's conversation row has no epoch; ``contact`` holds what a group does not have.
 _PAIR_TABLES: Final = (
-    # The picture is last: what changes before it, once a minute, leaves its pages alone.
+    # The picture is last: the columns before it change once a minute without touching its pages.
     """
     CREATE TABLE contact (
       conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
@@ -285,7 +285,7 @@ _PAIR_TABLES: Final = (
 )
 
 _MVDS_TABLES: Final = (
-    # The table itself lies in the order in which records are due: those of the next epochs are
+    # The table is clustered by the order in which records are due: those of the next epochs are
     # neighbours on a few pages, however many others there are.
     f"""
     CREATE TABLE mvds_record (
@@ -365,13 +365,13 @@ def create_first_tables(db: Database) -> None:
 
 
 def migrate(db: Database) -> None:
-    """Apply what is pending, each migration in a transaction of its own."""
+    """Apply pending migrations, each in a transaction of its own."""
     if migrations.pending(db):
         migrations.apply(db)
 
 
 def check_version(connection: sqlite3.Connection, *, must_be_current: bool = False) -> None:
-    """Whose the database is and of which version; a new one without tables is nobody's yet.
+    """Check whose database it is and its version.  A new one without tables passes.
 
     Raises DatabaseFromBeforeError, DatabaseTooNewError, or StorageError if it must be current and
     is older.

@@ -1,9 +1,9 @@
 """``ProfileStore`` on a SQLCipher database: the port's writes and reads, one by one.
 
-``apply`` is one transaction; it returns after the commit was synced.  Statements go straight to the
-connection, prepared once and cached by their text: the path from Enter to "saved" has no room for
-more.  Every method runs on the thread that opened the database, and lets out nothing but
-``StorageError`` (and ``LocalProtocolError`` for a call that makes no sense).
+``apply`` is one transaction and returns after the commit is synced.  Statements go straight to the
+connection, prepared once and cached by their text, to keep the path from Enter to "saved" short.
+Every method runs on the thread that opened the database and raises only ``StorageError`` (and
+``LocalProtocolError`` for an invalid call).
 """
 
 from collections.abc import Mapping, Sequence
@@ -90,7 +90,7 @@ from engine.persistence.timeline_reads import TimelineReader
 
 
 class SqliteProfileStore:
-    """Owns ``db``, as ``open_database`` or ``open_readonly`` made it."""
+    """Owns ``db``, which ``open_database`` or ``open_readonly`` made."""
 
     @classmethod
     def open(cls, path: Path, key: bytes) -> Self:
@@ -233,7 +233,7 @@ class SqliteProfileStore:
             self._pending.log(key, write)
             return
         if isinstance(write, SaveRetrievalHint | RemoveFromLog):
-            self._pending.write()  # It may be of what waits there.
+            self._pending.write()  # It may refer to pending rows.
         apply_channel_write(self._connection, key, write)
 
     def _require(self, conversation_id: ConversationId) -> tuple[int, ConversationKind]:

@@ -1,7 +1,7 @@
-"""sqlite-utils without pandas and numpy, which it loads if it finds them.
+"""Imports sqlite-utils without pandas and numpy, which it loads if they are installed.
 
-The program uses neither.  Where the pipeline is installed besides they are there, and would make
-every start almost a second longer.
+The program uses neither.  Where the pipeline is installed as well, they are, and would lengthen
+every start by almost a second.
 """
 
 import sys
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NOT_WANTED = ("pandas", "numpy")
 _NOT_THERE = cast("ModuleType", None)
-"""What makes an import say that there is no such module."""
+"""Makes an import fail as if the module did not exist."""
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""The one thread that touches a profile's database, reached from asyncio.
+"""The one thread that touches a profile's database, called from asyncio.
 
 The connection is opened, used and closed on this thread only (SQLite would refuse another one).
-One thread also means one order: what is asked first is durable first.  Works on the qasync loop and
-on a plain one.  Knows nothing of what it runs.
+One thread also means one order: the first call is durable first.  Works on the qasync loop and on a
+plain one.  The calls are opaque here.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 MAX_PENDING: Final = 4096
-"""Calls that wait for the disk.  More means that it is far too slow: say so, do not pile up."""
+"""Calls that wait for the disk.  Beyond this the disk is far too slow: fail instead of queueing."""
 
 
 class StorageThread:
@@ -34,8 +34,8 @@ class StorageThread:
     async def run(self, fn: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Call ``fn`` on the storage thread; raises what it raises.
 
-        A cancelled caller learns nothing of the outcome: a call that has begun is completed.
-        Raises StorageError once closed, or when too many calls wait already.
+        A cancelled caller does not learn the outcome: a call that has begun is completed.  Raises
+        StorageError once closed, or when too many calls are waiting.
         """
         if self._closed:
             raise StorageError("The profile's storage is closed.")
@@ -49,15 +49,15 @@ class StorageThread:
             self._pending -= 1
 
     async def close(self, last: Callable[[], object] | None = None) -> None:
-        """Let what was asked before finish, call ``last`` (the store's ``close``), end the thread.
+        """Finish earlier calls, call ``last`` (the store's ``close``), and end the thread.
 
-        Idempotent.  Raises what ``last`` raises, with the thread ended all the same.
+        Idempotent.  Raises what ``last`` raises, after the thread has ended.
         """
         if self._closed:
             return
         self._closed = True
         try:
-            # One thread works in order, so when this returns everything before it is done.
+            # One thread works in order, so when this returns, all earlier calls are done.
             await asyncio.shield(asyncio.wrap_future(self._executor.submit(last or (lambda: None))))
         finally:
             self._executor.shutdown(wait=False)

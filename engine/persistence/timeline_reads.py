@@ -1,8 +1,8 @@
-"""Reading a timeline: pages by keyset, never by OFFSET, with ordinals from the blocks.
+"""Reads a timeline: pages by keyset, never by OFFSET, with ordinals from the blocks.
 
-Rows are ordered by (waiting, Lamport timestamp, message id): waiting rows stand last.  A position
-that a caller pages from is a waiting row's place if a waiting row has exactly this position, else
-its place in the log, whether a row is there or not.
+Rows are ordered by (waiting, Lamport timestamp, message id), so waiting rows come last.  A position
+to page from is a waiting row's place if a waiting row has exactly this position.  Otherwise it is
+the place in the log, whether a row is there or not.
 """
 
 import json
@@ -79,7 +79,7 @@ GROUP BY d.state
 
 
 class TimelineReader:
-    """Reads one conversation; made anew for every call."""
+    """Reads one conversation; created anew for every call."""
 
     def __init__(
         self, connection: sqlite3.Connection, conversation: int, conversation_id: ConversationId
@@ -148,7 +148,7 @@ class TimelineReader:
         return row[0]
 
     def _before(self, place: _Place) -> int:
-        """How many visible rows stand strictly before ``place``."""
+        """The number of visible rows strictly before ``place``."""
         waiting, lamport, message_id = place
         if not waiting:
             position = Position(lamport_timestamp=lamport, message_id=MessageId(message_id))
@@ -162,7 +162,7 @@ class TimelineReader:
         return row[0]
 
     def _place_of(self, position: Position) -> tuple[_Place, bool]:
-        """Where ``position`` stands among the rows, and whether a visible row is there."""
+        """The place of ``position`` among the rows, and whether a visible row is there."""
         row: tuple[int, int] | None = self._connection.execute(
             "SELECT waiting, hidden FROM message "
             "WHERE conversation_key = ? AND message_id = ? AND lamport_timestamp = ?",
@@ -177,7 +177,7 @@ class TimelineReader:
         rows: list[_Row] = self._connection.execute(
             sql, (self._conversation, *parameters)
         ).fetchall()
-        # Own rows only (the index of is_own is 3): each look-up is a random page of a large table.
+        # Own rows only (the index of is_own is 3): each lookup is a random page of a large table.
         own = [row[0] for row in rows if row[3]]
         holders = self._holders_of(own) if own else {}
         return tuple(self._stored(row, tuple(holders.get(row[0], ()))) for row in rows)

@@ -1,7 +1,7 @@
-"""Writing a timeline: message rows, what the sender is shown, the read mark, and the counts.
+"""Writes a timeline: message rows, delivery states, the read mark, and the counts.
 
 Counts that every list row shows (visible rows, waiting rows, unread) are kept in ``timeline`` and
-changed in the transaction that changes a row, so that reading them costs nothing.  Unread = visible
+updated in the transaction that changes a row, so that reading them is cheap.  Unread means visible
 text rows of others after the read mark, by position: a message that arrives late, before the mark,
 counts as read.
 """
@@ -56,7 +56,7 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 
 @dataclass(frozen=True, slots=True)
 class CountedRow:
-    """What of a message row matters to the counts."""
+    """What the counts depend on."""
 
     position: Position
     waiting: bool
@@ -74,13 +74,13 @@ class CountedRow:
 
 
 Change: TypeAlias = tuple[CountedRow | None, CountedRow | None]
-"""Of one row: before and after."""
+"""One row, before and after."""
 
 
 def put_messages(
     connection: sqlite3.Connection, conversation: int, records: Sequence[MessageRecord]
 ) -> None:
-    """In order; one that is there already is replaced."""
+    """Write the records in order; an existing one is replaced."""
     before = _counted_rows(connection, conversation, [one.position.message_id for one in records])
     muted = read_muted_members(connection, conversation)
     hidden_as = {one.sender_id: OF_MUTED if one.sender_id in muted else 0 for one in records}
@@ -109,7 +109,7 @@ def _columns(conversation: int, record: MessageRecord, hidden: int) -> tuple[Val
         position.message_id,
         position.lamport_timestamp,
         record.waiting,
-        hidden,  # One that was deleted stays it.
+        hidden,  # A deleted row stays deleted.
         record.is_own,
         record.late,
         record.kind,
@@ -122,7 +122,7 @@ def _columns(conversation: int, record: MessageRecord, hidden: int) -> tuple[Val
 
 
 def hide_message(connection: sqlite3.Connection, conversation: int, message_id: MessageId) -> None:
-    """Also one that is not shown now, because its sender is muted: it does not come back later."""
+    """Also hides a row whose sender is muted, so that it does not come back later."""
     old = _counted_rows(connection, conversation, [message_id]).get(message_id)
     if old is None or old.hidden == DELETED:
         return
@@ -136,7 +136,7 @@ def hide_message(connection: sqlite3.Connection, conversation: int, message_id: 
 def remove_message(
     connection: sqlite3.Connection, conversation: int, message_id: MessageId
 ) -> None:
-    """The row and what its sender is shown of it, hidden or not; nothing if it is not there."""
+    """Remove the row and its delivery state, hidden or not; nothing if it does not exist."""
     old = _counted_rows(connection, conversation, [message_id]).get(message_id)
     for table in ("message", "delivery"):
         connection.execute(
@@ -189,7 +189,7 @@ def read_mark(connection: sqlite3.Connection, conversation: int) -> Position | N
 
 
 def spans_text(spans: tuple[SpanRecord, ...]) -> str:
-    """JSON: [[kind, start, length, target], …]; empty, as nearly always, for none."""
+    """JSON: [[kind, start, length, target], …]; an empty text, as nearly always, for none."""
     if not spans:
         return ""
     return json.dumps([(span.kind, span.start, span.length, span.target) for span in spans])
@@ -209,7 +209,7 @@ def _counted_rows(
 
 
 def recount(connection: sqlite3.Connection, conversation: int, changes: Sequence[Change]) -> None:
-    """Take each old row out of the counts and each new one in; either may be absent or hidden."""
+    """Remove each old row from the counts and add each new one; either may be absent or hidden."""
     if not changes:
         return
     mark = read_mark(connection, conversation)

@@ -1,9 +1,8 @@
 """One conversation of the memory store: the channel's state and the timeline, as plain dicts.
 
-A pair has a ``MemoryPair`` in place of the channel and the members, which then stay empty.
-
-Dicts keep the order of first insertion, which is the order that the port promises for buffers and
-holders.  ``MemoryProfileStore`` checks a batch before it lets it in, so nothing here can fail.
+A pair has a ``MemoryPair`` instead of channel and members, which then stay empty.  Dicts keep the
+order of first insertion, which the port promises for buffers and holders.  ``MemoryProfileStore``
+checks a batch before applying it, so nothing here can fail.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -68,7 +67,7 @@ _Place: TypeAlias = tuple[bool, int, MessageId]
 
 
 class MemoryChannel:
-    """What ``apply_channel_write`` and ``read_channel_state`` are for SQLite."""
+    """The counterpart of SQLite's ``apply_channel_write`` and ``read_channel_state``."""
 
     def __init__(self, lamport_timestamp: int) -> None:
         self._lamport_timestamp = lamport_timestamp
@@ -94,7 +93,7 @@ class MemoryChannel:
         return self._raw.get(message_id)
 
     def log(self) -> Iterable[LogEntry]:
-        """In no order."""
+        """The log, unordered."""
         return self._log.values()
 
     def holders(self, message_id: MessageId) -> list[HolderEntry]:
@@ -169,7 +168,7 @@ class MemoryChannel:
         )
 
     def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:
-        """Some current member holds it for certain, and all but one (the author) do."""
+        """Whether all current members but one (the author), and at least one, certainly hold it."""
         certain = sum(
             holder.source is not HolderSource.BLOOM and holder.participant_id in current_members
             for holder in self.holders(message_id)
@@ -252,12 +251,12 @@ class MemoryConversation:
     # --- writes ---------------------------------------------------------------------------------
 
     def replace(self, about: GroupRecord | ContactRecord) -> None:
-        """All but what belongs to the user."""
+        """Replace the record, except for the user's own settings."""
         old = self.about
         self.about = replace(about, muted=old.muted, draft=old.draft, read_up_to=old.read_up_to)
 
     def put_member(self, member: MemberRecord) -> None:
-        """Since when a member is known is said once, with the first insert."""
+        """Only the first insert sets since when the member is known."""
         known = self.members.get(member.participant_id, member)
         self.members[member.participant_id] = replace(member, known_ms=known.known_ms)
 
@@ -330,7 +329,7 @@ class MemoryConversation:
         )
 
     def logged(self, after: Position | None) -> list[LoggedMessage]:
-        """What has its place, hidden or not, after this one."""
+        """Rows with a place after this one, hidden or not."""
         if isinstance(self.about, GroupRecord):
             places = [(entry.position, entry.sender_id) for entry in self.channel.log()]
         else:

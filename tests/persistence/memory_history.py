@@ -1,4 +1,4 @@
-"""How far one conversation has asked Stores, in memory: the rules of the tables."""
+"""One conversation's progress with Stores, in memory, under the same rules as the tables."""
 
 from typing import assert_never
 

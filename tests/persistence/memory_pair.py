@@ -1,7 +1,7 @@
-"""What the memory store keeps of a one-to-one conversation beside its timeline, as plain dicts.
+"""The memory store's data of a one-to-one conversation besides its timeline, as plain dicts.
 
 ``pair_tables`` and ``mvds_tables`` are its counterpart in SQLite.  ``MemoryProfileStore`` checks a
-batch before it lets it in, so no write here can fail.
+batch before applying it, so no write here can fail.
 """
 
 from bisect import bisect_left
@@ -93,7 +93,7 @@ class _MemoryMvds:
         self.records: dict[tuple[ParticipantId, MvdsId], Record] = {}
         self.messages: dict[MvdsId, MvdsMessage] = {}
         self._peers_of: dict[MvdsId, set[ParticipantId]] = {}
-        """Of whom there is a record of the message; never an empty set."""
+        """The peers with a record of the message; never an empty set."""
         self._held: set[MvdsId] = set()
         self._pending_acks: dict[tuple[ParticipantId, MvdsId], None] = {}
 
@@ -142,7 +142,7 @@ class _MemoryMvds:
     def records_from(
         self, from_epoch: Epoch, limit: int
     ) -> tuple[tuple[Record, ...], Epoch | None]:
-        """Whole epochs: as many as there is room for, and the first one in any case."""
+        """Whole epochs, as many as fit in ``limit``, but at least the first one."""
         due = self._due()
         records = due[bisect_left(due, from_epoch, key=lambda record: record.send_epoch) :]
         if len(records) <= limit:

@@ -84,15 +84,15 @@ class MemoryProfileStore:
             self._apply_one(write)
 
     def clear_removed(self) -> bool:
-        """Nothing is ever left."""
+        """Nothing to do: removal is immediate."""
         return False
 
     def mark_muted(self) -> bool:
-        """Likewise."""
+        """Nothing to do: muting is immediate."""
         return False
 
     def close(self) -> None:
-        """Nothing to close; the state stays, as a file would."""
+        """Nothing to close; the state stays, like a file."""
 
     # --- what SQLite's constraints refuse -------------------------------------------------------
 
@@ -103,7 +103,7 @@ class MemoryProfileStore:
         }
         fresh: set[ConversationId] = set()
         logged: dict[tuple[ConversationId, MessageId], bool] = {}
-        """Whether it is, by what the batch says so far."""
+        """Whether each message is logged, according to the batch so far."""
         for write in writes:
             match write:
                 case PutGroup() | PutContact():
