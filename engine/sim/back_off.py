@@ -1,6 +1,6 @@
-"""Other waits between two attempts than the defaults, of the same shape: what a sweep turns.
+"""Back-off functions like the defaults, with other intervals, for parameter sweeps.
 
-The core's own functions stay what they are; these only make them of two numbers.
+The core's own functions do not change; these build variants from two numbers.
 """
 
 from dataclasses import replace
@@ -10,11 +10,11 @@ from engine.core.mvds.config import JITTER, LOWER_BACK_OFF, BackOff
 from engine.core.sds.config import SdsConfig
 
 POSSIBLY: int = 3
-"""A message that a filter names waits so many times longer, as in ours of SDS."""
+"""A message named by a filter waits this many times longer, as in our SDS settings."""
 
 
 def doubling(first_epochs: int, longest_epochs: int) -> BackOff:
-    """MVDS: from ``first_epochs`` doubling to ``longest_epochs``, then again from a minute on."""
+    """MVDS: doubling from ``first_epochs`` to ``longest_epochs``, then again from a minute on."""
     first_waits = _waits(first_epochs, longest_epochs)
     later_waits = _waits(min(max(first_epochs, LOWER_BACK_OFF), longest_epochs), longest_epochs)
 
@@ -29,7 +29,7 @@ def doubling(first_epochs: int, longest_epochs: int) -> BackOff:
 
 
 def with_resend(config: SdsConfig, first_ms: int, longest_ms: int) -> SdsConfig:
-    """SDS: periods of messages that nobody acknowledged, and of those that a filter names."""
+    """SDS: rebroadcast intervals of unacknowledged messages, and of those that a filter names."""
     return replace(
         config,
         resend_unacknowledged_ms=(first_ms, longest_ms),

@@ -1,9 +1,9 @@
 """A bare SDS channel as a participant of the simulated network: codec, a store model, no crypto.
 
-Each payload frames a *signed part* (SDS bytes and holdings, as in a sealed channel) and who sent
-it again, if anybody did.  Content starts with the author's instance, sequence number, previous
-message and the message that it replaces.  Senders are believed: what signatures prove elsewhere,
-the simulation grants.
+Each payload frames a *signed part* (SDS bytes and holdings, as in a sealed channel) and the member
+who repaired it, if any.  Content starts with the author's instance, sequence number, previous
+message and replaced message.  Senders are trusted: the simulation takes for granted what signatures
+prove elsewhere.
 """
 
 import hashlib
@@ -82,7 +82,7 @@ def message_id_of(
     history: Sequence[MessageId],
     content: bytes,
 ) -> MessageId:
-    """Short and unique: content holds the author's sequence number."""
+    """Short, and unique because content holds the author's sequence number."""
     text = f"{sender_id}/{channel_id}/{lamport}/{'/'.join(history)}/".encode()
     return MessageId(hashlib.sha256(text + content).hexdigest()[:ID_CHARACTERS])
 
@@ -99,7 +99,7 @@ def content_of(
 
 
 def text_of(content: bytes) -> bytes:
-    """What was said in it."""
+    """The text in the content."""
     return content[_AUTHOR.size :]
 
 
@@ -108,7 +108,7 @@ def instance_of(participant_id: ParticipantId) -> InstanceId:
 
 
 class ChannelParticipant:
-    """One member with its disk, its machine, and what an onlooker saw of it."""
+    """One member with its disk, its state machine, and an observer's record of it."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: what a member is and how it stands
         self,
@@ -130,9 +130,9 @@ class ChannelParticipant:
         """Broadcasts by purpose."""
         self.asked_stores: list[AskStore] = []
         self.events: list[Event] = []
-        """Those of the last input."""
+        """Events of the last input."""
         self.on_certain_holders: Callable[[MessageId, set[ParticipantId]], None] | None = None
-        """Told whenever this member says for certain who holds one of its messages."""
+        """Called whenever this member claims certain holders for one of its messages."""
         self.recording: SimRecording | None = None
         self.members = members
         self._config = config
@@ -160,14 +160,14 @@ class ChannelParticipant:
         return sign(message, claim, now_ms)
 
     def frame(self, raw: bytes, *, again: bool) -> bytes:
-        """A payload; ``again``: somebody else's message, sent again by us."""
+        """A payload; ``again``: it repairs another member's message."""
         return frame(raw, self.participant_id if again else None)
 
     def open(self, payload: bytes) -> MessageReceived:
         return open_payload(payload)
 
     def retrieval_hint(self, _payload: bytes) -> bytes:
-        """Unique for every copy, as the hash of a sealed message is."""
+        """Unique for each copy, like the hash of a sealed message."""
         self._copies += 1
         return hashlib.sha256(f"{self.participant_id}/{self._copies}".encode()).digest()
 
@@ -188,7 +188,7 @@ class ChannelParticipant:
             counters=self.counters,
         )
 
-    # --- what a user and the surroundings do ---
+    # --- what the user and the environment do ---
 
     def send(self, text: str, *, now_ms: UnixMs) -> list[Outgoing]:
         return self._say(text.encode(), None, now_ms=now_ms)
@@ -204,7 +204,7 @@ class ChannelParticipant:
         return self.handle(SendEphemeral(content=text.encode()), now_ms=now_ms)
 
     def restart(self, *, now_ms: UnixMs) -> None:
-        """The process died; only what was written is left."""
+        """The process died; only what was written remains."""
         self.channel = self._build(now_ms)
         if self.recording is not None:
             self.recording.begin(now_ms)
@@ -242,14 +242,14 @@ class ChannelParticipant:
         return self.channel.next_deadline()
 
     def observation(self) -> Observation:
-        """What the judge is shown."""
+        """The judge's view of this member."""
         self.seen.log = self.store.log_ids()
         return self.seen
 
     # --- the runner's part ---
 
     def handle(self, input_: Input, *, now_ms: UnixMs) -> list[Outgoing]:
-        """Writes first, then events and sends, as the real runner does."""
+        """Writes first, then events and sends, like the real runner."""
         transition = self.channel.handle(input_, now_ms=now_ms)
         self.store.apply(transition.writes)
         if self.recording is not None:
@@ -269,7 +269,7 @@ class ChannelParticipant:
         return outgoing
 
     def _say_again(self, message_ids: Sequence[MessageId], now_ms: UnixMs) -> list[Outgoing]:
-        """What our wrong clock dated, as another instance: the numbers of the old one are used."""
+        """Repeat messages dated by our wrong clock under another instance, with fresh numbers."""
         self._own_chain = OwnChain(instance_of(ParticipantId(f"after {message_ids[-1]}")))
         outgoing: list[Outgoing] = []
         for message_id in message_ids:
@@ -336,14 +336,14 @@ class ChannelParticipant:
             recording.published(now_ms, send.purpose, payload)
 
     def record(self, run: str, *, now_ms: UnixMs) -> SimRecording:
-        """From now on, before anything was said."""
+        """Record from now on; call it before any message is sent."""
         self.recording = SimRecording(self.participant_id, protocol=Protocol.SDS, run=run)
         self.recording.begin(now_ms)
         self.recording.online(now_ms, online=self.online)
         return self.recording
 
     def finish_recording(self, joined_ms: int, *, now_ms: UnixMs) -> None:
-        """How the conversation stands; all members were there from ``joined_ms`` on."""
+        """The conversation's final state; all members were present from ``joined_ms`` on."""
         if self.recording is not None:
             log = self.store.state().log
             logged = [
@@ -362,14 +362,14 @@ class ChannelParticipant:
 
 
 class OwnChain:
-    """A member's numbers: the instance in use, and what was said last."""
+    """A member's numbers: the current instance and its last message."""
 
     def __init__(self, instance_id: InstanceId) -> None:
         self._author = AuthorSequence(instance_id, 0)
         self._previous_id: MessageId | None = None
 
     def next(self) -> tuple[AuthorSequence, MessageId | None]:
-        """Of the next message: its number, and the message before it."""
+        """For the next message: its number, and the message before it."""
         self._author = AuthorSequence(self._author.instance_id, self._author.sequence + 1)
         return self._author, self._previous_id
 
@@ -392,7 +392,7 @@ def sign(message: Message, claim: Claim | None, _now_ms: UnixMs) -> bytes:
 
 
 def frame(raw: bytes, repaired_by: ParticipantId | None) -> bytes:
-    """A payload: who sent it again, then the signed part."""
+    """A payload: who repaired it, then the signed part."""
     name = (repaired_by or "").encode()
     return bytes([len(name)]) + name + raw
 
@@ -401,7 +401,7 @@ def frame(raw: bytes, repaired_by: ParticipantId | None) -> bytes:
 def open_payload(payload: bytes) -> MessageReceived:
     """Raises RemoteProtocolError ``frame`` or what the codec raises.
 
-    Cached: all receivers of a broadcast read the same bytes, and what comes out cannot change.
+    Cached: all receivers of a broadcast read the same bytes, and the result is immutable.
     """
     try:
         start = 1 + payload[0]

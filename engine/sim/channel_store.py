@@ -1,7 +1,7 @@
 """A channel's durable state as a model: writes go in, ``ChannelState`` comes out.
 
-What a crash leaves behind in a simulation, and the plainest statement of what each write means; the
-real stores are judged by the same writes.
+It is what a crash leaves behind in a simulation, and the plainest statement of what each write
+means. The real stores are tested with the same writes.
 """
 
 from collections.abc import Iterable
@@ -65,12 +65,12 @@ class ChannelStore:
         self._newest_claims: dict[ParticipantId, NewestClaim] = {}
 
     def apply(self, writes: Iterable[Write]) -> None:
-        """All of one transition, in order."""
+        """Apply all writes of one transition, in order."""
         for write in writes:
             self._apply_one(write)
 
     def __len__(self) -> int:
-        """Messages in the log."""
+        """The number of messages in the log."""
         return len(self._log)
 
     def __contains__(self, message_id: object) -> bool:
@@ -83,7 +83,7 @@ class ChannelStore:
         return [position.message_id for position in positions]
 
     def state(self) -> ChannelState:
-        """What a machine built now would start from."""
+        """The state from which a new machine would start."""
         return ChannelState(
             lamport_timestamp=self._lamport_timestamp,
             log=tuple(sorted(self._log.values(), key=lambda entry: entry.position)),

@@ -1,9 +1,8 @@
-"""Members of a simulated group that lie, and a relay that replays: what the protocol must bear.
+"""Hostile members of a simulated group, and a relay that replays messages.
 
-Each runs the real machine and so hears, acknowledges and answers as everybody does; what it says
-beside that is made by hand.  It signs as itself only: that nobody speaks for others is what
-signatures prove elsewhere.  Members whose clock is wrong need no class, they are
-``ChannelParticipant`` with an offset.
+Each member runs the real machine, so it hears, acknowledges and answers like the others; its lies
+are made by hand.  It signs only as itself: signatures prevent impersonation elsewhere.  Members
+with a wrong clock need no class here, they are ``ChannelParticipant`` with an offset.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,11 +39,11 @@ from engine.sim.network import Outgoing, SimNetwork
 
 _FAR = 2**40
 _LYING_CLAIMS = 0.2
-"""Each makes all others send again what the liar seems to lack, which costs a simulation most."""
+"""Each makes all others resend what the liar seems to miss, a simulation's largest cost."""
 
 
 class HostileMember(ChannelParticipant):
-    """Says by hand what the machine never would, and to whom it likes."""
+    """Sends handmade messages that the machine never would, to any subset of members."""
 
     def __init__(  # noqa: PLR0913 - as its base
         self,
@@ -65,12 +64,12 @@ class HostileMember(ChannelParticipant):
             clock_offset_ms=clock_offset_ms,
         )
         self.later: Callable[[int, Outgoing], None] | None = None
-        """Transmits something after so many ms; set by whoever has the network."""
+        """Transmits after this many ms; set by the owner of the network."""
         self._choose = SeededRandom(seed, f"lies of {participant_id}")
         self._others = tuple(sorted(members - {participant_id}))
         self._said_by_hand = 0
         self.lies = True
-        """What it claims to hold may be false."""
+        """Whether its holdings may be false."""
 
     def misbehave(self, *, now_ms: UnixMs) -> list[Outgoing]:
         raise NotImplementedError
@@ -106,7 +105,7 @@ class HostileMember(ChannelParticipant):
     def _tell(
         self, message: Message, only: frozenset[str] | None, *, claim: Claim | None = None
     ) -> Outgoing:
-        """To those, and again later because much is lost."""
+        """Send it to these members, and again later because much is lost."""
         raw = sign(message, claim, UnixMs(0))
         outgoing = Outgoing(payload=frame(raw, None), only=only)
         for delay_ms in (20_000, 90_000):
@@ -134,16 +133,16 @@ class HostileMember(ChannelParticipant):
 
 
 class Equivocator(HostileMember):
-    """Tells different people different things, and takes back what it said, in several versions."""
+    """Tells different members different things, and replaces its messages in several versions."""
 
     _heads: tuple[MessageId, ...] = ()
     """The last message of each branch."""
     _audience: frozenset[str] | None = None
-    """Of what is being said, None = all."""
+    """Who receives the current message; None = all."""
     _told: Mapping[MessageId, frozenset[str] | None] = MappingProxyType({})
 
     def _say(self, text: bytes, replaces: MessageId | None, *, now_ms: UnixMs) -> list[Outgoing]:
-        """One message, or two with one number; each continues a branch of before."""
+        """One message, or two with one number; each continues an earlier branch."""
         author, _ = self._own_chain.next()
         heads = self._heads or (None,)
         two = self._is(0.4)
@@ -152,7 +151,7 @@ class Equivocator(HostileMember):
         sent = self.handle(SendContent(content, author, replaces), now_ms=now_ms)
         first_id = self.seen.sent[-1]
         if not two:
-            # The successor of either branch.
+            # successor of either branch
             self._heads = (first_id,)
             return sent
         said = open_payload(frame(self.store.raw[first_id], None)).message
@@ -174,14 +173,14 @@ class Equivocator(HostileMember):
         return sent
 
     def _outgoing(self, send: Broadcast | BroadcastRepair, now_ms: UnixMs) -> Outgoing:
-        """Whoever was told the other thing is not told this, not even when asking."""
+        """A member who was told one version never gets the other, not even on request."""
         outgoing = super()._outgoing(send, now_ms)
         if isinstance(send, Broadcast) and send.purpose is SendPurpose.CONTENT:
             self._told = {send.message_id: self._audience, **self._told}
         return replace(outgoing, only=self._told.get(send.message_id))
 
     def sign(self, message: Message, claim: Claim | None, now_ms: UnixMs) -> bytes:
-        """With the heads of either branch."""
+        """Sign with the heads of either branch."""
         lies = self.lies and self._is(_LYING_CLAIMS)
         if claim is not None and claim.holdings and self._heads and lies:
             mine = instance_of(self.participant_id)
@@ -193,10 +192,10 @@ class Equivocator(HostileMember):
         return sign(message, claim, now_ms)
 
     def misbehave(self, *, now_ms: UnixMs) -> list[Outgoing]:
-        """Take something back: once so, once otherwise, or what somebody else has said."""
+        """Replace an own message, in conflicting ways, or deny another member's."""
         if self._is(0.5):
             return self.send("a story", now_ms=now_ms)
-        clock_ms = now_ms + MINUTE_MS  # Nobody holds it aside.
+        clock_ms = now_ms + MINUTE_MS  # not far enough ahead to be held aside
         if self._is(0.3):
             target = self._newest()[-1:]
             if target:
@@ -217,10 +216,10 @@ class Equivocator(HostileMember):
 
 
 class PhantomNamer(HostileMember):
-    """Names what nobody has, claims to hold what it likes, and signs several forms of one id."""
+    """Names messages that do not exist, makes false claims, and signs several forms of one id."""
 
     _claim = Claim()
-    """The last that was true."""
+    """The last true claim."""
 
     def sign(self, message: Message, claim: Claim | None, now_ms: UnixMs) -> bytes:
         self._claim = claim or self._claim
@@ -229,7 +228,7 @@ class PhantomNamer(HostileMember):
 
     def _lie(self, claim: Claim) -> Claim:
         if self._is(0.1):
-            return Claim({}, ())  # So that everything is sent again.
+            return Claim({}, ())  # makes others resend everything
         holdings: Holdings = {
             instance_id: (SequenceRange(first=1, last=self._last(items), head=self._head(items)),)
             for instance_id, items in (claim.holdings or {}).items()
@@ -248,7 +247,7 @@ class PhantomNamer(HostileMember):
         return true if self._is(0.5) else head_of(self._phantom())
 
     def misbehave(self, *, now_ms: UnixMs) -> list[Outgoing]:
-        """One of the lies, by chance."""
+        """One of the lies, at random."""
         lies = (self._depend, self._name_in_sync, self._two_forms, self._two_histories)
         return lies[self._choose.between(0, len(lies) - 1)](now_ms)
 
@@ -261,7 +260,7 @@ class PhantomNamer(HostileMember):
         return [HistoryEntry(item) for item in self._newest()]
 
     def _depend(self, now_ms: UnixMs) -> list[Outgoing]:
-        """On what nobody has, and as the successor of what nobody has."""
+        """Depend on, and succeed, messages that do not exist."""
         history = self._entries(self._choose.between(0, 3)) + self._true()
         message = self._make(
             "after a phantom",
@@ -273,7 +272,7 @@ class PhantomNamer(HostileMember):
         return [self._tell(message, self._some() if self._is(0.5) else None)]
 
     def _name_in_sync(self, now_ms: UnixMs) -> list[Outgoing]:
-        """To each member other phantoms: ids do not cover sync messages."""
+        """Name different phantoms to each member: ids do not cover sync messages."""
         return [
             self._tell(
                 Message(
@@ -291,7 +290,7 @@ class PhantomNamer(HostileMember):
         ]
 
     def _two_forms(self, now_ms: UnixMs) -> list[Outgoing]:
-        """One id, beside which different people read different hints, requests and claims."""
+        """One id, with different hints, requests and claims for different members."""
         history = self._true()
         message = self._make("in two forms", lamport=now_ms, history=history)
         other = replace(
@@ -320,7 +319,7 @@ class PhantomNamer(HostileMember):
 
 
 class ReplayingRelay:
-    """Keeps a part of all that it carries, and delivers it again to anybody at any time."""
+    """Keeps part of the traffic, and delivers it again to any member at any time."""
 
     def __init__(self, random: SeededRandom, *, share: float, room: int = 20_000) -> None:
         self._random = random
@@ -336,7 +335,7 @@ class ReplayingRelay:
     def replay(
         self, name: str, participant: ChannelParticipant, count: int
     ) -> Callable[[SimNetwork], None]:
-        """Some of what it has by then, to one of the members."""
+        """Replay some of what it has by then to one member."""
 
         def act(network: SimNetwork) -> None:
             for _ in range(min(count, len(self._kept))):

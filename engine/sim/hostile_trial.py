@@ -1,9 +1,9 @@
-"""One seed's whole trial among liars: what must hold for the honest members in spite of them.
+"""One seed's whole trial with hostile members, and what must still hold for the honest ones.
 
-While it is bad: no message is said to be held where it is not, and no honest Lamport timestamp runs
-ahead.  After: all honest logs are the same, everybody looks only for what nobody has, and once
-that is given up for nothing.  ``python -m engine.sim.hostile_trial 17`` repeats what a test
-complained about.
+During the attack, no message is claimed to be held where it is not, and no honest Lamport timestamp
+runs ahead.  Afterwards, all honest logs are equal, and members look only for messages that do not
+exist; once those are given up, they look for none.  ``python -m engine.sim.hostile_trial 17``
+repeats a failed test's seed.
 """
 
 import sys
@@ -32,32 +32,32 @@ CRASHES = 12
 PARTITIONS = 8
 REPLAYS = 60
 HEALING_MS = 2 * HOUR_MS
-"""What is an hour ahead has come into its time by then; the loss goes on all the while."""
+"""Enough for messages an hour ahead to reach their time; losses continue meanwhile."""
 PHANTOMS_LOST_MS = 6 * HOUR_MS
-"""Several times as long as one is looked for: who was told of it only by those who gave it up looks
-for it anew."""
+"""Several times as long as a phantom is sought: a member who hears of it only from those who gave
+it up looks for it anew."""
 LOOK_AGAIN_MS = 10 * MINUTE_MS
 REFUSALS = frozenset({"another_form", "id_mismatch"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostileOutcome:
-    """What a trial came to; ``problems`` is empty if all held."""
+    """The result of a trial; ``problems`` is empty if all held."""
 
     seed: int
     loss: float
     clocks_ms: tuple[int, int]
-    """How far ahead they were: the one that was put right, and the other."""
+    """How far ahead the clocks were: the one that was put right, and the other."""
     crashes: int
     replayed: int
     forked: int
-    """Numbers under which there are two messages."""
+    """Sequence numbers with two messages."""
     phantoms: int
     """Dependencies that an honest member gave up."""
     lamport_ahead_ms: int
     refused: dict[str, int]
     held_aside: int
-    """By an honest member, all in all."""
+    """The most that one honest member held aside."""
     verdict: Verdict
     problems: tuple[str, ...]
 
@@ -105,14 +105,14 @@ def hostile_trial(
 
 
 def _stuck(world: HostileWorld) -> set[tuple[str, MessageId]]:
-    """Who looks for what, though it is in the log of somebody who does not lie."""
+    """Members and the messages they look for, although a truthful member has them in its log."""
     logged = {item for end in world.ends(world.truthful) for item in end.seen.log}
     right = (*world.honest, world.put_right)
     return {(end.name, item) for end in world.ends(right) for item in end.wanted() & logged}
 
 
 def _logs(world: HostileWorld) -> Iterator[str]:
-    """What does not hold of the logs, all that was ahead having come into its time."""
+    """Violations in the logs, once all messages from ahead have reached their time."""
     honest, truthful = [*world.ends(world.honest)], [*world.ends(world.truthful)]
     logs = {end.name: [each.message.message_id for each in end.log()] for end in truthful}
     first, log = honest[0].name, logs[honest[0].name]
@@ -138,7 +138,7 @@ def _logs(world: HostileWorld) -> Iterator[str]:
 
 
 def _texts(world: HostileWorld, end: End) -> Iterator[str]:
-    """All that was said by those who mean it, each once, however often it was said again."""
+    """Texts of all sincere messages, each once, however often it was repeated."""
     told: Counter[tuple[str, bytes]] = Counter(
         (str(each.message.sender_id), text_of(each.message.content or b"")) for each in end.log()
     )
@@ -155,7 +155,7 @@ def _texts(world: HostileWorld, end: End) -> Iterator[str]:
 
 
 def _at_the_end(world: HostileWorld) -> Iterator[str]:
-    """What does not hold of what must once the phantoms are given up."""
+    """Violations of what must hold once the phantoms are given up."""
     verdict = world.verdict()
     if verdict.false_certain_holders or world.false_claims:
         yield (
@@ -180,7 +180,7 @@ def _at_the_end(world: HostileWorld) -> Iterator[str]:
 
 
 def _forked(end: End) -> Iterator[tuple[ParticipantId, AuthorSequence]]:
-    """Numbers under which an author has said two things."""
+    """Sequence numbers under which an author sent two messages."""
     numbers: Counter[tuple[ParticipantId, AuthorSequence]] = Counter(
         (each.message.sender_id, each.author) for each in end.log() if each.author is not None
     )

@@ -1,11 +1,13 @@
 """A group with hostile members among its honest ones, and what must hold for the honest.
 
-Who lies, how and when follows from the seed, as all else does (see ``world``).  Of eight members
-four are honest, their clocks a few seconds apart; two have a clock that is wrong by an hour or a
-year, one of whom puts it right; one tells different people different things; one names what nobody
-has.  Guests with a clock a year ahead join, speak once and leave.  A relay replays what it carried.
+The seed decides who lies, how and when, like all else (see ``world``).  Four of eight members are
+honest, their clocks a few seconds apart.  Two have a clock that is wrong by an hour or a year, and
+one of these puts it right.  One tells different members different things, and one names messages
+that do not exist.  Guests with a clock a year ahead join, send once and leave.  A relay replays
+what it carried.
 
-The judge sees what the members transmitted, what they told their users, and what is on their disks.
+The judge sees what the members transmitted, what they showed their users, and what is on their
+disks.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,13 +30,13 @@ from engine.sim.world import World
 
 YEAR_MS = 365 * 24 * HOUR_MS
 HONEST_ERROR_MS = 20_000
-"""Of honest clocks, either way."""
+"""Error of honest clocks, either way."""
 MAX_AHEAD_MS = 5 * MINUTE_MS
 _ALMOST_AHEAD_MS = MAX_AHEAD_MS - 10_000
-"""What nobody holds aside."""
+"""Not far enough ahead to be held aside."""
 _OFFSETS_MS = (HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS)
 CONFIG = replace(SdsConfig.for_small_group(), lost_after_ms=HOUR_MS)
-"""A phantom is given up after an hour, to save the simulation the rest of the day."""
+"""A phantom is given up after an hour, which saves the simulation the rest of the day."""
 _SHARE = 0.03
 _GUEST_STAYS_MS = 30_000
 _AGAIN_MS = 10_000
@@ -66,7 +68,7 @@ class HostileWorld(World):
         super().__post_init__()
         self.honest = tuple(self.people)[: self.size - 4]
         self.truthful = (*self.honest, self.put_right, self.never_right)
-        """Whose machines do not lie, whatever their clocks say."""
+        """Members whose machines do not lie, whatever their clocks say."""
         self.network.overhear = self._overhear
         for name in (self.equivocator, self.namer):
             self._liar(name).later = self._later(name)
@@ -112,7 +114,7 @@ class HostileWorld(World):
     # --- what they do ---
 
     def lie(self, end_ms: int, *, lies: int, guests: int) -> None:
-        """Plan all that is hostile up to ``end_ms``, and replays for hours after."""
+        """Plan all attacks up to ``end_ms``, and replays for hours after."""
         network, start_ms = self.network, self.network.now_ms
         for name in (self.equivocator, self.namer):
             for _ in range(lies):
@@ -120,7 +122,7 @@ class HostileWorld(World):
             network.at(UnixMs(end_ms), self._stop_lying(name))
         network.at(self._between((start_ms + end_ms) // 2, end_ms), self._set_right)
         if self.offsets_ms[self.never_right] < 0:
-            # It can keep nothing of what it is sent again and again, which costs most of all.
+            # It can keep nothing that it receives, so others resend it all: the largest cost.
             network.at(
                 UnixMs(end_ms + _GOES_AFTER_MS), self._connection(self.never_right, online=False)
             )
@@ -136,7 +138,7 @@ class HostileWorld(World):
             self.network.at(at_ms, self.relay.replay(name, self.people[name], 10))
 
     def restart_all(self, at_ms: int) -> None:
-        """Everybody starts again, and is replayed what was said before."""
+        """Restart all members, and replay earlier messages to them."""
         for name, person in self.people.items():
             self.crash(name, at_ms, down_ms=1_000)
             self.network.at(UnixMs(at_ms + 2_000), self.relay.replay(name, person, 50))
@@ -160,7 +162,7 @@ class HostileWorld(World):
         return act
 
     def _set_right(self, network: SimNetwork) -> None:
-        """By a person, or it was right when the machine started again."""
+        """A user corrects it, or it is right when the machine restarts."""
         name = self.put_right
         if self.seed // len(_OFFSETS_MS) % 2 == 0 and network.is_up(name):
             network.broadcast(name, self.people[name].set_clock(0, now_ms=network.now_ms))
@@ -169,7 +171,7 @@ class HostileWorld(World):
         self.crash(name, network.now_ms, down_ms=1_000)
 
     def _guest(self, name: ParticipantId) -> Callable[[SimNetwork], None]:
-        """Joins, speaks once with a clock a year ahead, and leaves."""
+        """Joins, sends once with a clock a year ahead, and leaves."""
 
         def come(network: SimNetwork) -> None:
             members = frozenset(map(ParticipantId, (*self.people, *self.guests, name)))
@@ -199,7 +201,7 @@ class HostileWorld(World):
             if network.is_up(name):
                 network.broadcast(name, person.set_members(members, now_ms=network.now_ms))
             else:
-                person.members = members  # That is how it starts again.
+                person.members = members  # used at its restart
 
     def _overhear(self, sender: str, payload: bytes) -> None:
         self.relay.overhear(payload)
@@ -217,7 +219,7 @@ class HostileWorld(World):
                 self.false_claims += 1
 
     def verdict(self) -> Verdict:
-        """Of the honest, and of what they say of one another."""
+        """Of the honest members, and of their claims about one another."""
         honest = {ParticipantId(name) for name in self.honest}
         observations = []
         for name in self.honest:
@@ -227,7 +229,7 @@ class HostileWorld(World):
         return judge(observations)
 
     def at_rest(self) -> bool:
-        """Nobody whose clock is right, and who does not lie, waits or looks for anything."""
+        """No truthful member with a right clock waits or looks for anything."""
         right = (*self.honest, self.put_right)
         return not any(end.waiting() or end.wanted() for end in self.ends(right))
 
@@ -245,13 +247,13 @@ class End:
         self._now_ms = now_ms
 
     def log(self) -> list[MessageReceived]:
-        """All that is not from the future, in order."""
+        """All messages that are not from the future, in order."""
         latest = self._now_ms + MAX_AHEAD_MS + HONEST_ERROR_MS
         said = (open_payload(frame(self._store.raw[item], None)) for item in self.seen.log)
         return [each for each in said if (each.message.lamport_timestamp or 0) <= latest]
 
     def waiting(self) -> set[MessageId]:
-        """What has come and is not from the future, but is not in the log."""
+        """Messages that arrived and are not from the future, but are not in the log."""
         latest = self._now_ms + MAX_AHEAD_MS - HONEST_ERROR_MS
         return {
             entry.message.message_id
@@ -260,6 +262,6 @@ class End:
         }
 
     def wanted(self) -> set[MessageId]:
-        """What it looks for."""
+        """The messages it looks for."""
         missing = self._store.state().missing
         return {each.entry.message_id for each in missing if each.state is MissingState.WANTED}

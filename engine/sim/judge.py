@@ -1,8 +1,8 @@
 """What a run proves: convergence, causality, and that "held" was never claimed falsely.
 
-The judge sees only what participants showed and hold at the end, never how they came by it; the
-rules are the specification's (all nodes end with the same entries in the same order, dependencies
-before dependants) and the promise that a certain holder really holds.
+The judge sees only what participants showed and hold at the end. The rules are the specification's
+(all nodes end with the same entries in the same order, dependencies before dependants) and the
+promise that a certain holder really holds the message.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from engine.core.ids import MessageId, ParticipantId
 
 @dataclass(slots=True, kw_only=True)
 class Observation:
-    """One participant's run, collected while it ran."""
+    """One participant's run, recorded while it ran."""
 
     participant_id: ParticipantId
     log: list[MessageId] = field(default_factory=list)
@@ -21,12 +21,12 @@ class Observation:
     deliveries: list[tuple[MessageId, tuple[MessageId, ...]]] = field(default_factory=list)
     """Every delivery in the order shown, with the message's causal history."""
     lost: set[MessageId] = field(default_factory=set)
-    """Dependencies that it marked as irretrievably lost."""
+    """Dependencies that it marked as lost."""
     sent: list[MessageId] = field(default_factory=list)
     accused: set[ParticipantId] = field(default_factory=set)
-    """Of telling different people different things."""
+    """Members accused of telling different members different things."""
     certain_holders: dict[MessageId, set[ParticipantId]] = field(default_factory=dict)
-    """Of its own messages: who it says holds them for certain."""
+    """For its own messages: the members it claims hold them for certain."""
     retransmissions: int = 0
     """Rebroadcasts and repairs that it sent."""
 
@@ -38,12 +38,12 @@ class Verdict:
     participants: int
     messages_sent: int
     messages_delivered: int
-    """To others than their senders."""
+    """Deliveries to members other than the sender."""
     converged: bool
     causal_violations: int
     duplicate_deliveries: int
     held_by_all: int
-    """Messages whose sender knows for certain that every other participant holds them."""
+    """Messages whose sender knows for certain that all other participants hold them."""
     false_certain_holders: int
     retransmissions: int
 
@@ -74,7 +74,7 @@ def judge(observations: Iterable[Observation]) -> Verdict:
 
 
 def causal_violations(observation: Observation) -> int:
-    """How many messages were shown before one that they depend on (unless that one was lost)."""
+    """The number of messages shown before a dependency (unless that one was lost)."""
     shown: set[MessageId] = set(observation.lost)
     violations = 0
     for message_id, history in observation.deliveries:

@@ -1,9 +1,9 @@
 """A deterministic network on virtual time: participants, faults, partitions, crashes.
 
 One heap of events, one seed, no asyncio, no clock: the same seed gives the same run bit for bit.
-Every transmission, repair or not, is put to the fault plan once per receiver, so a broadcast may
-reach some and not others.  Participants are whatever receives bytes and asks to be called again;
-the network refuses to know what the bytes mean.
+Every transmission, repair or not, passes the fault plan once per receiver, so a broadcast may reach
+some and not others.  A participant is any object that receives bytes and names its next deadline;
+the bytes are opaque here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +21,8 @@ class Outgoing:
     """One broadcast.
 
     ``accepted`` is called with (number of peers that could be reached, time) right after the
-    broadcast if there was at least one; what it returns is broadcast as well.  ``only``: nobody
-    else is sent it, as by a hostile participant that tells different people different things.
+    broadcast if there was at least one; its results are broadcast as well.  ``only``: the only
+    receivers, for a hostile participant that tells different members different things.
     """
 
     payload: bytes
@@ -35,9 +35,10 @@ Accepted: TypeAlias = Callable[[int, UnixMs], Sequence[Outgoing]]
 
 
 class SimParticipant(Protocol):
-    """Something with a clock-driven protocol inside: a bare channel, or a whole session.
+    """A participant with a clock-driven protocol inside: a bare channel, or a whole session.
 
-    Times never go back.  ``receive`` may raise RemoteProtocolError: the network counts and goes on.
+    Times never go back.  ``receive`` may raise RemoteProtocolError: the network counts it and goes
+    on.
     """
 
     def receive(self, payload: bytes, *, now_ms: UnixMs) -> Sequence[Outgoing]: ...
@@ -72,7 +73,7 @@ class SimNetwork:
         self.now_ms = start_ms
         self.traffic = Traffic()
         self.overhear: Callable[[str, bytes], None] | None = None
-        """Told of every broadcast: who, and what."""
+        """Called for every broadcast with sender and bytes."""
         self._spec = spec
         self._participants: dict[str, SimParticipant] = {}
         self._plans: dict[tuple[str, str], FaultPlan] = {}
@@ -90,7 +91,7 @@ class SimNetwork:
         self._plan_wake(name)
 
     def crash(self, name: str) -> None:
-        """It is gone with all that was on its way to it, until it is added again."""
+        """It disappears with everything in transit to it, until it is added again."""
         del self._participants[name]
         self._wake.pop(name, None)
 
@@ -98,11 +99,11 @@ class SimNetwork:
         return name in self._participants
 
     def set_online(self, name: str, *, online: bool) -> None:
-        """Who is offline runs and keeps its timers; nothing leaves it, nothing reaches it."""
+        """An offline participant runs and keeps its timers; nothing leaves or reaches it."""
         (self._offline.discard if online else self._offline.add)(name)
 
     def is_online(self, name: str) -> bool:
-        """Up, and connected."""
+        """Whether it runs and is connected."""
         return name in self._participants and name not in self._offline
 
     def partition(self, *islands: Sequence[str]) -> None:
@@ -138,9 +139,9 @@ class SimNetwork:
             self._plan_wake(sender)
 
     def run_until(self, end_ms: UnixMs, *, stop: Callable[[], bool] | None = None) -> bool:
-        """Let time pass up to ``end_ms``; stop early, returning True, when ``stop()`` says so.
+        """Advance time up to ``end_ms``; stop early, returning True, when ``stop()`` does.
 
-        ``stop`` is asked once per virtual second.
+        ``stop`` is called once per virtual second.
         """
         ask_ms = self.now_ms
         while self._events and self._events[0][0] <= end_ms:
@@ -175,7 +176,7 @@ class SimNetwork:
         return True
 
     def deliver(self, name: str, participant: SimParticipant, payload: bytes) -> None:
-        """One copy arrives, if the participant that it was meant for still runs."""
+        """Deliver one copy, if its receiver still runs."""
         if self._participants.get(name) is not participant or name in self._offline:
             self.traffic.cut_off += 1
             return
@@ -201,7 +202,7 @@ class SimNetwork:
         self.at(deadline_ms, lambda network: network.wake(name, deadline_ms))
 
     def wake(self, name: str, planned_ms: UnixMs) -> None:
-        """A deadline has come, unless it was moved meanwhile."""
+        """A deadline has come, unless it was moved."""
         if self._wake.get(name) != planned_ms or name not in self._participants:
             return
         del self._wake[name]

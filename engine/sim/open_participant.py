@@ -1,8 +1,8 @@
 """A participant of an open channel: plain SDS bytes on the wire, as js-waku's members send them.
 
-No seal, no holdings, no author's sequence, nobody's word is proved; a message's id is the hash of
-its content alone, so whoever says the same twice is not heard twice.  A copy's retrieval hint is
-the hash of its bytes.
+There is no seal, no holdings, no author's sequence and no signature.  A message's id is the hash of
+its content alone, so the second of two equal messages is not heard.  A copy's retrieval hint is the
+hash of its bytes.
 """
 
 import hashlib

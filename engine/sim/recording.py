@@ -1,8 +1,8 @@
-"""What a simulated participant would have recorded: the same contract, on the virtual clock.
+"""Delivery logs of simulated participants: the same contract, on the virtual clock.
 
-The same steps make the same rows as in the application.  They stay in memory until they are asked
-for, as a log file or as rows of the contract's tables; one seed gives the same rows bit for bit.
-The monotonic clock is the virtual one, and the same for all.
+The same steps make the same rows as in the application.  They stay in memory until requested as a
+log file or as rows of the contract's tables; one seed gives the same rows bit for bit.  The
+monotonic clock is the virtual one, and the same for all.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ ANY_SIZE: Final = 2**62
 
 
 class SimRecording:
-    """Of one participant in one conversation."""
+    """One participant's recording of one conversation."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class SimRecording:
         self._note(Kind.ONLINE if online else Kind.OFFLINE, now_ms)
 
     def arrived(self, now_ms: UnixMs, payload: bytes) -> None:
-        """The next step, or refusal, comes of this copy."""
+        """The next step or refusal results from this copy."""
         self._arrived = Arrived(now_ms, _hash_of(payload), len(payload))
 
     def stepped(self, step: Step) -> None:
@@ -112,7 +112,7 @@ class SimRecording:
         logged: Iterable[LoggedMessage],
         members: Iterable[tuple[ParticipantId, int, int | None]],
     ) -> None:
-        """The conversation's order, and who belongs to it."""
+        """The conversation's order and its members."""
         mono_ns = now_ms * NS_PER_MS
         self._book.member_rows(self._which, members)
         self._book.snapshot(self._which, tuple(logged), at_ms=now_ms, mono_ns=mono_ns)
@@ -120,7 +120,7 @@ class SimRecording:
     def stands_as_delivered(
         self, now_ms: UnixMs, members: Iterable[tuple[ParticipantId, int, int | None]]
     ) -> None:
-        """As ``stands``, of a node that keeps no order: what was delivered, where it was put."""
+        """Like ``stands``, for a node that keeps no order: delivered messages by their position."""
         placed = sorted(
             Position(row.lamport, MessageId(row.message_id)) for row in self._messages()
         )
@@ -149,7 +149,7 @@ class SimRecording:
         }
 
     def _messages(self) -> list[MessageRow]:
-        """Each once, with all that was learnt of it, as the log file keeps it."""
+        """Each message once, with all that is known of it, as in the log file."""
         found: dict[str, MessageRow] = {}
         for row in self._book.rows.messages:
             known = found.get(row.message_id)
@@ -171,7 +171,7 @@ class SimRecording:
         )
 
     def write(self, directory: Path) -> Path:
-        """The same as a log file, of whatever size.  Raises StorageError."""
+        """Write the same as a log file of any size.  Raises StorageError."""
         writer = LogWriter(
             directory,
             self.owner,

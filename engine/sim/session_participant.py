@@ -132,7 +132,7 @@ class SessionParticipant:
         return self._perform(self.session.handle(ConnectivityChanged(online=online), now_ms=now_ms))
 
     def restart(self, *, now_ms: UnixMs) -> None:
-        """The process died; only what was written is left."""
+        """The process died; only what was written remains."""
         self._now_ms = now_ms
         if self._group is not None:
             self._session = self._book.load(self._group)
@@ -158,7 +158,7 @@ class SessionParticipant:
         return self.session.next_deadline() if self._session else None
 
     def observation(self) -> Observation:
-        """What the judge is shown."""
+        """The judge's view of this participant."""
         log = self.session.channel.snapshot().log
         self.seen.log = [entry.position.message_id for entry in log]
         self.seen.retransmissions = self.sends.get(SendPurpose.RETRANSMISSION, 0)
@@ -218,7 +218,7 @@ class SessionParticipant:
         )
 
     def _watch(self, write: Write) -> None:
-        """The judge is told what became durable: that is what a restart would find."""
+        """Report what became durable to the judge: a restart would find it."""
         match write:
             case AppendToLog(entry=entry, raw=raw):
                 message = decode_message(decode_signed_part(raw).sds_message)

@@ -1,7 +1,7 @@
-"""When somebody is online: sessions and absences of exponentially distributed length, from a seed.
+"""Times online: sessions and absences of exponentially distributed length, from a seed.
 
-That is all that a simulation knows of people's lives.  It begins at a random point of the rhythm:
-the chance to be there at first is the share of the time that one is there.
+It begins at a random point of the rhythm: the probability to be online at first is the share of
+time online.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ def exponential(mean: float, random: SeededRandom) -> float:
 
 
 def absence_ms(offline: float, session_ms: float) -> float:
-    """Mean length of an absence, so that ``offline`` is their share of the time."""
+    """Mean length of an absence that makes ``offline`` the share of absences."""
     return session_ms * offline / max(1 - offline, 1e-9)
 
 
 def sessions(
     random: SeededRandom, start_ms: int, end_ms: int, *, offline: float, session_ms: float
 ) -> Iterator[tuple[int, bool]]:
-    """(time, whether one is online from then on): changes only; online again at ``end_ms``.
+    """Yield (time, whether online from then on), for changes only; online again at ``end_ms``.
 
     Raises ValueError if ``offline`` is not from 0 to less than 1, or ``session_ms`` not above 0.
     """

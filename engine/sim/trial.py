@@ -1,7 +1,7 @@
-"""One seed's whole trial: a bad time for a group of eight, and what must hold in spite of it.
+"""One seed's whole trial: hazards for a group of eight, and what must still hold.
 
 Loss up to one half, duplicates, reordering, partitions and crashes all follow from the seed, and so
-does the outcome: ``python -m engine.sim.trial 17`` repeats what a test complained about.
+does the outcome: ``python -m engine.sim.trial 17`` repeats a failed test's seed.
 """
 
 import sys
@@ -16,12 +16,12 @@ MESSAGES = 3_000
 CRASHES = 24
 PARTITIONS = 16
 HEALING_MS = 6 * 3_600_000
-"""Virtual time after the last crash and partition; the loss goes on all the while."""
+"""Virtual time after the last crash and partition; losses continue meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a trial came to; ``problems`` is empty if all held."""
+    """The result of a trial; ``problems`` is empty if all held."""
 
     seed: int
     loss: float

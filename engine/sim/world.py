@@ -1,8 +1,8 @@
-"""A group on a bad network with a user at every keyboard, and the hazards that befall it.
+"""A group of users on a bad network, and their hazards.
 
-Everything follows from one seed: who says what and when, which members die and for how long, who is
-cut off from whom.  A member dies between any two steps of its machine and comes back with what its
-disk holds.  Whoever claims for certain that somebody holds a message is checked at that moment, not
+One seed decides everything: who writes what and when, which members crash and for how long, who is
+cut off from whom.  A member crashes between any two steps of its machine and comes back with what
+its disk holds.  A claim that a member certainly holds a message is checked when it is made, not
 only at the end.
 """
 
@@ -25,7 +25,7 @@ _CUT_OFF_MS = (2_000, 90_000)
 
 @dataclass
 class World:
-    """A group of bare channels, its network, and what its users are going to do."""
+    """A group of bare channels, its network, and its users' planned actions."""
 
     seed: int
     size: int
@@ -33,12 +33,12 @@ class World:
     network: SimNetwork = field(init=False)
     people: dict[str, ChannelParticipant] = field(init=False)
     messages: int = 0
-    """Said so far."""
+    """Messages sent so far."""
     crashes: int = 0
     false_claims: int = 0
-    """Certain holders that did not hold the message at the moment they were named."""
+    """Certain holders that did not hold the message when they were named."""
     texts: dict[str, list[bytes]] = field(init=False, default_factory=dict)
-    """What each said."""
+    """What each member wrote."""
 
     def __post_init__(self) -> None:
         spec = FaultSpec(loss=self.loss, delay_ms=(50, 400), dup=0.05, reorder=0.1, seed=self.seed)
@@ -61,7 +61,7 @@ class World:
     # --- what users do ---
 
     def talk(self, messages: int, *, gap_ms: int = 500) -> UnixMs:
-        """Plan that anybody says something every ``gap_ms`` on average; when it ends."""
+        """Plan a message of a random member every ``gap_ms`` on average; return when it ends."""
         random = SeededRandom(self.seed, "users")
         names, at_ms = list(self.people), self.network.now_ms
         for number in range(messages):
@@ -70,7 +70,7 @@ class World:
         return at_ms
 
     def say(self, name: str, number: int) -> Callable[[SimNetwork], None]:
-        """The action of saying something: by the next member who is there to say it."""
+        """An action that sends a message, from the next member who can."""
 
         def act(network: SimNetwork) -> None:
             names = list(self.people)
@@ -105,7 +105,7 @@ class World:
         self.network.at(UnixMs(at_ms + down_ms), restart)
 
     def befall(self, end_ms: int, *, crashes: int, partitions: int) -> None:
-        """Plan crashes and partitions up to ``end_ms``; after it all are up and connected."""
+        """Plan crashes and partitions up to ``end_ms``; after it, all members run, connected."""
         random = SeededRandom(self.seed, "hazards")
         names = list(self.people)
         for _ in range(crashes):
@@ -122,10 +122,10 @@ class World:
             self.network.at(UnixMs(at_ms + cut_off_ms), SimNetwork.heal)
 
     def come_and_go(self, end_ms: int, *, offline: float, session_ms: float) -> None:
-        """Plan that all are online in sessions up to ``end_ms``, and online from then on.
+        """Plan sessions for all members up to ``end_ms``; all are online from then on.
 
-        ``offline`` is the share of the time that each is not there, ``session_ms`` how long one is
-        there at a time, on average.  Whoever is offline says nothing, but remembers everything.
+        ``offline`` is the share of the time that each member is offline, ``session_ms`` the mean
+        length of a session.  An offline member sends nothing, but keeps its state.
         """
         for name in self.people:
             random = SeededRandom(self.seed, f"presence of {name}")
@@ -141,7 +141,7 @@ class World:
             if network.is_up(name):
                 network.broadcast(name, person.set_online(online, now_ms=network.now_ms))
             else:
-                person.online = online  # That is how it starts again.
+                person.online = online  # used at its restart
 
         return act
 
@@ -151,7 +151,7 @@ class World:
         return judge(person.observation() for person in self.people.values())
 
     def all_held(self) -> bool:
-        """Everybody holds everything, and every sender knows it."""
+        """Whether all members hold all messages, and every sender knows it."""
         if any(len(person.store) != self.messages for person in self.people.values()):
             return False
         verdict = self.verdict()

@@ -1,8 +1,8 @@
-"""Two MVDS nodes in lockstep, epoch by epoch, as the recorded traces and the model have it.
+"""Two MVDS nodes in lockstep, epoch by epoch, as in the recorded traces and the model.
 
-In every epoch both nodes send what they may, then what was not lost is received; answers go in the
-next epoch.  One message's life on a lossy link is repeated many times (``two_node``) for figures
-that can be held against ``sim_two_node`` of the model.
+In every epoch both nodes send what they may; then what was not lost is received, and answers go in
+the next epoch.  ``two_node`` repeats one message's life on a lossy link many times, for comparison
+with the model's ``sim_two_node``.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ Lost = Callable[[ParticipantId, int], bool]
 
 
 class Lockstep:
-    """A and B, their bodies, and who got what."""
+    """A and B, their bodies, and what each received."""
 
     def __init__(self, config: MvdsConfig, id_of: Callable[[MvdsMessage], MvdsId]) -> None:
         self.config = config
@@ -66,7 +66,7 @@ class Lockstep:
         self._handle(name, AppendMessage(message=message, peer_ids=(peer,)), epoch)
 
     def send(self, epoch: int) -> list[SendPayload]:
-        """What both send in this epoch; the peer named is the receiver."""
+        """What both send in this epoch, with the receiver's id."""
         return [
             send
             for name in (A, B)
@@ -75,7 +75,7 @@ class Lockstep:
         ]
 
     def receive(self, send: SendPayload, epoch: int) -> list[MvdsId]:
-        """What is delivered by it."""
+        """Return what it delivers."""
         messages = tuple(self._bodies[message_id] for message_id in send.message_ids)
         payload = Payload(send.acks, send.offers, send.requests, messages)
         sender = B if send.peer_id == A else A
@@ -94,7 +94,7 @@ class Lockstep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneMessage:
-    """The life of one message; ``stop_epoch`` is None if it was not over in time."""
+    """The life of one message; ``stop_epoch`` is None if it did not end in time."""
 
     receive_epoch: int | None
     stop_epoch: int | None

@@ -1,9 +1,8 @@
 """An MVDS node as a participant of a simulation: the real machine and codec, a store model.
 
-The runner's part is played as the real one does it: writes in one transaction, then sends, then
-events; records that the node asks for come from the store.  A crash may come before the writes or
-between them and the sends.  What is delivered is written in the same transaction, as rows of a
-conversation are.
+It acts like the real runner: writes in one transaction, then sends, then events; the store supplies
+the records that the node requests.  A crash may come before the writes, or between them and the
+sends.  Deliveries are written in the same transaction, like rows of a conversation.
 """
 
 from collections import Counter
@@ -45,7 +44,7 @@ _SECOND_MS: Final = 1_000
 
 
 class Fate(Enum):
-    """What becomes of a process within one step."""
+    """What happens to the process within one step."""
 
     FINE = auto()
     UNWRITTEN = auto()
@@ -56,16 +55,16 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A payload on its way."""
+    """A payload in transit."""
 
     to: ParticipantId
     data: bytes
     copies: int
-    """Of whole messages in it."""
+    """How many whole messages it contains."""
 
 
 class MvdsParticipant:
-    """One participant with its disk, its machine, and what an onlooker saw of it."""
+    """One participant with its disk, its machine, and an observer's record of it."""
 
     def __init__(  # noqa: PLR0913 - what a simulation decides
         self,
@@ -89,7 +88,7 @@ class MvdsParticipant:
         self.given_up: set[tuple[ParticipantId, MvdsId]] = set()
         self.refused: Counter[str] = Counter()
         self.hollow = 0
-        """Payloads with nothing in them, or without the body of a message."""
+        """Payloads that are empty, or lack the body of a message."""
         self.recording: SimRecording | None = None
         self.groups = groups
         self._config = config
@@ -110,7 +109,7 @@ class MvdsParticipant:
             now_ms=now_ms,
         )
 
-    # --- what a user and the surroundings do ---
+    # --- what the user and the environment do ---
 
     def append(
         self,
@@ -121,7 +120,7 @@ class MvdsParticipant:
         now_ms: UnixMs,
         fate: Fate = Fate.FINE,
     ) -> list[Parcel]:
-        """Say something of ``size`` bytes; the serial number is the nonce that bodies need."""
+        """Send a message of ``size`` bytes; the serial number is the nonce that bodies need."""
         self._serial += 1
         text = f"{self.own_id}/{self._serial}/".encode()
         message = MvdsMessage(group_id, now_ms // _SECOND_MS, text.ljust(size, b"."))
@@ -149,7 +148,7 @@ class MvdsParticipant:
             return []
 
     def restart(self, *, now_ms: UnixMs) -> None:
-        """The process died; only what was written is left."""
+        """The process died; only what was written remains."""
         self.node = self._build(now_ms)
         if self.recording is not None:
             self.recording.begin(now_ms)
@@ -204,14 +203,14 @@ class MvdsParticipant:
     # --- recording ---
 
     def record(self, run: str, *, now_ms: UnixMs) -> SimRecording:
-        """From now on, before anything was said."""
+        """Record from now on; call it before any message is sent."""
         self.recording = SimRecording(self.own_id, protocol=Protocol.MVDS, run=run)
         self.recording.begin(now_ms)
         self.recording.online(now_ms, online=self.online)
         return self.recording
 
     def finish_recording(self, joined_ms: int, *, now_ms: UnixMs) -> None:
-        """Who belongs to the groups, all from ``joined_ms`` on; MVDS itself keeps no order."""
+        """Members of the groups, all from ``joined_ms`` on; MVDS itself keeps no order."""
         if self.recording is not None:
             members = {self.own_id, *(one for group in self.groups.values() for one in group)}
             self.recording.stands_as_delivered(

@@ -1,9 +1,9 @@
 """Two people who are online in sessions and write to each other: bytes and latency of a mode.
 
-Sessions have exponentially distributed lengths; whoever writes is online, the other one only by
+Session lengths are exponentially distributed.  The writer is online, the other person only by
 chance.  Both begin at a random point of their rhythm.  Every payload counts ``ENVELOPE_BYTES``
 besides its own.  Presence hints, one at the start of a session and one every minute, are counted
-apart: their number follows from the sessions, not from the messages.
+separately: their number follows from the sessions, not from the messages.
 """
 
 from collections.abc import Callable
@@ -24,15 +24,15 @@ _MINUTE_MS: Final = 60_000
 PRESENCE_MS: Final = _MINUTE_MS
 _DAY_MS: Final = 24 * 60 * _MINUTE_MS
 _LONGEST_MS: Final = 25 * _DAY_MS
-"""How long after the last message it may take until all is acknowledged."""
+"""Limit from the last message until all are acknowledged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rhythm:
-    """How people behave and what the network does."""
+    """How people and the network behave."""
 
     offline: float = 0.0
-    """Share of the time that each is offline."""
+    """Share of the time that each person is offline."""
     loss: float = 0.0
     delay_ms: tuple[int, int] = (20, 120)
     duplication: float = 0.0
@@ -40,9 +40,9 @@ class Rhythm:
     session_ms: float = 10 * _MINUTE_MS
     """Mean length of a session."""
     per_session: float = 2.0
-    """Messages that each writes in one, on average."""
+    """Messages that each person writes in one, on average."""
     messages: int = 200
-    """Of each."""
+    """Per person."""
     size: int = 1_000
     store_copies: bool = False
     presence: bool = True
@@ -50,7 +50,7 @@ class Rhythm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What it came to; times in ms from writing to delivery."""
+    """The result; times in ms from writing to delivery."""
 
     delivered: int
     unfinished: int
@@ -68,7 +68,7 @@ def cost(
     seed: int,
     watch: Callable[[MvdsWorld], None] | None = None,
 ) -> Cost:
-    """Run it; the same seed gives the same figures.  ``watch`` is shown the world before."""
+    """Run it; the same seed gives the same figures.  ``watch`` gets the world before it runs."""
     people = {
         name: MvdsParticipant(
             name,
@@ -100,7 +100,7 @@ def cost(
 
 
 def _plan(world: MvdsWorld, name: ParticipantId, rhythm: Rhythm, seed: int) -> UnixMs:
-    """Sessions far beyond the last message; when that is written."""
+    """Plan sessions far beyond the last message; return when that is written."""
     random = SeededRandom(seed, f"rhythm of {name}")
     off_ms = absence_ms(rhythm.offline, rhythm.session_ms)
     other = B if name == A else A

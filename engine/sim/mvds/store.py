@@ -1,8 +1,8 @@
 """An MVDS node's durable state as a model: writes go in, ``MvdsState`` comes out.
 
-What a crash leaves behind in a simulation, and the plainest statement of what each write means; the
-real stores are judged by the same writes.  It is strict: a write that contradicts what is there
-raises KeyError or ValueError, because then the node is wrong.
+It is what a crash leaves behind in a simulation, and the plainest statement of what each write
+means.  The real stores are tested with the same writes.  It is strict: a write that contradicts the
+state raises KeyError or ValueError, because then the node is wrong.
 """
 
 from collections.abc import Iterable
@@ -41,12 +41,12 @@ class MvdsStore:
         self.pending_acks: dict[_Key, None] = {}
 
     def apply(self, writes: Iterable[MvdsWrite]) -> None:
-        """All of one transition, in order."""
+        """Apply all writes of one transition, in order."""
         for write in writes:
             self._apply_one(write)
 
     def state(self, *, limit: int) -> MvdsState:
-        """What a node built now would start from, with about ``limit`` records."""
+        """The state from which a new node would start, with about ``limit`` records."""
         records, loaded_before = self._from(Epoch(0), limit)
         return MvdsState(
             records=records,
@@ -56,7 +56,7 @@ class MvdsStore:
         )
 
     def load(self, question: LoadRecords) -> RecordsLoaded:
-        """The answer; where only ids are asked for, its ``loaded_before`` says nothing."""
+        """The answer.  If only ids were requested, its ``loaded_before`` means nothing."""
         records: tuple[Record, ...] = ()
         loaded_before: Epoch | None = None
         if question.from_epoch is not None:
@@ -67,11 +67,11 @@ class MvdsStore:
         )
 
     def leftovers(self) -> tuple[object, ...]:
-        """Whatever should be gone once everything is acknowledged."""
+        """Everything that should be gone once all messages are acknowledged."""
         return (*self.records, *self.bodies, *self.pending_acks)
 
     def _from(self, epoch: Epoch, limit: int) -> tuple[tuple[Record, ...], Epoch | None]:
-        """The next ones, those of one epoch together; and the first epoch that is left out."""
+        """The next records, whole epochs together, and the first epoch that is left out."""
         later = sorted(
             (record for record in self.records.values() if record.send_epoch >= epoch),
             key=lambda record: (record.send_epoch, record.created_ms),

@@ -1,8 +1,8 @@
-"""One seed's whole trial of MVDS: a bad time for two or three, and what must hold in spite of it.
+"""One seed's whole trial of MVDS: hazards for two or three participants, and what must still hold.
 
-Modes, faults, messages, crashes, times offline, Store copies and how much a node keeps in memory
-all follow from the seed, and so does the outcome: ``python -m engine.sim.mvds.trial 17`` repeats
-what a test complained about.
+Modes, faults, messages, crashes, offline times, Store copies and the records a node keeps in memory
+all follow from the seed, and so does the outcome: ``python -m engine.sim.mvds.trial 17`` repeats a
+failed test's seed.
 """
 
 import sys
@@ -27,7 +27,7 @@ _SIZES: Final = (40, 400, 4_096, 5_000, 60_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MvdsOutcome:
-    """What a trial came to; ``problems`` is empty if all held."""
+    """The result of a trial; ``problems`` is empty if all held."""
 
     seed: int
     people: int
@@ -42,7 +42,7 @@ class MvdsOutcome:
 
 
 class _Trial:
-    """A world, and what is going to happen in it."""
+    """A world and its planned events."""
 
     def __init__(self, seed: int) -> None:
         self.random = random = SeededRandom(seed, "trial")
@@ -93,7 +93,7 @@ class _Trial:
         return Fate.UNWRITTEN if unit < self._crash_share / 2 else Fate.UNSENT
 
     def plan(self) -> UnixMs:
-        """What is said and what befalls whom; when all of it is over."""
+        """Plan the messages and hazards; return when all of them are over."""
         random, world = self.random, self.world
         end_ms = START_MS + random.between(1, 5) * _MINUTE_MS
         for _ in range(random.between(1, 12)):
@@ -124,7 +124,7 @@ class _Trial:
         return all(not person.store.records for person in self.world.people.values())
 
     def problems(self) -> list[tuple[str, object, object]]:
-        """What should be, what is, and what was wanted."""
+        """Return (what is checked, what is, what was expected)."""
         checks: list[tuple[str, object, object]] = []
         people = self.world.people
         for name, person in people.items():
@@ -157,7 +157,7 @@ def mvds_trial(seed: int, *, healing_ms: int = HEALING_MS) -> MvdsOutcome:
     healed_ms = world.now_ms
     settled = world.run_until(healed_ms + healing_ms, stop=trial.settled) or trial.settled()
     settled_ms = world.now_ms
-    world.run_until(settled_ms + healing_ms)  # Nothing more may come of it.
+    world.run_until(settled_ms + healing_ms)  # This must change nothing more.
     checks = [("all is settled", settled, True), ("all is quiet", world.idle, True)]
     return MvdsOutcome(
         seed=seed,

@@ -1,9 +1,9 @@
-"""Participants of MVDS on a bad network, and what befalls them; all of it follows from one seed.
+"""Participants of MVDS on a bad network, and their hazards; all of it follows from one seed.
 
-Payloads go from one to another and meet ``engine/core/faults.py``; a receiver that is down or
-offline misses them, unless a Store keeps copies: those come when it is online again.  A process
-dies between any two steps, or within one, and starts again from its disk.  Whoever comes online may
-say so, and whoever hears it answers: that is the hint that a peer can be reached.
+Payloads travel between two participants and pass ``engine/core/faults.py``.  A receiver that is
+down or offline misses them, unless a Store keeps copies for when it is online again.  A process
+dies between any two steps, or within one, and restarts from its disk.  A participant that comes
+online may announce it, and those who hear it answer: that is the hint that a peer can be reached.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from engine.sim.mvds.participant import Fate, MvdsParticipant, Parcel
 
 START_MS: Final = UnixMs(1_760_000_000_000)
 ENVELOPE_BYTES: Final = 260
-"""What seal, signature, keys and the Waku message add to every payload, about."""
+"""Approximate size that seal, signature, keys and the Waku message add to every payload."""
 PRESENCE_BYTES: Final = ENVELOPE_BYTES + 4
 PRESENCE_AGAIN_MS: Final = 30_000
 
@@ -27,7 +27,7 @@ Action = Callable[[], None]
 
 @dataclass(slots=True)
 class Traffic:
-    """What was sent; what a Store kept is counted once, as it was sent."""
+    """Traffic sent; a Store's copies are counted once, when they were sent."""
 
     payloads: int = 0
     bytes: int = 0
@@ -35,14 +35,14 @@ class Traffic:
     presences: int = 0
     lost: int = 0
     missed: int = 0
-    """The receiver was not there."""
+    """The receiver was down or offline."""
     fetched: int = 0
     """Copies that a Store kept until the receiver came."""
 
 
 @dataclass
 class MvdsWorld:
-    """Virtual time, a network of links, and who is there."""
+    """Virtual time, a network of links, and its participants."""
 
     people: dict[ParticipantId, MvdsParticipant]
     faults: FaultSpec
@@ -51,7 +51,7 @@ class MvdsWorld:
     now_ms: UnixMs = START_MS
     traffic: Traffic = field(default_factory=Traffic)
     fate: Callable[[], Fate] = field(default=lambda: Fate.FINE)
-    """Asked at every step of every participant."""
+    """Called at every step of every participant."""
     _events: list[tuple[UnixMs, int, Action]] = field(default_factory=list)
     _serial: int = 0
     _wake: dict[ParticipantId, UnixMs] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class MvdsWorld:
         heappush(self._events, (UnixMs(max(when_ms, self.now_ms)), self._serial, action))
 
     def run_until(self, end_ms: int, *, stop: Callable[[], bool] | None = None) -> bool:
-        """Let time pass; stop early, returning True, when ``stop()`` says so after an event."""
+        """Advance time; stop early, returning True, when ``stop()`` is true after an event."""
         while self._events and self._events[0][0] <= end_ms:
             self.now_ms, _, action = heappop(self._events)
             action()
@@ -78,13 +78,13 @@ class MvdsWorld:
 
     @property
     def idle(self) -> bool:
-        """Nothing is on its way and nobody wants to be woken."""
+        """Whether nothing is in transit and no participant has a deadline."""
         return not self._events
 
     # --- what users do ---
 
     def say(self, name: ParticipantId, peer_ids: Sequence[ParticipantId], size: int) -> None:
-        """In the one group that there is."""
+        """Send a message in the only group."""
         if name in self._down:
             return
         person = self.people[name]
@@ -114,7 +114,7 @@ class MvdsWorld:
             self._arrive(name)
 
     def stop(self, name: ParticipantId) -> None:
-        """The process ends, however it ends."""
+        """The process ends, for any reason."""
         self._down.add(name)
 
     def start(self, name: ParticipantId) -> None:
@@ -126,7 +126,7 @@ class MvdsWorld:
                 self._arrive(name)
 
     def heal(self) -> None:
-        """From now on nothing is lost and nobody dies; everybody is up and online."""
+        """From now on nothing is lost, nothing crashes, and all participants run online."""
         self.faults = FaultSpec(delay_ms=self.faults.delay_ms, seed=self.faults.seed)
         self._plans.clear()
         self.fate = lambda: Fate.FINE
@@ -135,7 +135,7 @@ class MvdsWorld:
             self.set_online(name, online=True)
 
     def _arrive(self, name: ParticipantId) -> None:
-        """Look into the Store, and tell the others that one is there."""
+        """Fetch from the Store, and announce the participant to the others."""
         for sender, data in self._kept.pop(name, []):
             self.traffic.fetched += 1
             self.at(self.now_ms, lambda s=sender, d=data: self._deliver(s, name, d))  # type: ignore[misc]
@@ -143,7 +143,7 @@ class MvdsWorld:
             self.say_hello(name, answer=True)
 
     def say_hello(self, name: ParticipantId, *, answer: bool) -> None:
-        """Tell everybody that one is there; ``answer``: and ask whether they are."""
+        """Announce it to all others; ``answer``: and ask whether they are online."""
         if self.reachable(name):
             for peer in self.people:
                 if peer != name:
@@ -210,7 +210,7 @@ class MvdsWorld:
     def _wake_up(self, name: ParticipantId) -> None:
         planned_ms = self._wake.get(name)
         if planned_ms is None or planned_ms > self.now_ms:
-            return  # A later or an earlier one took its place.
+            return  # An earlier or later one has replaced it.
         del self._wake[name]
         if name in self._down:
             return
