@@ -1,1 +1,1 @@
-"""Bytes ↔ core types.  The only importer of the generated modules in ``proto``."""
+"""Bytes ↔ core types.  Only this package imports the generated modules in ``proto``."""

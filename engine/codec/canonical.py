@@ -1,17 +1,17 @@
-"""One form for one meaning: what else a Protocol Buffer could be written as is refused.
+"""Refuses encodings of a Protocol Buffer other than the canonical one.
 
-A parser takes fields in any order, twice, in longer varints, and fields that it does not know; a
-signature or a seal over the meaning covers none of that.  So whoever passes a message on could add
-to somebody else's, and a copy could look new for ever.  Whoever decodes compares with ``one_form``.
+A parser accepts fields in any order, repeated fields, longer varints, and unknown fields; a
+signature or a seal over the meaning covers none of that.  A peer that forwards a message could
+therefore add to it, and a copy could always look new.  Decoders compare with ``one_form``.
 """
 
 from google.protobuf.message import Message
 
 
 def one_form(wire: Message) -> bytes:
-    """How we write what was read: known fields only, ascending, each once, defaults left out.
+    """The canonical encoding: known fields only, ascending, each once, defaults left out.
 
-    Takes the unknown fields out of ``wire``.
+    Removes the unknown fields from ``wire``.
     """
     wire.DiscardUnknownFields()
     return wire.SerializeToString(deterministic=True)

@@ -1,8 +1,8 @@
-"""The text of contact links: ``causerie:contact/`` and who somebody is, signed by themselves.
+"""The text of contact links: ``causerie:contact/`` and a self-signed identity.
 
-The form is ``proto/contact.proto`` in the text of ``engine.codec.link_text``; bytes that we should
-write otherwise are refused.  Every refusal is a sentence for the user.  Keys, signature and expiry
-are checked in ``engine.crypto.links``.
+The form is ``proto/contact.proto`` in the text of ``engine.codec.link_text``; non-canonical bytes
+are refused.  Every refusal is a sentence for the user.  ``engine.crypto.links`` checks keys,
+signature and expiry.
 """
 
 from collections.abc import Callable
@@ -34,23 +34,23 @@ _FORM = LinkForm(
     ),
 )
 _LATEST_MS = 253_402_300_799_999
-"""The last moment of the year 9999: no calendar goes further."""
+"""The last moment of the year 9999, the limit of calendars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadContactLink:
-    """What a link says, and what is yet to be checked: keys, signature and expiry."""
+    """The content of a link.  Keys, signature and expiry are not checked yet."""
 
     link: ContactLink
     signature: bytes
     signed: bytes
-    """What the signature is over."""
+    """The signed bytes."""
 
 
 def write_contact_link(link: ContactLink, *, sign: Callable[[bytes], bytes]) -> str:
-    """A link of at most MAX_LINK_CHARACTERS; addresses that do not fit any more are left out.
+    """A link of at most MAX_LINK_CHARACTERS; addresses that do not fit are left out.
 
-    Raises LocalProtocolError for a link that nobody could use.
+    Raises LocalProtocolError for an unusable link.
     """
     try:
         wire = contact_pb2.ContactLink(
@@ -77,7 +77,7 @@ def write_contact_link(link: ContactLink, *, sign: Callable[[bytes], bytes]) -> 
 
 
 def read_contact_link(text: str) -> ReadContactLink:
-    """Shape and bounds only.  Raises InviteError with words for the user."""
+    """Checks shape and bounds only.  Raises InviteError with words for the user."""
     encoded = _FORM.read(text)
     try:
         wire = contact_pb2.ContactLink.FromString(encoded)
@@ -115,7 +115,7 @@ def _check_shape(wire: contact_pb2.ContactLink) -> None:
 
 
 def _signed_bytes(wire: contact_pb2.ContactLink) -> bytes:
-    """Everything in the link; the name exactly as written."""
+    """The whole link but the signature; the name exactly as written."""
     return tuple_bytes(
         _DOMAIN,
         wire.version,

@@ -1,12 +1,11 @@
-"""``proto/content.proto`` ↔ ``engine.core.content``: what people said, bounded both ways.
+"""``proto/content.proto`` ↔ ``engine.core.content``: the content of messages, bounded both ways.
 
-Decoding raises ``RemoteProtocolError`` with the reason for anything out of bounds, and for bytes
-that are not the one encoding of what they say.  Only inside the body may there be what this version
-does not know: a kind of it decodes to ``Unsupported``, so that it is shown and never dropped.
-Groups and pairs share the form, not the kinds: what belongs to the other of the two is not even
-looked into and ``Unsupported``, too, so that all members, whatever their version, judge the same
-bytes alike.  It refuses to know channels, members and signatures; a decoded ``Join`` has not been
-verified.
+Decoding raises ``RemoteProtocolError`` with the reason for anything out of bounds, and for bytes in
+a non-canonical encoding.  Unknown fields are allowed only inside the body: an unknown kind decodes
+to ``Unsupported``, so that it is shown and never dropped.  Groups and pairs share the form, but not
+the kinds.  A kind of the other sort decodes to ``Unsupported`` without being parsed, so that
+members of all versions judge the same bytes alike.  Channels, members and signatures are checked
+elsewhere; a decoded ``Join`` has not been verified.
 """
 
 import re
@@ -47,13 +46,13 @@ from proto import content_pb2
 MAX_CONTENT_BYTES = 80 * 1024
 MAX_EPHEMERAL_BYTES = 1024
 _PARTICIPANT_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
-"""16 bytes as base64url: the last character has two bits of them."""
+"""16 bytes as base64url: the last character carries two bits of them."""
 
 
 def encode_content(content: Content) -> bytes:
     """Of a group (``lamport_timestamp`` 0) or of a pair.
 
-    Raises LocalProtocolError for what no receiver there would accept or understand.
+    Raises LocalProtocolError for content that receivers would refuse or not understand.
     """
     try:
         wire = content_pb2.Content(
@@ -180,7 +179,7 @@ def _encode_answer(wire: content_pb2.ContactAnswer, answer: ContactAnswer) -> No
 
 
 def _parse(content: bytes) -> content_pb2.Content:
-    """What groups and pairs have in common: size and shape, and who the author is."""
+    """The part that groups and pairs share: size and shape, and the author."""
     if len(content) > MAX_CONTENT_BYTES:
         raise RemoteProtocolError("content_oversized")
     try:
@@ -286,7 +285,7 @@ def _round(round_: int) -> int:
 
 
 def _decode_profile(wire: content_pb2.Profile) -> Body:
-    """A first version takes any for one that it does not know, so none may be refused."""
+    """A first version decodes every profile to ``Unsupported``, so none may be refused."""
     try:
         return Profile(name=clean_name(wire.name))
     except ValueError:

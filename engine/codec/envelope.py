@@ -1,9 +1,9 @@
 """``proto/envelope.proto`` as bytes: sealed envelope, header, plaintext, signed part.
 
-Header and signed part travel as opaque bytes and are handed on exactly as received, because they
-are what was authenticated.  Every length is fixed or bounded here, and each of them has one form
-only: a signature covers the fields of a signed part, and nothing that could be hung on to it.  It
-refuses to know keys: what a seal or a signature is worth is decided in ``engine.crypto.sealed``.
+Header and signed part are opaque bytes, passed on exactly as received, because they are what was
+authenticated.  Every length is fixed or bounded here.  Each part has only one form: a signature
+covers the fields of a signed part, but nothing that could be appended to it.
+``engine.crypto.sealed`` checks seals and signatures.
 """
 
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def decode_envelope(payload: bytes) -> tuple[bytes, bytes]:
 
 
 def encode_plaintext(signed_part: bytes, statements: Sequence[bytes]) -> bytes:
-    """Raises LocalProtocolError for statements that nobody would accept."""
+    """Raises LocalProtocolError for statements that receivers would refuse."""
     if not _are_statements(statements):
         raise LocalProtocolError("too many join statements, or too large ones")
     return envelope_pb2.SealedPlaintext(
@@ -182,10 +182,10 @@ def decode_signed_part(signed_part: bytes) -> SignedPart:
 
 
 def sds_sender_of(sds_message: bytes) -> ParticipantId:
-    """What the SDS bytes claim as ``sender_id``.  Raises RemoteProtocolError ``malformed``.
+    """The claimed ``sender_id`` of SDS bytes.  Raises RemoteProtocolError ``malformed``.
 
-    The whole message is parsed, by the parser that the channel uses, so that there is no second
-    opinion on which of several ``sender_id`` fields counts.
+    The whole message is parsed, with the channel's own parser, so that both agree on which of
+    several ``sender_id`` fields counts.
     """
     try:
         return ParticipantId(sds_pb2.MessageFrame.FromString(sds_message).sender_id)

@@ -1,11 +1,10 @@
 """Gossipsub RPC ↔ bytes (libp2p pubsub, gossipsub 1.1), under StrictNoSign.
 
-Each RPC is bounded before anything is built from it: an RPC by its bytes, every list by its
-length, every topic and message id by its size.  What lies beyond a bound is left out and its reason
-reported beside the RPC; only bytes that are no RPC at all raise.  StrictNoSign: a published message
-that bears ``from``, ``seqno``, ``signature`` or ``key``, even empty, is refused.  Peers offered
-with a PRUNE (peer exchange) are read over.  What the parts mean is the router's business
-(``engine.network.waku.gossip.router``).
+Each RPC is bounded before anything is built from it: an RPC by its bytes, every list by its length,
+every topic and message id by its size.  Parts beyond a bound are left out, with a reason beside the
+RPC; only bytes that are not an RPC raise.  StrictNoSign: a published message with ``from``,
+``seqno``, ``signature`` or ``key``, even empty, is refused.  Peers offered with a PRUNE (peer
+exchange) are ignored.  The router acts on the parts (``engine.network.waku.gossip.router``).
 """
 
 from collections.abc import Iterable
@@ -22,9 +21,9 @@ MAX_RPC_BYTES = 512 * 1024
 MAX_SUBSCRIPTIONS = 256
 MAX_PUBLISHED = 2_048
 MAX_CONTROLS = 256
-"""GRAFTs, PRUNEs, IHAVEs, IWANTs and IDONTWANTs in one RPC, each."""
+"""In one RPC, for each of GRAFT, PRUNE, IHAVE, IWANT and IDONTWANT."""
 MAX_MESSAGE_IDS = 5_000
-"""In all IHAVEs of one RPC; and likewise in its IWANTs and IDONTWANTs."""
+"""In all IHAVEs of one RPC, in its IWANTs, and in its IDONTWANTs."""
 MAX_TOPIC_CHARACTERS = 256
 MESSAGE_ID_BYTES = 32
 
@@ -55,7 +54,7 @@ class Prune:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rpc:
-    """``iwant`` and ``idontwant`` are flattened: their grouping carries no meaning."""
+    """``iwant`` and ``idontwant`` are flattened: their grouping has no meaning."""
 
     subscriptions: tuple[Subscription, ...] = ()
     publish: tuple[PublishedMessage, ...] = ()

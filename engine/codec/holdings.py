@@ -1,10 +1,9 @@
-"""What a member claims beside a message: what it holds without gap, and what it holds aside.
+"""A member's claim beside a message: what it holds without gap, and what it holds aside.
 
-Each range of sequence numbers is two numbers, each the distance from the bound before it: the first
-from zero, the last from the first, the next first from that last; and the first 8 bytes of the id
-of its last message.  Authors and ranges ascend strictly and ranges never touch, so there is one
-encoding for one set.  Fields that this version does not know claim nothing.  Whether a claim is
-true is not known here.
+Each range of sequence numbers is two numbers, each the distance from the bound before it (the first
+from zero, the last from the first, the next first from that last), and the first 8 bytes of the id
+of its last message.  Authors and ranges ascend strictly and ranges never touch, so each set has one
+encoding.  Unknown fields claim nothing.  The channel judges whether a claim is true.
 """
 
 from google.protobuf.message import DecodeError
@@ -25,9 +24,9 @@ _LEAST_DISTANCE = 2
 
 
 def encode_claim(claim: Claim | None) -> bytes:
-    """Empty bytes for nothing claimed.
+    """Return empty bytes for an empty claim.
 
-    What is beyond the bounds is left out, which only claims less: the first MAX_AUTHORS in the
+    Parts beyond the bounds are left out, which only claims less: the first MAX_AUTHORS in the
     mapping's order, the newest MAX_RANGES_PER_AUTHOR each, while MAX_CLAIM_BYTES lasts.
     """
     if claim is None:
@@ -48,7 +47,7 @@ def encode_claim(claim: Claim | None) -> bytes:
 
 
 def decode_claim(encoded: bytes) -> Claim | None:
-    """None if nothing is claimed.  Raises RemoteProtocolError ``bad_holdings``."""
+    """Return None for an empty claim.  Raises RemoteProtocolError ``bad_holdings``."""
     if not encoded:
         return None
     if len(encoded) > MAX_CLAIM_BYTES:

@@ -1,8 +1,8 @@
-"""The text of invitation links: ``causerie:join/`` and what lets somebody into a group.
+"""The text of invitation links: ``causerie:join/`` and what is needed to join a group.
 
-The form is ``proto/invite.proto`` in the text of ``engine.codec.link_text``; bytes that we should
-write otherwise are refused.  Every refusal is a sentence for the user.  Addresses are only checked
-for length and characters, and the admin's key in ``engine.crypto.links``.
+The form is ``proto/invite.proto`` in the text of ``engine.codec.link_text``; non-canonical bytes
+are refused.  Every refusal is a sentence for the user.  Addresses are checked only for length and
+characters; ``engine.crypto.links`` checks the admin's key.
 """
 
 from collections.abc import Iterable, MutableSequence
@@ -40,9 +40,9 @@ _ASK = "Ask for a new one."
 
 
 def write_invite(invite: Invite) -> str:
-    """A link of at most MAX_LINK_CHARACTERS; addresses that do not fit any more are left out.
+    """A link of at most MAX_LINK_CHARACTERS; addresses that do not fit are left out.
 
-    Raises LocalProtocolError for an invitation that nobody could use.
+    Raises LocalProtocolError for an unusable invitation.
     """
     try:
         wire = invite_pb2.Invite(
@@ -56,7 +56,7 @@ def write_invite(invite: Invite) -> str:
         _check(wire)
     except (InviteError, ValueError) as error:
         raise LocalProtocolError(f"an invitation that nobody could use: {error}") from error
-    # Service nodes first: who cannot be reached is found through nothing else.
+    # Service nodes first: members who cannot be dialled are found only through them.
     nodes = filter(_is_service_node, invite.service_nodes)
     _fill(wire, wire.service_nodes, nodes, MAX_SERVICE_NODES)
     addresses = filter(is_address, invite.node_addresses)
@@ -70,7 +70,7 @@ def _fill(
     addresses: Iterable[str],
     max_count: int,
 ) -> None:
-    """Append to ``part`` of ``wire`` what the link has room for."""
+    """Append to ``part`` of ``wire`` as many addresses as the link has room for."""
     for address in dict.fromkeys(addresses):
         if len(part) == max_count:
             return
@@ -80,12 +80,12 @@ def _fill(
 
 
 def _is_service_node(address: str) -> bool:
-    """With its peer id, or anybody could answer in its place."""
+    """It must contain the peer id, or any node could answer in its place."""
     return is_address(address) and "/p2p/" in address
 
 
 def read_invite(link: str) -> Invite:
-    """Shape and bounds only.  Raises InviteError with words for the user."""
+    """Checks shape and bounds only.  Raises InviteError with words for the user."""
     encoded = _FORM.read(link)
     wire = _decode(encoded)
     _check(wire)

@@ -1,9 +1,9 @@
 """The bytes of a join statement: a newcomer's keys and name for one group, signed by itself.
 
-It is signed apart from the message that carries it, so that it can be shown later to somebody who
-never saw that message.  The signature is over (domain, group, public key, X25519 key, name, time),
-the name exactly as written; the statement as received is what is checked, kept and passed on, so it
-has one form only.  Keys and signature are checked in ``engine.crypto.join``.
+It is signed apart from the message that carries it, so that it can be shown later to a member who
+never saw that message.  The signature covers (domain, group, public key, X25519 key, name, time),
+the name exactly as written.  The statement is checked, kept and passed on as received, so it has
+only one form.  ``engine.crypto.join`` checks keys and signature.
 """
 
 from google.protobuf.message import DecodeError
@@ -38,7 +38,7 @@ def encode_join(
 
 
 def decode_join(statement: bytes) -> Join:
-    """Shape and bounds only, no signature.  Raises RemoteProtocolError."""
+    """Checks shape and bounds only, no signature.  Raises RemoteProtocolError."""
     wire = _parse(statement)
     if len(wire.public_key) != KEY_BYTES or len(wire.encryption_key) != KEY_BYTES:
         raise RemoteProtocolError("join_bad_key")
@@ -60,7 +60,7 @@ def decode_join(statement: bytes) -> Join:
 
 
 def signed_join(statement: bytes, *, group_id: bytes) -> tuple[bytes, bytes]:
-    """(the signature, the bytes that it is over).  Raises RemoteProtocolError."""
+    """(signature, signed bytes).  Raises RemoteProtocolError."""
     wire = _parse(statement)
     return wire.signature, tuple_bytes(
         _DOMAIN, group_id, wire.public_key, wire.encryption_key, wire.name, wire.joined_ms

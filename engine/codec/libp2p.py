@@ -1,8 +1,8 @@
 """libp2p messages: public keys, the Noise handshake payload, identify.
 
-Specs: peer-ids, noise and identify of libp2p.  Bounds are checked here, where bytes become values:
-a message that breaks one is dropped whole with a RemoteProtocolError, except that identify's lists
-are cut at their bound, because real peers announce dozens of addresses that mean nothing to us.
+Specs: peer-ids, noise and identify of libp2p.  Bounds are checked here, where bytes become values.
+A message that exceeds one is dropped whole with a RemoteProtocolError.  Only identify's lists are
+cut at their bound, because real peers announce dozens of addresses that mean nothing to us.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class KeyType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicKey:
-    """A key as it stands in the ``PublicKey`` message: type and the type's own encoding."""
+    """A key as in the ``PublicKey`` message: type and the type's own encoding."""
 
     key_type: KeyType
     data: bytes
@@ -37,7 +37,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisePayload:
-    """What the Noise handshake carries in messages 2 and 3 (noise-libp2p spec)."""
+    """The payload of Noise handshake messages 2 and 3 (noise-libp2p spec)."""
 
     identity_key: bytes
     """The encoded ``PublicKey``, exactly as sent."""
@@ -64,7 +64,7 @@ def encode_public_key(key: PublicKey) -> bytes:
 def decode_public_key(data: bytes) -> PublicKey:
     """Raises RemoteProtocolError ("public_key_…").
 
-    The spec demands one encoding per key: another one would give the same key a second peer id.
+    The spec requires one encoding per key: another would give the same key a second peer id.
     """
     if len(data) > MAX_PUBLIC_KEY_BYTES:
         raise RemoteProtocolError("public_key_too_long")

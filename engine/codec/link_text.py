@@ -1,10 +1,10 @@
-"""The text of a ``causerie:`` link: a prefix, and base64url of four bytes of checksum and the rest.
+"""The text of a ``causerie:`` link: a prefix, then base64url of a 4-byte checksum and the content.
 
-The checksum tells a link that was cut off or changed on its way from one that was never ours, and
-from one of a newer version; it protects against accidents only, since whoever can change a link can
-make another.  Reading is strict about content and lenient about what mail programs do to it:
-spaces, line breaks, angle brackets.  Every refusal is a sentence for the user.  What the bytes mean
-is known to ``engine.codec.invite`` and ``engine.codec.contact_link``.
+The checksum distinguishes a damaged link from one that was never ours or is of a newer version.  It
+protects only against accidents, since anyone who can change a link can make another.  Reading is
+strict about content and lenient about what mail programs add: spaces, line breaks, angle brackets.
+Every refusal is a sentence for the user.  ``engine.codec.invite`` and ``engine.codec.contact_link``
+define the content.
 """
 
 import re
@@ -26,27 +26,27 @@ _INVISIBLE = str.maketrans(dict.fromkeys("\u200b\u00ad\u2060\ufeff"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkForm:
-    """One kind of link, and how to speak of it."""
+    """One kind of link, and its names for the user."""
 
     prefix: str
     domain: str
-    """Of the checksum."""
+    """The checksum's domain."""
     noun: str
-    """``contact link``, for instance; ``article`` is what goes before it."""
+    """For example ``contact link``; ``article`` precedes it."""
     article: str
     of_the_other_kind: tuple[str, str]
-    """The prefix of a link that people mistake for this one, and what to tell them."""
+    """The prefix of the kind mistaken for this one, and what to tell the user."""
 
     def write(self, encoded: bytes) -> str:
-        """However long it becomes."""
+        """The link, of any length."""
         return f"{self.prefix}{_base64url(self._checksum(encoded) + encoded)}"
 
     def read(self, text: str) -> bytes:
-        """What was written, never empty.  Raises InviteError."""
+        """The content, never empty.  Raises InviteError."""
         return self._unpack(self._packed_in(text))
 
     def _packed_in(self, text: str) -> str:
-        """The base64url text after the prefix, without what a mail program added."""
+        """The base64url text after the prefix, without a mail program's additions."""
         named = f"{self.article} {self.noun}"
         if len(text) > MAX_PASTED_CHARACTERS:
             raise InviteError(f"This is far too long to be {named}.")
@@ -78,7 +78,7 @@ class LinkForm:
             unpacked = urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
         except ValueError as error:
             raise changed from error
-        if _base64url(unpacked) != packed:  # Bits that belong to no byte are set.
+        if _base64url(unpacked) != packed:  # Unused bits are set.
             raise changed
         checksum, encoded = unpacked[:_CHECKSUM_BYTES], unpacked[_CHECKSUM_BYTES:]
         if not encoded or checksum != self._checksum(encoded):
@@ -94,5 +94,5 @@ def _base64url(data: bytes) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether it could be a multiaddr: length and characters only."""
+    """Whether it could be a multiaddr, by length and characters only."""
     return len(text) <= MAX_NODE_ADDRESS_CHARACTERS and _ADDRESS.fullmatch(text) is not None

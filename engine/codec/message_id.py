@@ -1,12 +1,14 @@
 """The id of a content message in a sealed group, recomputed by every receiver.
 
-js-waku's id is sha256 of the payload alone, so two people who both say "ok" share one and the
-second is swallowed.  Ours is 128 bits of sha256 over (domain, group, channel, sender, instance id,
-sequence, previous id, nonce, lamport, lengths and text of the ids in the causal history, content),
-22 characters of base64url.  The group is part of it because the wire's channel is "0" in every
-group.  The history is part of it because otherwise one signed id could wait for other messages at
-everybody; the retrieval hints are not.  What is signed or sealed is not part of it either, so a
-retransmission keeps its id.
+js-waku's id is sha256 of the payload alone, so when two people both say "ok", the messages share an
+id and the second is lost.  Ours is 128 bits of sha256 over (domain, group, channel, sender,
+instance id, sequence, previous id, nonce, lamport, lengths and text of the ids in the causal
+history, content), as 22 characters of base64url.
+
+- The group is included because the wire's channel is "0" in every group.
+- The causal history is included because otherwise one signed id could have different dependencies
+  for different members.  Its retrieval hints are not.
+- Signature and seal are not included, so a retransmission keeps its id.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -31,12 +33,12 @@ def id_text(id_: bytes) -> MessageId:
 
 
 def id_bytes(message_id: MessageId) -> bytes:
-    """The 16 bytes of an id of ours."""
+    """The 16 bytes of one of our ids."""
     return urlsafe_b64decode(message_id + "==")
 
 
 def message_id_in(group_id: bytes) -> MessageIdOf:
-    """The ``MessageIdOf`` of one group: what its channel is given.
+    """The ``MessageIdOf`` that one group's channel uses.
 
     The returned function raises RemoteProtocolError if the content cannot be decoded.
     """
@@ -63,7 +65,7 @@ def message_id_of(  # noqa: PLR0913, PLR0917 - one argument per part of the hash
     content: bytes,
     decoded: Content,
 ) -> MessageId:
-    """``decoded`` is what ``content`` says.  Raises RemoteProtocolError for an absurd number."""
+    """``decoded`` is ``content`` decoded.  Raises RemoteProtocolError for a number out of range."""
     if not 0 <= lamport <= _MAX_LAMPORT:
         raise RemoteProtocolError("lamport_too_large")
     try:

@@ -1,10 +1,10 @@
 """MVDS payloads as bytes: 2/MVDS, Wire Protocol, in both generations of field numbers.
 
 The specification and status-im's fork number the fields 5001 … 5004 and 6001 … 6003; draft 0.6 and
-vacp2p's reference 1 … 4 and 1 … 3.  Reading takes either and says which it was; a payload with
-fields of both is one of the specification with unknown fields.  Unknown fields are skipped:
-4/MVDS-META (6004) and the fork's group offers (5005) are nothing to us.  Whether ids, groups and
-peers mean anything is not known here.
+vacp2p's reference 1 … 4 and 1 … 3.  Decoding accepts either and returns which it was; a payload
+with fields of both counts as the specification's with unknown fields.  Unknown fields are skipped:
+4/MVDS-META (6004) and the fork's group offers (5005) are not used.  Ids, groups and peers are not
+interpreted here.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from engine.core.mvds.types import GroupId, MvdsId, MvdsMessage, Payload, WireGe
 from proto import mvds_pb2
 
 MAX_RECEIVED_BYTES: Final = 150 * 1024
-"""What a Waku message can carry; our own payloads end at ``MvdsConfig.max_payload_bytes``."""
+"""The most a Waku message can carry; our own payloads end at ``MvdsConfig.max_payload_bytes``."""
 MAX_BODY_BYTES: Final = 100 * 1024
 ID_BYTES: Final = 32
 
@@ -48,7 +48,7 @@ def encode_payload(payload: Payload, generation: WireGeneration = WireGeneration
 
 
 def decode_payload(data: bytes) -> tuple[Payload, WireGeneration]:
-    """Read a payload of either generation; an empty one is of the specification's.
+    """Decode a payload of either generation; an empty one counts as the specification's.
 
     Raises RemoteProtocolError: ``mvds_oversized``, ``mvds_undecodable``, ``mvds_bad_id``,
     ``mvds_bad_group_id``, ``mvds_body_too_large``.

@@ -1,9 +1,9 @@
-"""The id of an MVDS message: 2/MVDS, Message Identifiers, laid out as both references do.
+"""The id of an MVDS message: 2/MVDS, Message Identifiers, laid out as in both references.
 
-sha256("MESSAGE_ID" ‖ group id ‖ timestamp as 8 bytes little-endian ‖ body), nothing in between.
-Because nothing is, only one length of group id can be allowed: 32 bytes and 33 can be cut so that
-two different messages have one id.  In a timeline a one-to-one message is known by its MVDS id in
-base64url, without padding.
+sha256("MESSAGE_ID" ‖ group id ‖ timestamp as 8 bytes little-endian ‖ body), without separators.
+Group ids must therefore have one fixed length: with 32 and 33 bytes, two different messages could
+have one id.  In a timeline, a one-to-one message is identified by its MVDS id in base64url, without
+padding.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -39,7 +39,7 @@ def message_id_of(mvds_id: MvdsId) -> MessageId:
 
 
 def mvds_id_of_row(message_id: MessageId) -> MvdsId:
-    """Raises LocalProtocolError for what is no such id."""
+    """Raises LocalProtocolError for a malformed id."""
     try:
         raw = urlsafe_b64decode(message_id + "=" * (-len(message_id) % 4))
     except ValueError as error:

@@ -1,10 +1,9 @@
-"""``proto/pair.proto`` as bytes: the envelope of a pair, and what is under its seal.
+"""``proto/pair.proto`` as bytes: the envelope of a pair, and the plaintext under its seal.
 
-What one person sends another is one of two things: an MVDS payload, or an ephemeral content that
-MVDS never sees.  Which of them it is, is part of what was signed.  Every length is fixed or bounded
-here, and both have one form only: the envelope is not authenticated, so otherwise anybody could
-make ever new copies of a message that no memory of payloads recognises.  It refuses to know keys:
-what a seal or a signature is worth is decided in ``engine.crypto.pair``.
+A plaintext is an MVDS payload or an ephemeral content, which bypasses MVDS; the signature covers
+which.  Every length is fixed or bounded here.  Both layers have only one form: the envelope is not
+authenticated, so otherwise anyone could make ever new copies of a message that a memory of payloads
+does not recognise.  ``engine.crypto.pair`` checks seals and signatures.
 """
 
 from dataclasses import dataclass, field
@@ -58,7 +57,7 @@ def encode_pair_envelope(sealed: bytes) -> bytes:
 
 
 def decode_pair_envelope(payload: bytes) -> bytes:
-    """What is sealed, as received.
+    """The sealed bytes, as received.
 
     Raises RemoteProtocolError ``oversized``, ``malformed``, ``unsupported_version`` or
     ``not_canonical``.
@@ -93,7 +92,7 @@ def encode_pair_plaintext(plaintext: PairPlaintext) -> bytes:
 
 
 def decode_pair_plaintext(plaintext: bytes) -> PairPlaintext:
-    """Shape only, no signature.
+    """Checks shape only, no signature.
 
     Raises RemoteProtocolError ``malformed``, ``not_canonical``, ``empty`` or
     ``ephemeral_oversized``.

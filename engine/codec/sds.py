@@ -1,14 +1,14 @@
 """SDS messages as bytes: the specification's Wire protocol, as js-waku writes it.
 
 Encoding is byte-identical to js-waku: ascending fields, empty singular strings left out, optional
-fields written whenever they are set.  Decoding takes what js-waku takes (fields in any order,
-unknown fields skipped), and refuses with a reason what is undecodable or beyond a bound.  Whether
-a decoded message makes sense in a channel (ids, Lamport range, membership) is not known here.
+fields written whenever they are set.  Decoding accepts what js-waku accepts (fields in any order,
+unknown fields skipped), and refuses with a reason what is undecodable or beyond a bound.  The
+channel judges ids, Lamport range and membership.
 
 A causal history names nearly the same messages as the one before it, whoever sent that.  So entries
-are framed as bytes first, and both ways between bytes and entry are remembered, within a bound,
-whichever is gone first; what remains is one look-up per entry.  The fields around them are written
-by hand; the tests hold the result against Protocol Buffers.
+are framed as bytes first, and bounded caches map bytes to entries and back; that leaves one lookup
+per entry.  The fields around them are written by hand, and the tests compare the result with
+Protocol Buffers.
 
 One difference is deliberate: a known field with a foreign wire type is an unknown field, as
 Protocol Buffers define it; js-waku reads on as if the type were right.
@@ -35,7 +35,7 @@ REMEMBERED_SIZES: Final = 1_024
 
 _LAST_UINT64: Final = 2**64 - 1
 _SHORT: Final = MAX_ID_BYTES // 4
-"""So many characters are within the bound whatever they are: UTF-8 takes 4 bytes at most."""
+"""Texts of this many characters are always within the bound: UTF-8 takes 4 bytes at most."""
 _TWO_SEVENS: Final = 2**14
 _THREE_SEVENS: Final = 2**21
 _MORE: Final = 0x80
@@ -59,7 +59,7 @@ _SENDER_TAG: Final = _ENTRY_SENDER_ID[0]
 
 
 class _Decoded(dict[bytes, HistoryEntry]):
-    """Entries by their bytes; one that is not known yet is decoded."""
+    """Entries by their bytes; missing ones are decoded."""
 
     def __missing__(self, data: bytes) -> HistoryEntry:
         entry = _decode_entry(data)
@@ -73,7 +73,7 @@ class _Decoded(dict[bytes, HistoryEntry]):
 
 
 class _Encoded(dict[HistoryEntry, bytes]):
-    """Bytes by entry, as a field of the causal history; unknown ones are encoded."""
+    """Bytes by entry, as a field of the causal history; missing ones are encoded."""
 
     def __missing__(self, entry: HistoryEntry) -> bytes:
         data = _encode_usual_entry(entry)
@@ -81,7 +81,7 @@ class _Encoded(dict[HistoryEntry, bytes]):
             data = _encode_entry(entry)
             if not _is_within_bounds(entry):
                 return self.remember(data, entry)
-        _decoded.remember(data, entry)  # Soon others name it too.
+        _decoded.remember(data, entry)  # Other members will soon name it too.
         return self.remember(data, entry)
 
     def remember(self, data: bytes, entry: HistoryEntry) -> bytes:
@@ -117,7 +117,7 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(data: bytes) -> Message:
-    """Read SDS bytes.
+    """Decode SDS bytes.
 
     Raises RemoteProtocolError: ``sds_oversized``, ``sds_undecodable``, ``sds_no_kind`` (neither
     Lamport timestamp nor content), ``sds_history_too_long``, ``sds_too_many_repair_requests``,
@@ -134,7 +134,7 @@ def decode_message(data: bytes) -> Message:
         raise RemoteProtocolError("sds_history_too_long")
     if len(requests) > MAX_REPAIR_REQUESTS:
         raise RemoteProtocolError("sds_too_many_repair_requests")
-    # Asked whether it is there only where its value could be the default as well.
+    # Presence is checked only where the value could also be the default.
     lamport_timestamp: int | None = wire.lamport_timestamp
     if not lamport_timestamp and not wire.HasField("lamport_timestamp"):
         lamport_timestamp = None
@@ -152,7 +152,7 @@ def decode_message(data: bytes) -> Message:
         MessageId(message_id),
         ChannelId(channel_id),
         lamport_timestamp,
-        tuple(map(_decoded.__getitem__, history[:])),  # A list is read faster than what it copies.
+        tuple(map(_decoded.__getitem__, history[:])),  # A list is read faster than its source.
         bloom_filter,
         tuple(map(_decoded.__getitem__, requests)) if requests else (),
         content,
@@ -163,7 +163,7 @@ def decode_message(data: bytes) -> Message:
 
 
 def _encode_usual_entry(entry: HistoryEntry) -> bytes | None:
-    """An entry as nearly all are: all three fields, each far within its bound; else None."""
+    """An entry of the usual form: all three fields, each far within its bound; else None."""
     message_id, retrieval_hint, sender_id = entry
     if retrieval_hint is None or sender_id is None or len(sender_id) > _SHORT:
         return None
@@ -189,15 +189,15 @@ def _decode_entry(data: bytes) -> HistoryEntry:
         entry = None
     if entry is None:
         return _decode_any_entry(data)
-    if entry.message_id:  # Then these are the bytes that we should write.
+    if entry.message_id:  # These bytes are then the ones that we would write.
         _encoded.remember(data, entry)
     return entry
 
 
 def _decode_usual_entry(data: bytes) -> HistoryEntry | None:
-    """An entry as nearly all are: its three fields in order, short and once each.
+    """An entry of the usual form: its three fields in order, short and once each.
 
-    None, IndexError or UnicodeDecodeError: it is another one, or none.
+    None, IndexError or UnicodeDecodeError: the form is another one, or invalid.
     """
     id_size = data[1]
     hint_at = 2 + id_size
@@ -244,7 +244,7 @@ def _is_short_enough(text: str) -> bool:
 
 
 def _is_within_bounds(entry: HistoryEntry) -> bool:
-    """Whether it would be taken if somebody sent it."""
+    """Whether it would be accepted from a peer."""
     message_id, retrieval_hint, sender_id = entry
     return (
         (len(message_id) <= _SHORT or _is_short_enough(message_id))
@@ -265,7 +265,7 @@ def _text(tag: bytes, text: str) -> bytes:
 
 @lru_cache(maxsize=REMEMBERED_NAMES)
 def _same_text(tag: bytes, text: str) -> bytes:
-    """Of a channel or a participant, whom many messages name."""
+    """For a channel or participant id, which occurs in many messages."""
     return _text(tag, text)
 
 
@@ -280,13 +280,13 @@ def _field(tag: bytes, data: bytes) -> bytes:
 
 @lru_cache(maxsize=REMEMBERED_SIZES)
 def _head(tag: bytes, size: int) -> bytes:
-    """What stands before a text or bytes; few sizes occur."""
+    """Tag and size of a text or bytes; few sizes occur."""
     return tag + _varint(size)
 
 
 def _varint(number: int) -> bytes:
-    """Seven bits a byte, lowest first; the highest bit says that more follow."""
-    if _THREE_SEVENS <= number <= _LAST_UINT64:  # As times in milliseconds are.
+    """Seven bits a byte, lowest first; the highest bit means that more follow."""
+    if _THREE_SEVENS <= number <= _LAST_UINT64:  # As in times in milliseconds.
         sevens = number & 0x7F | number << 1 & 0x7F00 | number << 2 & 0x7F_0000 | 0x80_8080
         return sevens.to_bytes(3, "little") + _rest_of_varint(number >> 21)
     if 0 <= number < _MORE:
@@ -300,5 +300,5 @@ def _varint(number: int) -> bytes:
 
 @lru_cache(maxsize=REMEMBERED_SIZES)
 def _rest_of_varint(number: int) -> bytes:
-    """Of times in milliseconds the same for half an hour."""
+    """For times in milliseconds the same for half an hour."""
     return _varint(number)

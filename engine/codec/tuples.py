@@ -1,12 +1,11 @@
-"""The one way in which several values become the bytes that are hashed or signed.
+"""Encodes several values as the bytes that are hashed or signed.
 
-A tuple starts with its domain, so that no signature or hash made for one purpose can ever serve
-another, and every part carries its type and length, so that two different tuples never have the
-same bytes.  The number in a domain is the version of the format that the tuple belongs to: 2 in
-what goes into envelopes (seals, signatures, tags of groups and epochs, join statements, message
-ids).  Who somebody is, where people meet, and links outlast an envelope's format: they have 1.  The
-form is private to us and never parsed: it is only ever built and compared.  It refuses to know what
-is signed and by whom.
+A tuple starts with its domain, so that a signature or hash made for one purpose never serves
+another.  Every part carries its type and length, so that two different tuples never have the same
+bytes.  The number in a domain is the version of the tuple's format: 2 in the contents of envelopes
+(seals, signatures, tags of groups and epochs, join statements, message ids).  Identities, meeting
+topics and links outlast an envelope's format: they have 1.  The form is private and never parsed,
+only built and compared.
 """
 
 from engine.core.errors import LocalProtocolError
@@ -23,7 +22,7 @@ def tuple_bytes(domain: str, *parts: bytes | str | int) -> bytes:
     for a negative or larger integer and for text that UTF-8 cannot hold.
     """
     pieces: list[bytes] = []
-    for value in (domain, *parts):  # In one loop: every message received makes several tuples.
+    for value in (domain, *parts):  # One loop: each received message makes several tuples.
         if isinstance(value, bytes):
             pieces += (b"b", len(value).to_bytes(_LENGTH_BYTES, "big"), value)
             continue

@@ -1,8 +1,8 @@
 """WakuMessage ↔ bytes: 14/WAKU2-MESSAGE.
 
 The 150 KiB limit counts the encoded message, as every relay counts it.  A ``rate_limit_proof`` and
-unknown fields are read over: what is relayed is the bytes as received, never a re-encoding.  This
-module refuses to judge content topics (see ``engine.network.waku.topics``) and payloads.
+unknown fields are ignored: relays forward the bytes as received, never a re-encoding.  Content
+topics are checked in ``engine.network.waku.topics``; payloads are opaque.
 """
 
 from google.protobuf.message import DecodeError
@@ -17,7 +17,7 @@ MAX_CONTENT_TOPIC_BYTES = 256
 
 
 def encode_waku_message(message: WakuMessage) -> bytes:
-    """Raises LocalProtocolError for what no relay would take."""
+    """Raises LocalProtocolError for a message that relays would refuse."""
     try:
         encoded = waku_pb2.WakuMessage(
             payload=message.payload,

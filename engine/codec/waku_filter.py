@@ -1,7 +1,7 @@
 """Filter requests, responses and pushes ↔ bytes: 12/WAKU2-FILTER.
 
-A pushed Waku message travels as the bytes that the relay received.  How many topics one request may
-name is bounded here; how many one peer may have is the server's business.
+A pushed Waku message has the bytes that the relay received.  This module limits the topics of one
+request; the server limits those of one peer.
 """
 
 from dataclasses import dataclass

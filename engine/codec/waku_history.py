@@ -1,8 +1,8 @@
 """History queries and their responses ↔ bytes: 13/WAKU2-STORE, /vac/waku/store/2.0.0-beta4.
 
-Besides what the specification has: ``start_time`` and ``end_time`` of a query (fields 5 and 6), and
-error numbers that it does not name, kept as they come.  An empty cursor is none; the digest of any
-other has 32 bytes.  The Waku messages of a response are bytes here.
+Beyond the specification: ``start_time`` and ``end_time`` of a query (fields 5 and 6), and unknown
+error numbers, which are kept.  An empty cursor means none; the digest of any other has 32 bytes.
+The Waku messages of a response are bytes here.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ from proto import waku_history_pb2
 MAX_HISTORY_REQUEST_BYTES: Final = 64 * 1024
 MAX_HISTORY_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 MAX_RESPONSE_FIELDS: Final = 1_000
-"""A page has a hundred messages; whatever else is in it, known or not, fits the rest."""
+"""A page has a hundred messages; the rest leaves room for other fields, known or not."""
 _QUERY_FIELD, _RESPONSE_FIELD = 2, 3
 
 _Direction = waku_history_pb2.PagingInfo.Direction
@@ -72,7 +72,7 @@ def decode_history_query(data: bytes) -> HistoryQuery:
 
 
 def encode_history_response(response: HistoryResponse) -> bytes:
-    """An error is answered with nothing but itself."""
+    """An error is sent alone."""
     failed = response.error != HistoryError.NONE
     wire = waku_history_pb2.HistoryResponse(messages=response.messages)
     if not failed:

@@ -1,8 +1,8 @@
 """Lightpush requests and responses ↔ bytes: 19/WAKU2-LIGHTPUSH in both versions.
 
-2.0.0-beta1 wraps both in one message and knows only success or not; 3.0.0 has status codes and lets
-the service node derive the shard.  One pair of types serves both, for they mean the same.  The Waku
-message inside is bytes here: it is relayed as it came.
+2.0.0-beta1 wraps both in one message and has only success or failure; 3.0.0 has status codes and
+lets the service node derive the shard.  One pair of types serves both.  The Waku message inside is
+bytes here: it is relayed unchanged.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from proto import waku_lightpush_pb2
 MAX_PUSH_REQUEST_BYTES: Final = MAX_WAKU_MESSAGE_BYTES + 1_024
 MAX_PUSH_RESPONSE_BYTES: Final = 4 * 1024
 LIMITED_REQUEST_ID: Final = "N/A"
-"""What go-waku and nwaku answer in place of a request's id that they have not read, because the
+"""Sent by go-waku and nwaku in place of the id of a request that they did not read, because the
 peer has asked too often; 2.0.0-beta1 has no other sign for it."""
 
 
 class PushStatus(IntEnum):
-    """``status_code`` of 3.0.0, as nwaku and js-waku number them."""
+    """``status_code`` of 3.0.0, with the numbers of nwaku and js-waku."""
 
     SUCCESS = 200
     BAD_REQUEST = 400
@@ -48,7 +48,7 @@ class PushRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushResponse:
-    """Of 2.0.0-beta1, SUCCESS, TOO_MANY_REQUESTS or INTERNAL_ERROR is all that is known."""
+    """From 2.0.0-beta1, only SUCCESS, TOO_MANY_REQUESTS or INTERNAL_ERROR."""
 
     request_id: str
     status_code: int

@@ -1,7 +1,7 @@
-"""Metadata ↔ bytes: 66/WAKU2-METADATA.  Request and response are one and the same message.
+"""Metadata ↔ bytes: 66/WAKU2-METADATA.  Request and response are the same message.
 
-The shards are written twice, as the field of the specification unpacked and as field 3 packed: each
-of the other implementations reads only one of the two.  Read is whatever comes, in either form.
+The shards are written twice, unpacked in the specification's field and packed in field 3, because
+each of the other implementations reads only one of the two.  Either form is read.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""What the codecs of Waku's request/response protocols share: bounds on what peers say.
+"""Shared by the codecs of Waku's request-response protocols: bounds on peers' input.
 
-A request id is echoed and a status text shown, so both are kept short.  Where an answer may be long
-its fields are counted before anything is built from them: parsed, two bytes of an empty part take
-sixty, and an answer of 8 MiB a quarter of a gigabyte.  Refuses to know any one protocol.
+A request id is echoed and a status text shown, so both are kept short.  Where an answer may be
+long, its fields are counted before anything is built from them: two bytes of an empty part take
+sixty when parsed, and an answer of 8 MiB a quarter of a gigabyte.
 """
 
 from collections.abc import Collection
@@ -101,6 +101,6 @@ def checked_topic(text: str) -> str:
 
 
 def shown_description(text: str) -> str:
-    """A peer's words, short and on one line: fit for a log or an error's text."""
+    """A peer's text, shortened and on one line, for a log or an error message."""
     shown = text[:_MAX_DESCRIPTION_CHARACTERS]
     return "".join(c if c.isprintable() else " " for c in shown)

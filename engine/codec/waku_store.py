@@ -1,8 +1,8 @@
 """Store queries and their responses ↔ bytes: 13/WAKU2-STORE, /vac/waku/store-query/3.0.0.
 
-A request that cannot be read, or names a hash that is none, is refused here; whether its fields go
-together is the server's judgement.  The Waku messages of a response are bytes here: whoever asked
-decodes them one by one, so that a single bad one costs no page.
+A request that cannot be decoded, or with a malformed hash, is refused here; the server checks
+whether its fields go together.  The Waku messages of a response are bytes here: the client decodes
+them one by one, so that a single bad one does not cost the page.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ from proto import waku_store_pb2
 MAX_STORE_REQUEST_BYTES: Final = 64 * 1024
 MAX_STORE_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 MAX_RESPONSE_FIELDS: Final = 1_000
-"""A page has a hundred entries; whatever else is in it, known or not, fits the rest."""
+"""A page has a hundred entries; the rest leaves room for other fields, known or not."""
 
 
 def encode_store_request(request: StoreQueryRequest) -> bytes:
@@ -72,7 +72,7 @@ def decode_store_request(data: bytes) -> StoreQueryRequest:
 
 
 def request_id_of(data: bytes) -> str:
-    """For an error's answer: the id of a request that could not be read, else ""."""
+    """For an error answer: the id of a request that could not be decoded, else ""."""
     try:
         wire = waku_store_pb2.StoreQueryRequest.FromString(data)
         return checked_request_id(wire.request_id)
@@ -131,7 +131,7 @@ def _entries(wire: Iterable[waku_store_pb2.WakuMessageKeyValue]) -> Iterable[Sto
 def _cursor(
     wire: waku_store_pb2.StoreQueryRequest | waku_store_pb2.StoreQueryResponse,
 ) -> WakuHash | None:
-    """An empty cursor is none: so some libraries write "absent"."""
+    """An empty cursor means none, as some libraries write it."""
     return _checked_hash(wire.pagination_cursor) if wire.pagination_cursor else None
 
 

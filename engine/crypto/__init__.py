@@ -1,1 +1,1 @@
-"""Keys, signatures and envelopes.  Knows nothing of disk, network or groups' rules."""
+"""Keys, signatures and envelopes.  Disk, network and groups' rules are handled elsewhere."""

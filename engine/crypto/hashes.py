@@ -1,4 +1,4 @@
-"""SDS-R's H, which the core gets injected."""
+"""SDS-R's H, which is injected into the core."""
 
 from hashlib import sha256
 

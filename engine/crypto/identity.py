@@ -1,9 +1,8 @@
 """A device's identity: an Ed25519 key that signs, an X25519 key that receives secrets.
 
 The two are independent (never converted into each other); the signing key vouches for the other in
-a join statement.  A participant id is the hash of the signing key, a fingerprint is the same key in
-digits that two people can compare aloud.  Key material arrives and leaves as raw 32 bytes; where it
-is kept, and who this is for, is not known here.
+a join statement.  A participant id is the hash of the signing key; a fingerprint is the same key in
+digits that two people can compare aloud.  Keys are passed as raw 32 bytes; the caller stores them.
 """
 
 from base64 import urlsafe_b64encode
@@ -60,7 +59,7 @@ class Identity:
 
     @cached_property
     def decryption_key(self) -> X25519PrivateKey:
-        """``encryption_key``, ready for use: what opens what was sealed to its public half."""
+        """``encryption_key`` as an object, which opens what was sealed to its public half."""
         return X25519PrivateKey.from_private_bytes(self.encryption_key)
 
     @cached_property

@@ -1,6 +1,6 @@
-"""Join statements are made and proved here; ``engine.codec.join`` has their bytes.
+"""Makes and verifies join statements; ``engine.codec.join`` defines their bytes.
 
-Whether the newcomer may join is not known: in a simple group anyone who has the key may.
+Whether the newcomer may join is not decided here: in a simple group anyone with the key may.
 """
 
 from engine.codec.join import decode_join, encode_join, signed_join
@@ -31,9 +31,9 @@ def build_join(identity: Identity, *, group_id: bytes, name: str, joined_ms: Uni
 
 
 def verify_join(join: Join, *, group_id: bytes) -> ParticipantId:
-    """Who joined this group, proved.  Only ``join.statement`` is believed.
+    """The verified newcomer.  Only ``join.statement`` is trusted.
 
-    Raises RemoteProtocolError or CryptoError; also if the fields do not say what was signed.
+    Raises RemoteProtocolError or CryptoError; also if the fields differ from what was signed.
     """
     if decode_join(join.statement) != join:
         raise RemoteProtocolError("join_malformed")

@@ -1,13 +1,14 @@
-"""Which public keys may enter at all: the check on import.
+"""Checks public keys on import.
 
-Libraries take nearly any 32 bytes for a public key, and some accept signatures that nobody made
+Libraries accept nearly any 32 bytes as a public key, and some accept signatures that nobody made
 under a small-order Ed25519 key: under the identity element one signature fits every message.  A
 small-order X25519 key makes every shared secret zero.  A key of *mixed order*, a genuine one plus a
-small-order point, is a second name of the same private key: what was sealed for one opens for the
-other, and every eighth signature fits both.  So keys are refused here, before anything relies on
-them: wrong length, not canonical (y or u not below p, or a "negative zero"), not on the curve,
-small order, mixed order.  What is left generates the group of prime order l.  Public values only;
-nothing here needs constant time.
+small-order point, is a second name of the same private key: a message sealed for one opens for the
+other, and every eighth signature fits both.
+
+A key is therefore refused before use if it has the wrong length, is not canonical (y or u not below
+p, or a "negative zero"), is not on the curve, or has small or mixed order.  All others generate the
+group of prime order l.  These are public values, so nothing here needs constant time.
 """
 
 from functools import lru_cache
@@ -23,9 +24,9 @@ _D: Final = -121665 * pow(121666, -1, _P) % _P
 _SIGN_BIT: Final = 1 << 255
 _L: Final = 2**252 + 27742317777372353535851937790883648493
 _A: Final = 486662
-# 5·l - 1 is a multiple of 8 with bit 254 as the highest, so that X25519 takes it as it is.  P times
-# that has the u of P if and only if the order of P divides 5·l or 5·l - 2 (the result is -P or P).
-# On the curve orders divide 8·l, so it is 1 or l; on the twist they divide 4 times a prime that
+# 5·l - 1 is a multiple of 8 with bit 254 as the highest, so X25519 uses it unchanged.  P times that
+# has the u of P if and only if the order of P divides 5·l or 5·l - 2 (the result is -P or P).  On
+# the curve orders divide 8·l, so it is 1 or l; on the twist they divide 4 times a prime that
 # divides neither, so it is 1.
 _MINUS_ONE: Final = X25519PrivateKey.from_private_bytes((5 * _L - 1).to_bytes(KEY_BYTES, "little"))
 
@@ -45,7 +46,7 @@ _SMALL_ORDER_U: Final = frozenset(
 
 @lru_cache(maxsize=4096)
 def require_public_key(public_key: bytes) -> None:
-    """An Ed25519 key that signatures may be checked under.
+    """Check an Ed25519 key for verifying signatures.
 
     Raises CryptoError ``bad_public_key``, ``small_order_key`` or ``mixed_order_key``.
     """
@@ -80,7 +81,7 @@ def require_encryption_key(public_key: bytes) -> None:
 
 
 def _has_prime_order(u: int) -> bool:
-    """Of a point of curve25519 or its twist whose order is not small."""
+    """For a point of curve25519 or its twist whose order is not small."""
     encoded = u.to_bytes(KEY_BYTES, "little")
     return _MINUS_ONE.exchange(X25519PublicKey.from_public_bytes(encoded)) == encoded
 

@@ -1,10 +1,10 @@
-"""Links made and checked: contact links and invitations to groups.
+"""Makes and checks links: contact links and invitations to groups.
 
-There is no secret in a contact link: anyone who has it can ask its owner to talk, and can tell when
-somebody does, nothing more.  Its signature shows that the owner of the identity made it, keys,
-name, addresses and expiry together; it does not show that this is the person one has in mind.  The
-reader keeps to the last day, so that stale links do not go round.  Every refusal is a sentence for
-the user.  Nothing here touches the network, and whether a link is one's own is not known here.
+A contact link holds no secret: anyone who has it can ask its owner to talk, and can tell when
+others do, nothing more.  Its signature shows that the owner of the identity made it, with keys,
+name, addresses and expiry; it does not show that this is the person one has in mind.  The reader
+enforces the last day, so that stale links do not go round.  Every refusal is a sentence for the
+user.  The network is not used, and a link of one's own is not recognised.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def encode_contact_link(
     identity: Identity, *, name: str, expires_ms: UnixMs, node_addresses: Sequence[str]
 ) -> str:
-    """Raises LocalProtocolError for a link that nobody could use."""
+    """Raises LocalProtocolError for an unusable link."""
     link = ContactLink(
         public_key=identity.public_key,
         encryption_key=identity.encryption_public_key,
@@ -60,7 +60,7 @@ def parse_contact_link(text: str, *, now_ms: UnixMs) -> ContactLink:
 
 
 def encode_invite(invite: Invite) -> str:
-    """Raises LocalProtocolError for an invitation that nobody could use."""
+    """Raises LocalProtocolError for an unusable invitation."""
     try:
         require_public_key(invite.admin_public_key)
     except CryptoError as error:

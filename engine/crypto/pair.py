@@ -1,15 +1,14 @@
-"""The sealed envelope of a pair: only one person can read it, and it proves who wrote it.
+"""The sealed envelope of a pair: only one person can read it, and it proves its author.
 
-HPKE (RFC 9180, base mode: X25519, HKDF-SHA256, AES-256-GCM) seals to the recipient, for whom the
-application-supplied ``info`` is made, too.  HPKE alone is anonymous: anybody could forge an
+HPKE (RFC 9180, base mode: X25519, HKDF-SHA256, AES-256-GCM) seals to the recipient, who is also
+named in the application-supplied ``info``.  HPKE alone is anonymous: anyone could forge an
 acknowledgement.  So under the seal is an Ed25519 signature over (domain, sender's identity and
 encryption key, recipient's identity key, group id, time, kind, payload).  It fits one recipient,
-one pair, one direction and one kind only; whoever opens it can seal it again for nobody else.
+one pair, one direction and one kind only; the recipient cannot seal it again for another person.
 
-Checked in this order: size, version, seal, padding, shape, who claims to have sent it, keys,
-signature. Nothing is parsed as MVDS or content before.  There is no forward secrecy here, and
-nothing against replay: MVDS delivers a message once, and who takes an ephemeral content looks at
-``signed_ms``.
+The order of checks is: size, version, seal, padding, shape, claimed sender, keys, signature.  MVDS
+and content are parsed only afterwards.  There is no forward secrecy and no protection against
+replay here: MVDS delivers a message once, and receivers of ephemeral content check ``signed_ms``.
 """
 
 from dataclasses import dataclass
@@ -73,7 +72,7 @@ _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedPair:
-    """Proved to be written by ``sender_public_key`` for us; ``signed_ms`` is the sender's clock."""
+    """Proved to be written by ``sender_public_key`` for us, at ``signed_ms`` by its clock."""
 
     sender_public_key: bytes
     sender_encryption_key: bytes
@@ -106,7 +105,7 @@ class PairSeal:
 
     @cached_property
     def content_topic(self) -> ContentTopic:
-        """Where the pair meets: only the two can tell."""
+        """The topic where the pair meets, which only the two can compute."""
         shared = self._identity.decryption_key.exchange(self._seal_to)
         name = HKDF(
             algorithm=SHA256(),
@@ -144,7 +143,8 @@ class PairSeal:
     def open(self, payload: bytes) -> OpenedPair:
         """As ``open_from_anybody``; also raises CryptoError ``forged_sender``.
 
-        So is called whatever is not the peer's, or names another encryption key than the peer's.
+        That is raised if the sender is not the peer, or names another encryption key than the
+        peer's.
         """
         return self.open_sealed(decode_pair_envelope(payload))
 
@@ -158,7 +158,7 @@ class PairSeal:
 
 
 def open_from_anybody(identity: Identity, payload: bytes) -> OpenedPair:
-    """What came to our inbox: the sender is proved, but perhaps a stranger.
+    """Open a message from our inbox: the sender is proved, but may be a stranger.
 
     Raises RemoteProtocolError ``oversized``, ``malformed``, ``not_canonical``,
     ``unsupported_version``, ``bad_padding``, ``empty``, ``ephemeral_oversized``; CryptoError
@@ -171,13 +171,13 @@ def open_from_anybody(identity: Identity, payload: bytes) -> OpenedPair:
 def pair_group_id(a: bytes, b: bytes) -> GroupId:
     """The MVDS group of two people, from their Ed25519 identity keys in any order, 32 bytes.
 
-    Raises LocalProtocolError if it is one and the same person.
+    Raises LocalProtocolError if both are the same.
     """
     return GroupId(sha256(tuple_bytes(_GROUP_DOMAIN, *_in_order(a, b))).digest())
 
 
 def inbox_topic_of(public_key: bytes) -> ContentTopic:
-    """Where somebody can be asked to talk: whoever has their identity key can tell."""
+    """The topic for requests to talk; anyone who has the identity key can compute it."""
     digest = sha256(tuple_bytes(_INBOX_DOMAIN, public_key)).digest()
     return _topic_named(digest[:_TOPIC_NAME_BYTES])
 
@@ -185,7 +185,7 @@ def inbox_topic_of(public_key: bytes) -> ContentTopic:
 def safety_number(a: bytes, b: bytes) -> str:
     """60 digits in 12 groups of 5 over both Ed25519 identity keys, in any order.
 
-    About 199 bits.  Raises LocalProtocolError if it is one and the same person.
+    About 199 bits.  Raises LocalProtocolError if both are the same.
     """
     digest = sha512(tuple_bytes(_SAFETY_DOMAIN, *_in_order(a, b))).digest()
     groups = (
@@ -264,7 +264,7 @@ def _signed_bytes(
 
 
 def _info_for(recipient_public_key: bytes) -> bytes:
-    """Whom it is for, by identity: an encryption key may have been copied into another's link."""
+    """Name the recipient by identity: an encryption key may be copied into another's link."""
     return tuple_bytes(_SEAL_DOMAIN, VERSION, recipient_public_key)
 
 

@@ -1,20 +1,20 @@
-"""The sealed envelope of a group: who may read it, who wrote it, and that nothing was changed.
+"""The sealed envelope of a group: limits its readers, proves its author, and shows any change.
 
 Inside is a *signed part*: SDS bytes, claims and a time under the sender's Ed25519 signature, which
-also covers group and epoch.  Around it a *seal*: AES-256-GCM under a key that HKDF-SHA256 makes for
-this one message from the epoch key and 24 random bytes; the header is associated data and carries a
-commitment to the key, compared first, so that no ciphertext opens under two keys.  Beside the
-signed part the seal holds join statements, which are signed by themselves, and padding.  A repair
-wraps somebody's signed part, as received, in a signed part of the responder's own.
+also covers group and epoch.  Around it is a *seal*: AES-256-GCM under a key that HKDF-SHA256 makes
+for this one message from the epoch key and 24 random bytes.  The header is associated data and
+carries a commitment to the key, compared first, so that no ciphertext opens under two keys.  Beside
+the signed part, the seal holds self-signed join statements and padding.  A repair wraps another
+member's signed part, as received, in a signed part of the responder's own.
 
-A group has *epochs*, each with a key of its own and an id that follows from it.  We seal and sign
-in the newest.  A seal opens in any epoch that we know; a signed part is checked within the epoch
-that it names, whichever sealed it: history is repaired in a later one.
+A group has *epochs*, each with a key of its own and an id derived from it.  We seal and sign in the
+newest.  A seal opens in any epoch that we know; a signed part is checked within the epoch that it
+names, whichever sealed it, because history is repaired in a later one.
 
 ``SealedGroup.open`` checks in this order: size, header, group, epoch, commitment, seal, padding,
-shape, key, signature, and that the signer's id IS the SDS ``sender_id``.  Nothing is parsed as SDS
-before.  Who is a member is not known here; there is no ratchet, so history opens in any order.
-What is signed stays valid when it is sealed again, with another salt, for a retransmission.
+shape, key, signature, and that the signer's id IS the SDS ``sender_id``.  SDS is parsed only
+afterwards.  Membership is checked by the session.  There is no ratchet, so history opens in any
+order.  A signed part stays valid when it is sealed again, with another salt, for a retransmission.
 """
 
 import hmac
@@ -73,7 +73,7 @@ MAX_ENVELOPE_BYTES = MAX_WAKU_MESSAGE_BYTES - 512
 
 
 def _largest_repair_of(original: bytes) -> bytes:
-    """A plaintext with everything in it that may be around a signed part."""
+    """A plaintext with everything that may surround a signed part."""
     repair = SignedPart(
         sender_public_key=bytes(KEY_BYTES),
         epoch_id=bytes(EPOCH_ID_BYTES),
@@ -87,9 +87,10 @@ def _largest_repair_of(original: bytes) -> bytes:
 
 
 _LARGE = bytes(MAX_PLAINTEXT_BYTES // 2)
-"""Its length takes as many bytes as that of the largest."""
+"""Long enough that its length takes as many bytes as that of the largest."""
 MAX_SIGNED_PART_BYTES = MAX_PLAINTEXT_BYTES - (len(_largest_repair_of(_LARGE)) - len(_LARGE))
-"""Nobody makes or accepts more: what is logged can be repaired by anybody, whatever they claim."""
+"""Enforced for sending and receiving, so that every logged message can be repaired by any member,
+whatever they claim."""
 
 _EPOCH_DOMAIN = "causerie/2/epoch"
 _SEAL_DOMAIN = "causerie/2/seal"
@@ -105,10 +106,10 @@ _TOPIC_NAME_BYTES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A checked message.  ``raw`` is its signed part as received: what a repair resends.
+    """A checked message.  ``raw`` is its signed part as received, which a repair resends.
 
-    ``claim`` and ``signed_ms`` are the sender's own.  Of a repair, ``repaired_by`` is proved, too,
-    but perhaps no member; what else the responder's part says is checked and not kept.
+    ``claim`` and ``signed_ms`` are the sender's own.  In a repair, ``repaired_by`` is proved too,
+    but may not be a member; the rest of the responder's part is checked and not kept.
     """
 
     sender_id: ParticipantId
@@ -119,11 +120,11 @@ class Opened:
     raw: bytes = field(repr=False)
     repaired_by: ParticipantId | None = None
     statements: tuple[bytes, ...] = ()
-    """Join statements that came under the seal, as received; nothing about them is checked."""
+    """Join statements under the seal, as received and unchecked."""
 
 
 class MessageKeys(NamedTuple):
-    """What seals one message; ``commitment`` stands in its header."""
+    """The keys that seal one message; ``commitment`` is in its header."""
 
     key: bytes
     nonce: bytes
@@ -131,7 +132,7 @@ class MessageKeys(NamedTuple):
 
 
 class CheckedEnvelope(NamedTuple):
-    """Its header names an epoch of ours and fits its key; the ciphertext is not opened yet."""
+    """An unopened envelope whose header names an epoch of ours and fits its key."""
 
     header: bytes
     ciphertext: bytes
@@ -146,9 +147,9 @@ class _Epoch(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SealedGroup:
-    """One group and its epochs, as far as we know their keys; oldest first.
+    """One group and its epochs whose keys we know, oldest first.
 
-    Raises LocalProtocolError if a length is wrong, and unless every epoch has an id of its own.
+    Raises LocalProtocolError if a length is wrong or two epochs have the same id.
     """
 
     group_id: bytes
@@ -167,12 +168,12 @@ class SealedGroup:
 
     @cached_property
     def group_tag(self) -> bytes:
-        """In every header, in clear: lets a receiver skip other groups' messages cheaply."""
+        """In clear in every header, so that receivers can skip other groups' messages cheaply."""
         return sha256(tuple_bytes(_GROUP_TAG_DOMAIN, self.group_id)).digest()[:GROUP_TAG_BYTES]
 
     @property
     def epoch_id(self) -> bytes:
-        """Of the newest epoch: what is sealed and signed now names it."""
+        """The newest epoch's id, named by what is sealed and signed now."""
         return self._newest.epoch_id
 
     @cached_property
@@ -200,7 +201,7 @@ class SealedGroup:
     def sign(
         self, identity: Identity, sds_bytes: bytes, claim: Claim | None, signed_ms: UnixMs
     ) -> bytes:
-        """A signed part: what is kept and, sealed, broadcast.
+        """A signed part, to be kept and, once sealed, broadcast.
 
         Raises LocalProtocolError if it is too large or the SDS ``sender_id`` is not ours.
         """
@@ -214,9 +215,9 @@ class SealedGroup:
     def wrap_repair(
         self, identity: Identity, original: bytes, claim: Claim | None, signed_ms: UnixMs
     ) -> bytes:
-        """A signed part of ours around somebody's, whom it still proves as the sender.
+        """A signed part of ours around another member's, who remains proved as the sender.
 
-        Raises LocalProtocolError if ``original`` is itself a repair, or none of a signed part.
+        Raises LocalProtocolError if ``original`` is itself a repair, or not a signed part.
         """
         try:
             is_repair = bool(decode_signed_part(original).original)
@@ -254,15 +255,15 @@ class SealedGroup:
     # --- in -------------------------------------------------------------------------------------
 
     def precheck(self, payload: bytes) -> CheckedEnvelope:
-        """Only the header: who passes has the epoch key, or copied a header of somebody who has.
+        """Check only the header.  Passing it takes the epoch key, or a copied header.
 
-        Cheap enough for everything that comes in.  Raises as ``open``, up to ``bad_commitment``.
+        Cheap enough for all incoming messages.  Raises as ``open``, up to ``bad_commitment``.
         """
         header, ciphertext = decode_envelope(payload)
         return CheckedEnvelope(header, ciphertext, self._keys_for(header))
 
     def open(self, payload: bytes) -> Opened:
-        """Everything checked but membership.
+        """Check everything but membership.
 
         Raises RemoteProtocolError ``oversized``, ``malformed``, ``not_canonical``,
         ``unsupported_version``, ``wrong_group``, ``unknown_epoch``, ``bad_padding``,
@@ -277,7 +278,7 @@ class SealedGroup:
         return self._read(*decode_plaintext(_unseal(envelope)))
 
     def read(self, signed_part: bytes) -> Opened:
-        """As ``open``, for a signed part that has no seal around it (any more)."""
+        """As ``open``, for a signed part without a seal around it."""
         return self._read(signed_part, ())
 
     # --- inside ---------------------------------------------------------------------------------
@@ -399,7 +400,10 @@ def _message_keys(epoch: _Epoch, salt: bytes) -> MessageKeys:
 
 
 def epoch_commitment(group_id: bytes, epoch_key: bytes) -> bytes:
-    """32 bytes that fit one epoch key only and tell nothing about it; an epoch's id begins them."""
+    """32 bytes that fit only one epoch key and reveal nothing about it.
+
+    They begin with the epoch's id.
+    """
     return HKDF(
         algorithm=SHA256(),
         length=_EPOCH_COMMITMENT_BYTES,
@@ -416,7 +420,10 @@ def new_group(random_bytes: RandomBytes) -> SealedGroup:
 
 
 def content_topic_of(first_secret: bytes) -> ContentTopic:
-    """Where a group meets: only who has its first epoch key can tell.  Stays when keys change."""
+    """The topic where a group meets.
+
+    Only holders of its first epoch key can compute it.  It stays when keys change.
+    """
     name = HKDF(
         algorithm=SHA256(), length=_TOPIC_NAME_BYTES, salt=None, info=tuple_bytes(_TOPIC_DOMAIN)
     ).derive(first_secret)
