@@ -50,7 +50,7 @@ _PARTICIPANT_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 
 
 def encode_content(content: Content) -> bytes:
-    """Of a group (``lamport_timestamp`` 0) or of a pair.
+    """Encode content of a group (``lamport_timestamp`` 0) or of a pair.
 
     Raises LocalProtocolError for content that receivers would refuse or not understand.
     """
@@ -78,7 +78,7 @@ def encode_content(content: Content) -> bytes:
 
 
 def decode_content(content: bytes) -> Content:
-    """Of a group.  Raises RemoteProtocolError."""
+    """Decode content of a group.  Raises RemoteProtocolError."""
     wire = _parse(content)
     if wire.lamport_timestamp:
         raise RemoteProtocolError("content_bad_lamport_timestamp")
@@ -86,7 +86,7 @@ def decode_content(content: bytes) -> Content:
 
 
 def decode_pair_content(content: bytes) -> Content:
-    """Of a pair.  Raises RemoteProtocolError."""
+    """Decode content of a pair.  Raises RemoteProtocolError."""
     wire = _parse(content)
     if wire.lamport_timestamp > MAX_SAFE_INTEGER:
         raise RemoteProtocolError("content_bad_lamport_timestamp")
@@ -110,7 +110,10 @@ def encode_ephemeral(content: EphemeralContent) -> bytes:
 
 
 def decode_ephemeral(content: bytes) -> Typing:
-    """Of a group.  Raises RemoteProtocolError, also for other kinds: they may be dropped."""
+    """Decode ephemeral content of a group.  Raises RemoteProtocolError.
+
+    That includes other kinds, because they may be dropped.
+    """
     said = decode_pair_ephemeral(content)
     if not isinstance(said, Typing):
         raise RemoteProtocolError("ephemeral_unsupported")
@@ -118,7 +121,10 @@ def decode_ephemeral(content: bytes) -> Typing:
 
 
 def decode_pair_ephemeral(content: bytes) -> EphemeralContent:
-    """Of a pair.  Raises RemoteProtocolError, also for kinds of a newer version."""
+    """Decode ephemeral content of a pair.  Raises RemoteProtocolError.
+
+    That includes kinds of a newer version.
+    """
     if len(content) > MAX_EPHEMERAL_BYTES:
         raise RemoteProtocolError("ephemeral_oversized")
     try:

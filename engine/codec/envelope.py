@@ -153,7 +153,7 @@ def encode_signed_part(part: SignedPart) -> bytes:
 
 
 def decode_signed_part(signed_part: bytes) -> SignedPart:
-    """Shape only, no signature.
+    """Checks shape only, no signature.
 
     Raises RemoteProtocolError ``oversized``, ``malformed`` or ``not_canonical``.
     """

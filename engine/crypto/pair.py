@@ -149,7 +149,7 @@ class PairSeal:
         return self.open_sealed(decode_pair_envelope(payload))
 
     def open_sealed(self, sealed: bytes) -> OpenedPair:
-        """The rest of ``open``, for what was in the envelope."""
+        """Do the rest of ``open`` with the content of the envelope."""
         plaintext = _unseal(self._identity, sealed)
         claimed = (plaintext.sender_public_key, plaintext.sender_encryption_key)
         if claimed != (self._peer_public_key, self._peer_encryption_key):

@@ -69,7 +69,7 @@ from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from engine.crypto.identity import Identity, participant_id_of, verify
 
 MAX_ENVELOPE_BYTES = MAX_WAKU_MESSAGE_BYTES - 512
-"""What we make leaves room for the Waku message's other fields; what we accept may be larger."""
+"""Our envelopes leave room for the Waku message's other fields; accepted ones may be larger."""
 
 
 def _largest_repair_of(original: bytes) -> bytes:

@@ -49,7 +49,7 @@ SHARE_TABLES: Final = (
 
 
 class Standing(IntEnum):
-    """Of a topic; all but new ones are established."""
+    """A topic's class; all but new ones are established."""
 
     NEW = 0
     AGED = 1

@@ -76,7 +76,7 @@ class ThreadedArchive:
         return await self._thread.run(self._archive.append, messages, now_ns=self._clock_ns())
 
     async def query(self, query: ArchiveQuery, /) -> ArchivePage:
-        """Raises CursorUnknownError, ArchiveSlowError."""
+        """Query one page.  Raises CursorUnknownError, ArchiveSlowError."""
         deadline_s = self._clock_s() + PAGE_DEADLINE_S
         found = await self._reading.run(self._reader.query, query, deadline_s=deadline_s)
         if len(self._asked_for) < MAX_NOTED_TOPICS:

@@ -39,7 +39,7 @@ class PendingRows:
             self._messages.clear()
 
     def forget(self) -> None:
-        """The transaction failed."""
+        """Call when the transaction has failed."""
         self._logged.clear()
         self._messages.clear()
 

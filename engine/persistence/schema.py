@@ -20,7 +20,7 @@ from engine.persistence.sqlite_utils_alone import Database, Migrations
 
 SCHEMA_VERSION: Final = 1
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
-"""In the header of every database of ours."""
+"""In the header of all our databases."""
 
 migrations = Migrations("causerie")
 
@@ -55,7 +55,7 @@ _PROFILE_TABLES: Final = (
       muted INTEGER NOT NULL, draft TEXT NOT NULL
     ) STRICT
     """,
-    # Of a group: from place 0, the oldest, to the newest.
+    # A group's epochs, from place 0, the oldest, to the newest.
     f"""
     CREATE TABLE epoch (
       {_OF_CONVERSATION}, place INTEGER NOT NULL, epoch_key BLOB NOT NULL,

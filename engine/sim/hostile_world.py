@@ -219,7 +219,7 @@ class HostileWorld(World):
                 self.false_claims += 1
 
     def verdict(self) -> Verdict:
-        """Of the honest members, and of their claims about one another."""
+        """Covers the honest members and their claims about one another."""
         honest = {ParticipantId(name) for name in self.honest}
         observations = []
         for name in self.honest:

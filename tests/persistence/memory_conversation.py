@@ -241,7 +241,7 @@ class MemoryConversation:
         self._deliveries: dict[MessageId, DeliveryRecord] = {}
         self._unsettled: set[MessageId] = set()
         self._places: list[_Place] = []
-        """Of the visible rows, ascending."""
+        """Places of the visible rows, ascending."""
 
     def channel_state(self) -> ChannelState:
         return self.channel.state(

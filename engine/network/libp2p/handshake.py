@@ -221,7 +221,7 @@ class SecuredPipe(EarlyBytes):
 
     def _handle_more(self) -> None:
         self._turn_scheduled = False
-        if not self._held_by_sink:  # else ``resume_reading`` comes back to it
+        if not self._held_by_sink:  # otherwise ``resume_reading`` continues
             self.bytes_received(b"")
 
     def _decrypt_some(self, data: bytes) -> tuple[bytes, int]:

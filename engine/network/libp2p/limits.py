@@ -1,4 +1,4 @@
-"""Bounds and time-outs of a host.  Every bound that is hit is counted and none is unlimited."""
+"""Bounds and time-outs of a host.  None is unlimited, and reaching one is counted."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Noise_XX_25519_ChaChaPoly_SHA256: the state machine of the Noise Protocol Framework, rev.  34.
+"""Noise_XX_25519_ChaChaPoly_SHA256: the state machine of the Noise Protocol Framework, rev. 34.
 
 Names are the specification's: CipherState (5.1), SymmetricState (5.2), HandshakeState (5.3), and
 the pattern XX of section 7.5::

@@ -128,7 +128,7 @@ class ReadBuffer:
 
 
 class EarlyBytes:
-    """The half that every pipe shares: buffered until attached, then pushed to the sink."""
+    """The part that all pipes share: buffers until attached, then pushes to the sink."""
 
     def __init__(self) -> None:
         self._early = ReadBuffer()

@@ -41,7 +41,7 @@ def exposition(measured: Measured) -> str:
 
 class MetricsServer:
     def __init__(self, port: int, measure: Callable[[], Awaitable[Measured]]) -> None:
-        """Port 0: any free one."""
+        """Port 0 means any free one."""
         self._port = port
         self._measure = measure
         self._server: asyncio.Server | None = None

@@ -13,7 +13,7 @@ _MORE = 0x80  # set on every byte of a varint but the last
 
 
 def encode_frame(payload: bytes) -> bytes:
-    """``payload`` behind its length as an unsigned varint."""
+    """``payload`` after its length as an unsigned varint."""
     length = len(payload)
     prefix = bytearray()
     while length >= _MORE:

@@ -1,1 +1,1 @@
-"""12/WAKU2-FILTER: client, server, and the queue of what is pushed."""
+"""12/WAKU2-FILTER: client, server, and the queue of pushes."""

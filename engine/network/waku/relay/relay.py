@@ -220,7 +220,7 @@ class WakuRelay:
         self._step(PeerReady(peer_id=peer_id, outbound=outbound, host=host))
 
     def reachability_changed(self) -> None:
-        """For ``RelaySession``."""
+        """For ``RelaySession``: a session opened or lost its stream."""
         if self._running:
             self._observer.membership_changed()
 

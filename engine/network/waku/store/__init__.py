@@ -1,1 +1,1 @@
-"""13/WAKU2-STORE, version 3 and the legacy one: client, server, and what comes into the archive."""
+"""13/WAKU2-STORE, version 3 and the legacy one: client, server, and the archive's intake."""
