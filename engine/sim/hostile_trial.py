@@ -112,7 +112,7 @@ def _stuck(world: HostileWorld) -> set[tuple[str, MessageId]]:
 
 
 def _logs(world: HostileWorld) -> Iterator[str]:
-    """Violations in the logs, once all messages from ahead have reached their time."""
+    """Violations in the logs, once all messages dated ahead have reached their time."""
     honest, truthful = [*world.ends(world.honest)], [*world.ends(world.truthful)]
     logs = {end.name: [each.message.message_id for each in end.log()] for end in truthful}
     first, log = honest[0].name, logs[honest[0].name]
