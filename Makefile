@@ -24,7 +24,7 @@ pipeline:
 	$(SETUP) pipeline -- causerie-pipeline $(ARGS)
 
 quick:
-	$(SETUP) test -- python -m pytest -q -n auto -m "not long and not hypothesis" tests/core tests/session tests/codec $(ARGS)
+	$(SETUP) test -- python -m pytest -q -n auto -m "not long and not slow and not hypothesis" tests/core tests/session tests/codec $(ARGS)
 
 test:
 	$(SETUP) test -- python -m scripts.testing $(ARGS)

@@ -30,6 +30,7 @@ def text_in(padded: bytes) -> bytes | None:
         return None
 
 
+@pytest.mark.slow
 def test_every_length_comes_back_and_costs_at_most_12_percent() -> None:
     worst = 0.0
     sizes = set()

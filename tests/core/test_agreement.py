@@ -332,6 +332,7 @@ def states(one: Side, other: Side) -> tuple[ContactState | None, ContactState | 
     return first, second
 
 
+@pytest.mark.slow
 def test_two_who_heard_all_of_each_other_stand_alike() -> None:
     for seed in range(3_000):
         one, other = bad_time(seed, forgets=False)
@@ -342,6 +343,7 @@ def test_two_who_heard_all_of_each_other_stand_alike() -> None:
             assert_nothing_new(one, other, seed)
 
 
+@pytest.mark.slow
 def test_who_forgot_is_asked_and_the_answer_settles_it() -> None:
     """Whoever removed the other may hear a request of before, whose author forgot it, too."""
     settled = 0

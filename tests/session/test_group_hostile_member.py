@@ -278,6 +278,7 @@ def test_a_member_cannot_write_its_own_sds_message_in_two_ways() -> None:
     assert message.message_id in mallory.logged()
 
 
+@pytest.mark.slow
 def test_thousands_of_requests_cost_a_bounded_number_of_answers() -> None:
     mallory = Mallory()
     alice = mallory.alice

@@ -250,6 +250,7 @@ def test_saved_sent_delivered_and_never_back() -> None:
     assert alice.delivery("hi") is DeliveryState.HELD
 
 
+@pytest.mark.slow
 def test_what_nobody_fetched_for_a_month_has_failed_and_can_be_sent_again() -> None:
     alice, bob = friends()
     said = alice.session.handle(Say(Text(text="hello?")), now_ms=NOW)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from types import FrameType
 
+import pytest
+
 from engine.core.history.config import HistoryConfig
 from engine.core.history.merging import StoresQuery
 from engine.core.history.queries import (
@@ -199,6 +201,7 @@ def calls_of(action: Callable[[], object]) -> int:
     return calls
 
 
+@pytest.mark.slow
 def test_the_work_for_a_page_does_not_grow_with_what_came_before() -> None:
     messages = history(20_000)
     stores = {ONE: ModelStore(messages), TWO: Shuffled(messages), THREE: ModelStore(messages[::2])}

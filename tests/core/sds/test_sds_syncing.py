@@ -200,6 +200,7 @@ def holders_known(speaker: ChannelParticipant) -> int:
     return len(speaker.seen.certain_holders.get(speaker.seen.sent[-1], ()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 8, 16, 17, 20, 64])
 def test_a_message_in_a_quiet_group_costs_one_sync_for_each_who_receives_it(size: int) -> None:
     network, people = quiet_group(size)
@@ -230,6 +231,7 @@ def test_with_loss_the_sender_knows_within_minutes_and_then_all_are_silent(
     assert sent_syncs(people) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [8, 40])
 def test_one_member_that_is_away_does_not_keep_the_others_talking(size: int) -> None:
     network, people = quiet_group(size)
