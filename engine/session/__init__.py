@@ -1,1 +1,1 @@
-"""Sans-I/O composition of a conversation: envelope, membership, SDS and content in one machine."""
+"""Sans-I/O conversations: envelope, membership, protocol and content combined in one session."""

@@ -1,8 +1,8 @@
-"""Our clock, as a session is told it.
+"""Our clock, as a session uses it.
 
-Sessions are given a time that only ever goes on, and their timers go by it.  What others see (Waku
-timestamps, signed times, Lamport timestamps) goes by our clock: the system's, and what a person
-added to it.
+A session receives a time that never goes back, and runs its timers by it.  What others see (Waku
+timestamps, signed times, Lamport timestamps) uses our clock: the system's time plus the correction
+that the user set.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from engine.core.ids import UnixMs
 @dataclass(slots=True)
 class SessionClock:
     offset_ms: int = 0
-    """How far our clock is ahead of the time that a session is given."""
+    """How far our clock is ahead of the time that the session receives."""
 
     def at(self, now_ms: UnixMs) -> UnixMs:
         return UnixMs(now_ms + self.offset_ms)

@@ -1,8 +1,8 @@
-"""What a runner drives: one conversation's session, of a group or of a pair.
+"""The interface between a runner and one conversation's session, of a group or of a pair.
 
-Sans-I/O: a session handles inputs (``engine.session.inputs``) and gives back transitions
-(``engine.session.transitions``).  It never raises for bytes from outside; for what people want it
-raises ``LocalProtocolError`` when the conversation does not allow it.
+A session is sans-I/O: it handles inputs (``engine.session.inputs``) and returns transitions
+(``engine.session.transitions``).  It never raises for bytes from outside.  It raises
+``LocalProtocolError`` for a command that the conversation does not allow.
 """
 
 from collections.abc import Mapping
@@ -22,44 +22,47 @@ ConversationRecord: TypeAlias = GroupRecord | ContactRecord
 
 class Session(Protocol):
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
-        """``now_ms`` only ever goes on, whatever is done to clocks; timers go by it."""
+        """Handle one input.  ``now_ms`` never goes back, however clocks are set; timers use it."""
 
     def next_deadline(self) -> UnixMs | None:
-        """When it wants a ``DeadlineReached``."""
+        """When to send the session a ``DeadlineReached``."""
 
     def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> Prechecked | None:
-        """What is worth a place in the queue; None, and counted: it is not.  Changes nothing."""
+        """Check an envelope cheaply, without changing anything.
+
+        Returns what may take a place in the job queue, or None for a refusal, which is counted.
+        """
 
     def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        """A Store gave it, and it will arrive soon: what needs no state may be done now.
+        """Open a Store's message before it arrives, as far as that needs no state.
 
-        Nothing changes by it but what ``MessageArrived`` will cost.
+        This changes nothing but the cost of the later ``MessageArrived``.
         """
 
     @property
     def record(self) -> ConversationRecord:
-        """As the session knows it; muted, draft and read mark belong to the user, not to it."""
+        """The record as the session knows it.  Muted, draft and read mark belong to the user."""
 
     @property
     def oldest_ms(self) -> UnixMs | None:
-        """About when the first message that is here was said; None: there is none."""
+        """The approximate time of the oldest message here; None if there is none."""
 
     @property
     def other_is_here(self) -> bool:
-        """Of a pair: whether the other was heard lately.  Nobody says so of a group."""
+        """Whether the peer of a pair was heard lately.  Always False for a group."""
 
     def members(self) -> Mapping[ParticipantId, MemberRecord]: ...
 
     def gap(self) -> GapView | None:
-        """What is known to exist and not here; None if nothing is."""
+        """What is missing; None if nothing is."""
 
     def held_aside(self) -> HeldAside:
-        """What has no place yet because it claims a time too far ahead."""
+        """Messages that have no place yet because their time is too far ahead."""
 
     def set_aside(self) -> tuple[SetAsideOf, ...]:
-        """Who sends more than a day's quota, and how much of it waits."""
+        """Authors beyond their daily quota, and how much of theirs is set aside."""
 
     def forks(self) -> tuple[Fork, ...]:
-        """Who told different people different things, with the proof."""
+        """Forks found so far, with their proofs."""
 
     def typing_now(self) -> tuple[ParticipantId, ...]: ...

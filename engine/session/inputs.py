@@ -1,7 +1,7 @@
-"""What a session is told: what people want, what the network brings, what Stores say.
+"""The inputs of a session: commands, messages from the network, and answers from Stores.
 
 ``Session.handle`` takes each of them.  They are plain data, so a queue of them can be bounded,
-counted and logged.  What the SDS channel takes as it is, is the channel's own input.
+counted and logged.  Inputs that the SDS channel takes unchanged are the channel's own types.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from engine.session.pair.wire import PairEnvelope
 from engine.session.transitions import Loaded
 
 Prechecked: TypeAlias = GroupEnvelope | PairEnvelope
-"""What ``Session.precheck`` found: the envelope as far as it was opened."""
+"""The result of ``Session.precheck``: the envelope as far as it was opened."""
 
 
 # --- what people want ---------------------------------------------------------------------------
@@ -36,9 +36,9 @@ Prechecked: TypeAlias = GroupEnvelope | PairEnvelope
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Put something into the conversation; the transition names the message's id.
+    """Send ``body``; the transition carries the new message's id.
 
-    In a pair: LocalProtocolError, with the reason in words, before both wanted to talk.
+    In a pair, raises LocalProtocolError with a reason to show before both agree to talk.
     """
 
     body: Body
@@ -46,53 +46,53 @@ class Say:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeNow:
-    """Tell the others that we are typing, if that is news."""
+    """Tell the others that we are typing, or have stopped, unless they know."""
 
     active: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RetrieveKeptBack:
-    """Ask once more for what Stores had and nobody wanted to see: more is wanted by now."""
+    """Look up again what Stores had before the oldest time shown: the user now wants more."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskToTalk:
-    """Ask the other of a pair, or accept if they ask; nothing if that was said already."""
+    """Ask the peer to talk, or accept if they ask; does nothing if we asked lately."""
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptContact:
-    """Talk with the other of a pair; one whom we declined, or who declined, is asked."""
+    """Accept the peer's request.  After either side declined, ask anew instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclineContact:
-    """Do not talk with the other of a pair."""
+    """Decline to talk with the peer, or stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class WithdrawRequest:
-    """Take back our request; LocalProtocolError once it is answered."""
+    """Take back our request.  Raises LocalProtocolError once it is answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetBlocked:
-    """From now on, or no longer, nothing of the other's is taken in or answered."""
+    """Block or unblock the peer.  Nothing of a blocked peer's is taken in or answered."""
 
     blocked: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SetLocalName:
-    """How the other of a pair is called on this device."""
+    """The peer's name on this device."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileChanged:
-    """Our name or picture did; the other of a pair is told once we are on speaking terms."""
+    """Our name or picture changed.  In a pair, the peer learns it once we talk or ask to."""
 
 
 ContactInput: TypeAlias = (
@@ -104,7 +104,7 @@ ContactInput: TypeAlias = (
     | SetLocalName
     | ProfileChanged
 )
-"""Of pairs only."""
+"""Inputs of pairs only."""
 
 
 # --- what the network brings --------------------------------------------------------------------
@@ -112,10 +112,10 @@ ContactInput: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class MessageArrived:
-    """A Waku message that was not checked before.
+    """A Waku message that was not prechecked.
 
-    ``stored``: it is not live, a Store gave it, whenever it was said.  ``if_wanted``: ignore it
-    unless this message is still looked for.
+    ``stored``: a Store delivered it, so it is not live, whatever its age.  ``if_wanted``: ignore it
+    unless this message is still missing.
     """
 
     message: WakuMessage
@@ -133,7 +133,7 @@ class EnvelopeArrived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopiesAccepted:
-    """``peers`` relays or service nodes took a copy of these own messages."""
+    """``peers`` relays or service nodes accepted a copy of these own messages."""
 
     message_ids: tuple[MessageId, ...]
     peers: int
@@ -143,7 +143,7 @@ class CopiesAccepted:
 StoreInput: TypeAlias = (
     StoreChanged | StoreAnswered | StoresMissing | HastenStoreQuery | RetrieveKeptBack
 )
-"""What Stores say, which concerns groups only: a pair asks for nothing by its name."""
+"""Answers of Stores.  They concern groups only, as a pair looks up nothing by hash."""
 
 SessionInput: TypeAlias = (
     Say

@@ -1,7 +1,7 @@
-"""Reads for a session what it asked for: the one place where a ``Load`` meets the store.
+"""Reads what a session asked for: the one place where a ``Load`` meets the store.
 
-Runs wherever the store may be used (the storage thread in life) and touches no session, so that
-what comes back can be given to the session in turn with everything else.
+Runs on the thread that may use the store and touches no session.  The runner hands the result to
+the session in turn with its other inputs.
 """
 
 from typing import Final, assert_never
@@ -23,11 +23,11 @@ from engine.session.transitions import (
 )
 
 SHOWN_TOGETHER: Final = 8
-"""Of what was set aside: a slice of the loop's time, each with its signature and 64 KiB of text."""
+"""Messages set aside to read in one go: each takes a signature check and up to 64 KiB of text."""
 
 
 def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Loaded | None:
-    """None if there is nothing to give back.  Raises StorageError."""
+    """Returns None if there is nothing to hand back.  Raises StorageError."""
     match load:
         case LoadForRepair() | LoadToSayAgain():
             raw = store.raw(conversation_id, load.message_id)

@@ -1,6 +1,6 @@
-"""A message's content → the row that a timeline shows.
+"""Turns a message's content into the row that a timeline shows.
 
-Spans are found once, here, when a row is stored, never while painting.
+Spans are found once, when a row is stored, never while painting.
 """
 
 from typing import assert_never
@@ -28,11 +28,11 @@ RENAMED = "renamed"
 ASKED, ACCEPTED, DECLINED, WITHDRAWN = "asked", "accepted", "declined", "withdrawn"
 
 LATEST_MS = UnixMs(253_370_764_800_000)
-"""The year 9999: a foreign clock beyond it is noted as that, because no calendar goes further."""
+"""The year 9999.  A later foreign time is stored as this one: no calendar goes further."""
 
 
 def makes_row(body: Body) -> bool:
-    """Whether a timeline shows it; ``row_of`` takes nothing else."""
+    """Whether a timeline shows ``body``; ``row_of`` takes nothing else."""
     return not isinstance(body, ProfileUpdate)
 
 
@@ -50,8 +50,8 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
 ) -> MessageRecord:
     """Raises LocalProtocolError for content that makes no row.
 
-    ``sender_name``: until then; of a new name both are kept, each on a line, or nobody could tell
-    later who took it.
+    ``sender_name``: the sender's name before this message.  A change of name stores the old and the
+    new one, each on a line; otherwise nobody could tell later who took the name.
     """
     kind, text = _kind_and_text(content)
     if kind == RENAMED:

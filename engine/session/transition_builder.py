@@ -1,4 +1,4 @@
-"""Collects what one call on a session gives back, in order."""
+"""Collects the transition of one call on a session, in order."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from engine.session.transitions import Note, SessionSend, SessionTransition
 
 @dataclass(slots=True)
 class TransitionBuilder:
-    """Collects what one call gives back."""
+    """The parts of one transition so far."""
 
     writes: list[StoreWrite] = field(default_factory=list)
     sends: list[SessionSend] = field(default_factory=list)

@@ -1,8 +1,8 @@
-"""What a conversation's session gives back: writes, publications, and notes on what changed.
+"""What a conversation's session returns: writes, sends, and notes on what changed.
 
-A session is sans-I/O like the state machines it composes.  A runner makes ``writes`` durable in one
+A session is sans-I/O like the state machines in it.  A runner makes ``writes`` durable in one
 transaction, then performs ``sends``, then turns ``notes`` into events by reading the rows that they
-name.  Notes carry ids, not rows, so that what is shown is always what is on disk.
+name.  Notes carry ids, not rows, so the window always shows what is on disk.
 """
 
 from collections.abc import Mapping
@@ -21,27 +21,27 @@ from engine.delivery.steps import Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publish:
-    """Hand this to the network.  ``message_ids`` are the own messages whose receipt matters."""
+    """Publish ``message``.  ``message_ids`` are own messages to track the receipt of."""
 
     message: WakuMessage
     purpose: SendPurpose
     message_ids: tuple[MessageId, ...] = ()
     repairs: MessageId | None = None
-    """Somebody asked for this message, and it is sent again for them."""
+    """The message that this repairs, because a member requested it."""
     says_all: bool = False
-    """With it an earlier one that says all need not be sent any more."""
+    """This supersedes earlier ones with ``says_all`` that are not sent yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadForRepair:
-    """Read this message's raw bytes: somebody asked for it."""
+    """Read this message's raw bytes: a member requested it."""
 
     message_id: MessageId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadBodies:
-    """Read what this payload has to carry and is not in memory any more."""
+    """Read the bodies that this payload needs and that are no longer in memory."""
 
     payload: SendPayload
     message_ids: tuple[MvdsId, ...]
@@ -49,20 +49,20 @@ class LoadBodies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadToSayAgain:
-    """Read this message's raw bytes: we said it when our clock was ahead, and say it again."""
+    """Read this message's raw bytes, to replace it: we sent it when our clock was ahead."""
 
     message_id: MessageId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSetAside:
-    """Read what is set aside of this author: somebody wants to see it, a few at a time."""
+    """Read what is set aside of this author, a few at a time: the user wants to see it."""
 
     sender_id: ParticipantId
 
 
 Load: TypeAlias = LoadForRepair | LoadToSayAgain | LoadSetAside | LoadBodies | LoadRecords
-"""To be read from the store (``engine.session.loading``) and given to ``Session.loaded``."""
+"""Read from the store by ``engine.session.loading``, then handled by the session as ``Loaded``."""
 
 SessionSend: TypeAlias = Publish | Load | AskStore
 
@@ -75,7 +75,7 @@ class RawLoaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BodiesLoaded:
-    """What is not among ``bodies`` is needed by nobody any more."""
+    """Whatever is missing from ``bodies`` is no longer needed."""
 
     payload: SendPayload
     bodies: Mapping[MvdsId, MvdsMessage]
@@ -83,7 +83,7 @@ class BodiesLoaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordsRead:
-    """``loaded_before`` means nothing if no epoch was asked for."""
+    """``loaded_before`` is meaningless if no epoch was asked for."""
 
     load: LoadRecords
     records: tuple[Record, ...]
@@ -92,7 +92,7 @@ class RecordsRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAsideLoaded:
-    """The first ones by (lamport, id)."""
+    """The first messages by (Lamport timestamp, id)."""
 
     load: LoadSetAside
     kept: tuple[KeptAside, ...]
@@ -106,7 +106,7 @@ class RowAdded:
     message_id: MessageId
     is_own: bool
     notify: bool
-    """Worth a desktop notification: somebody else said it, live."""
+    """Worth a desktop notification: someone else's message, live."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class RowChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowRemoved:
-    """Its author said it again, and what was shown is not there any more."""
+    """Its author replaced the message, so its row is gone."""
 
     message_id: MessageId
 
@@ -128,7 +128,7 @@ class GapNoted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembersNoted:
-    """Somebody joined or left, a name changed; or what is known of the other side of a pair."""
+    """A member joined or left, a name changed, or the peer of a pair changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,19 +138,19 @@ class TypingNoted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldAsideNoted:
-    """Ask ``Session.held_aside`` what is held aside now, and whose clock is wrong."""
+    """Ask ``Session.held_aside`` what is held aside and whose clock is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAsideNoted:
-    """Ask ``Session.set_aside`` who sends more than a day's quota."""
+    """Ask ``Session.set_aside`` who is beyond the daily quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EchoHeard:
-    """Somebody named what we said just now: what that tells of our clock.
+    """A member named a recent message of ours: evidence about our clock.
 
-    ``known_ms``: since when, by our clock, this device knows them.
+    ``known_ms``: since when, by our clock, this device knows that member.
     """
 
     echo: Echo
@@ -159,7 +159,7 @@ class EchoHeard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkNoted:
-    """Somebody told different people different things: ask ``Session.forks``."""
+    """A member sent different people different messages: ask ``Session.forks``."""
 
     participant_id: ParticipantId
 
@@ -180,21 +180,21 @@ Note: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldAside:
-    """Messages from the future by our clock."""
+    """Messages dated ahead of our clock."""
 
     rows: tuple[MessageRecord, ...] = ()
-    """Those due soonest, as they will be shown once they have a place; stored nowhere."""
+    """Those due soonest, as they will be shown once placed; not stored."""
     total: int = 0
     next_due_ms: UnixMs | None = None
     ahead_ms: tuple[tuple[ParticipantId, int], ...] = ()
-    """Of the senders of ``rows``: how far ahead their clocks are, the furthest first."""
+    """How far ahead the clocks of the senders of ``rows`` are, the furthest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionTransition:
-    """``writes`` first, in one transaction; then ``sends``; then ``notes``.
+    """Perform ``writes`` first, in one transaction; then ``sends``; then ``notes``.
 
-    ``steps``: what was done for it, for whoever records that; no part of what it comes to.
+    ``steps`` record what was done, for the delivery log; they are not part of the result.
     """
 
     writes: tuple[StoreWrite, ...] = ()
@@ -202,4 +202,4 @@ class SessionTransition:
     notes: tuple[Note, ...] = ()
     steps: tuple[Step, ...] = field(default=(), compare=False)
     message_id: MessageId | None = None
-    """The id of the message that a ``say`` made."""
+    """The id of the message that a ``Say`` created."""

@@ -1,7 +1,7 @@
-"""Who is typing: heard from ephemeral messages, forgotten after a few seconds.
+"""Who is typing, as heard from ephemeral messages.
 
-Nothing is stored.  Our own "typing" is repeated at most every ``REPEAT_MS``; a heard one holds for
-``HOLD_MS`` unless it is withdrawn or its author says something.
+Nothing is stored.  Our own "typing" is repeated at most every ``REPEAT_MS``.  A received one holds
+for ``HOLD_MS`` unless it is withdrawn or its author sends a message.
 """
 
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ MAX_TYPING = 50
 
 @dataclass(slots=True)
 class TypingBoard:
-    """Times are Unix milliseconds, handed in."""
+    """All times are Unix milliseconds, passed in."""
 
     _until: dict[ParticipantId, UnixMs] = field(default_factory=dict)
     _said_at: UnixMs | None = None
 
     def heard(self, who: ParticipantId, *, active: bool, now_ms: UnixMs) -> bool:
-        """Note what ``who`` does; True if the list of typing people changed."""
+        """Note whether ``who`` types; True if the list of typing people changed."""
         before = who in self._until
         if active and (before or len(self._until) < MAX_TYPING):
             self._until[who] = UnixMs(now_ms + HOLD_MS)
@@ -30,7 +30,7 @@ class TypingBoard:
         return before != (who in self._until)
 
     def expire(self, now_ms: UnixMs) -> bool:
-        """Forget those who fell silent; True if anybody did."""
+        """Forget those who fell silent; True if there were any."""
         silent = [who for who, until in self._until.items() if until <= now_ms]
         for who in silent:
             del self._until[who]
@@ -43,7 +43,7 @@ class TypingBoard:
         return tuple(self._until)
 
     def may_say(self, *, active: bool, now_ms: UnixMs) -> bool:
-        """Whether our own state is news for the others; if so it counts as said."""
+        """Whether to tell the others our state; if so, it counts as told."""
         if not active:
             was_said = self._said_at is not None
             self._said_at = None

@@ -1,1 +1,1 @@
-"""One group on one device: its session, who is in it, its bytes, and how its events become rows."""
+"""One group on one device: session, people, wire format, and the projection of events to rows."""

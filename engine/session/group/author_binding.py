@@ -1,9 +1,9 @@
-"""Whose sequence numbers: an author instance as the channel counts it, bound to who signed.
+"""Binds an author instance to the member who signed it, before the channel counts it.
 
-An instance id is chosen by whoever writes it, and everybody reads it.  Holdings name messages by
-instance and number alone, so a member who wrote under somebody else's instance before that one was
-heard would make honest members claim what they do not hold.  Counted under the hash of instance and
-signer, nobody's numbers can be taken by another.  What is in a message's content stays as it was.
+Writers choose their instance ids, and everyone reads them.  Holdings name messages only by instance
+and number.  A member who used someone else's instance before that one was heard would make honest
+members claim messages that they do not hold.  The channel therefore counts under a hash of instance
+and signer, so no one can take another's numbers.  The message's content stays unchanged.
 """
 
 from functools import lru_cache
@@ -17,7 +17,7 @@ _DOMAIN = "causerie/1/author-instance"
 
 
 def bound_author(sender_id: ParticipantId, author: AuthorSequence) -> AuthorSequence:
-    """The author of a message whose sender is proved."""
+    """The bound author of a message whose sender is verified."""
     return AuthorSequence(
         instance_id=_bound(sender_id, author.instance_id), sequence=author.sequence
     )

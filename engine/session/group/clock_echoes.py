@@ -1,8 +1,8 @@
-"""Who named what we said just now: evidence of how their clocks stand against ours.
+"""Clock evidence from members who name a recent message of ours.
 
-Whoever names a message of ours (in a causal history, in holdings, or as held aside) signed that
-after we first sent it.  So their signed time lies between our sending and our hearing, if the two
-clocks agree, however long the words were on their way; and nobody can have recorded it before.
+A member who names our message (in a causal history, in holdings, or as held aside) signed that
+after we first sent it.  If the two clocks agree, the signed time lies between our sending and our
+receiving, however long the messages took.  Nobody can have recorded such a message in advance.
 """
 
 from collections import OrderedDict
@@ -19,19 +19,19 @@ MAX_RECENT: Final = 64
 
 
 class ClockEchoes:
-    """Our own messages of the last minutes."""
+    """Our own messages of the last ``FRESH_MS``, at most ``MAX_RECENT``."""
 
     def __init__(self) -> None:
         self._recent: OrderedDict[MessageId, tuple[AuthorSequence, UnixMs]] = OrderedDict()
 
     def said(self, message_id: MessageId, author: AuthorSequence, now_ms: UnixMs) -> None:
-        """We say this for the first time."""
+        """Note a message that we send for the first time."""
         self._recent[message_id] = author, now_ms
         if len(self._recent) > MAX_RECENT:
             self._recent.popitem(last=False)
 
     def awaits(self, now_ms: UnixMs) -> bool:
-        """Whether we said anything lately that somebody could name."""
+        """Whether we sent anything lately that a member could name."""
         while self._recent and next(iter(self._recent.values()))[1] <= now_ms - FRESH_MS:
             self._recent.popitem(last=False)
         return bool(self._recent)
@@ -46,7 +46,7 @@ class ClockEchoes:
         clock_offset_ms: int,
         now_ms: UnixMs,
     ) -> Echo | None:
-        """None if nothing of ours is named that we said lately."""
+        """The evidence in one message; None if it names nothing that we sent lately."""
         if not self.awaits(now_ms):
             return None
         named_ids = {*named}
@@ -60,7 +60,7 @@ class ClockEchoes:
 
     @staticmethod
     def _covers(holdings: Holdings, message_id: MessageId, author: AuthorSequence) -> bool:
-        """Only where the claim names this very message; a number alone anybody can guess."""
+        """Whether the claim names this very message; anyone can guess a number alone."""
         return any(
             item.last == author.sequence and item.head == head_of(message_id)
             for item in holdings.get(author.instance_id, ())

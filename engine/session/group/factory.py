@@ -1,12 +1,12 @@
-"""How groups begin: created here, joined by link, or loaded from the store.
+"""Starts groups: created here, joined by link, or loaded from the store.
 
-Gives records, writes and first words; it performs nothing itself.  Everybody begins with a signed
-join statement, which travels with all that they say; a newcomer also says it, a creator says that
-the group exists.
+The factory returns records, writes and first messages; it performs nothing itself.  Every member
+begins with a signed join statement, which travels with all their messages.  A newcomer also sends
+it as a message; a creator sends that the group exists.
 
-Sequence numbers belong to an *instance*: one profile's stay in one group.  Who leaves and comes
-back has forgotten the numbers of before, so it is another instance; or what others hold of the old
-stay would count as holding what is said in the new one.
+Sequence numbers belong to an *instance*: one profile's stay in one group.  A member who leaves and
+comes back has forgotten the old numbers and gets a new instance.  Otherwise, holdings of the old
+stay would cover messages of the new one.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ _INSTANCE_DOMAIN = "causerie/1/instance"
 
 @dataclass(slots=True, kw_only=True)
 class GroupFactory:
-    """The groups of one identity; ``profile`` is how it is called from now on."""
+    """The groups of one identity; ``profile`` is its name and picture from now on."""
 
     store: ProfileStore
     identity: Identity
@@ -63,7 +63,7 @@ class GroupFactory:
     """How far our clock is ahead of ``now_ms``, which only ever goes on."""
     flood: FloodLimits = field(default_factory=FloodLimits)
     service_nodes: Callable[[], Sequence[str]] = tuple
-    """The user's own, as they are now; they become those of the groups that are created here."""
+    """The user's current service nodes; groups created here take them over."""
 
     @property
     def own_id(self) -> ParticipantId:
@@ -76,7 +76,7 @@ class GroupFactory:
         return content_topic_of(group.epoch_keys[0])
 
     def new_group(self, name: str) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
-        """A group of our own: its record, what to write, what to say first."""
+        """Create a group: its record, the writes, and the first messages."""
         random_bytes = self.entropy.random_bytes
         group = GroupRecord(
             conversation_id=conversation_id_of(random_bytes(GROUP_ID_BYTES)),
@@ -92,7 +92,7 @@ class GroupFactory:
     def joined_group(
         self, invite: Invite
     ) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
-        """Somebody's group, by an invitation that the user agreed to."""
+        """Join a group by an invitation that the user accepted: record, writes, first messages."""
         group = GroupRecord(
             conversation_id=invite.conversation_id,
             name=invite.group_name,
@@ -137,7 +137,7 @@ class GroupFactory:
             Invite(
                 group_id=group_id_of(group.conversation_id),
                 group_name=group.name,
-                # Of the only epoch yet: the key that opens also leads to the topic.
+                # There is only one epoch yet: its key opens messages and yields the topic.
                 epoch_key=group.epoch_keys[0],
                 admin_public_key=group.admin_public_key,
                 inviter_name=self.profile.name,

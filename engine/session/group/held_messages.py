@@ -1,8 +1,8 @@
-"""What a channel holds aside, ready to be shown: rows without a place, and whose clock is ahead.
+"""What a channel holds aside, as rows without a place, and whose clock is ahead.
 
-The channel tells all that is held whenever it changes; here each message is decoded once, however
-often it is told.  Nothing of it is stored: the channel saves what it holds and tells it again after
-a start.  It knows nothing of why a clock is wrong, only by how much.
+The channel reports everything held whenever it changes; each message is decoded only once.  Nothing
+here is stored: the channel saves what it holds and reports it again after a start.  Why a clock is
+wrong is not known here, only by how much.
 """
 
 from engine.codec.content import decode_content
@@ -14,7 +14,7 @@ from engine.session.transitions import HeldAside
 
 
 class HeldMessages:
-    """The last that the channel told."""
+    """What the channel last reported."""
 
     def __init__(self, conversation_id: ConversationId) -> None:
         self._conversation_id = conversation_id

@@ -1,8 +1,9 @@
-"""Verified messages of people whose join has not arrived yet, kept aside for a while.
+"""Verified messages of people whose join has not arrived yet.
 
-A join and what its author says next can overtake each other.  Before a join is known nothing of its
-author may touch the channel's state, so it waits here: bounded by count and bytes, oldest out
-first, in memory only (what falls out is rebroadcast or repaired).
+A join and its author's next message can overtake each other.  Until the join is known, nothing of
+its author may touch the channel's state, so such messages wait here.  Parking is bounded by count
+and bytes and drops the oldest first.  It is in memory only: what it drops is rebroadcast or
+repaired.
 """
 
 from collections import OrderedDict
@@ -27,7 +28,7 @@ class Parking(Generic[T]):
     _bytes: int = 0
 
     def park(self, message_id: MessageId, sender_id: ParticipantId, size: int, item: T) -> int:
-        """Keep ``item``; returns how many older ones had to go."""
+        """Keep ``item``; returns how many older ones were dropped."""
         if message_id in self._items:
             return 0
         self._items[message_id] = (sender_id, size, item)
@@ -40,7 +41,7 @@ class Parking(Generic[T]):
         return dropped
 
     def take(self, sender_id: ParticipantId) -> list[T]:
-        """Everything of ``sender_id``, in order of arrival."""
+        """Remove and return all items of ``sender_id``, in order of arrival."""
         mine = [key for key, (sender, _, _) in self._items.items() if sender == sender_id]
         taken = []
         for key in mine:

@@ -1,11 +1,11 @@
-"""The people of one group, as its session meets them: who may speak, who came, left, was renamed.
+"""The people of one group: who may speak, who joined, left or changed their name.
 
-Members come by signed statements, from a message's content or from beside it; what somebody said
-before their statement came waits in parking.  A new name is content like any other, signed by its
-author and in the log, so that everybody has it in the end: of all that somebody said of their name
-the latest counts, whatever the order in which it comes.  Our own is told when it is not what the
-group knows, which also mends what a crash kept from being told, and at most once in
-``RENAME_EVERY_MS``.  Nothing here knows SDS.
+Members are admitted by signed statements, in a message's content or beside it.  Messages that come
+before their author's statement are parked.  This module knows nothing of SDS.
+
+A new name is ordinary content, signed and logged, so every member receives it in the end.  The
+latest one by time counts, in whatever order they arrive.  We send our own name when the group has
+another one, also after a crash kept us from it, and at most once in ``RENAME_EVERY_MS``.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,9 @@ class GroupPeople:
         self._parking: Parking[Verified] = Parking()
         everyone = self.membership.everyone()
         self._statements = {record.join_statement for record in everyone if record.join_statement}
-        """Those that are believed: one comes with every message, and costs no more than a look."""
+        """Known statements.  One comes with every message, so checking it must cost only a
+        look-up.
+        """
 
     # --- who ----------------------------------------------------------------------------------
 
@@ -53,19 +55,19 @@ class GroupPeople:
         return self.membership.member_ids() - {self._own_id}
 
     def name_of(self, who: ParticipantId) -> str:
-        """Empty for somebody unknown."""
+        """The person's name, or "" if unknown."""
         record = self.membership.record(who)
         return record.name if record else ""
 
     def everyone(self) -> dict[ParticipantId, MemberRecord]:
-        """Whoever ever joined, by id; those who left carry ``left_ms``."""
+        """Everyone who ever joined, by id; those who left have ``left_ms``."""
         return {record.participant_id: record for record in self.membership.everyone()}
 
     def statements(self, *people: ParticipantId) -> tuple[bytes, ...]:
-        """Join statements to send along.
+        """Join statements to send along with a message.
 
-        Our own travels in every seal, a repaired author's too: so nobody's words have to wait
-        until the message that announced them was repaired.
+        Every seal carries our own, and a repaired author's too.  So no message has to wait until
+        the one with its author's join is repaired.
         """
         records = (self.membership.record(who) for who in dict.fromkeys(people))
         return tuple(r.join_statement for r in records if r is not None and r.join_statement)
@@ -73,7 +75,10 @@ class GroupPeople:
     # --- who comes ----------------------------------------------------------------------------
 
     def joins(self, verified: Verified) -> bytes | None:
-        """The sender's own statement, if the message is a join.  Raises RemoteProtocolError."""
+        """The statement, if the message is the sender's own join; else None.
+
+        Raises RemoteProtocolError for someone else's join.
+        """
         body = verified.content.body if verified.content else None
         if not isinstance(body, Join):
             return None
@@ -84,9 +89,9 @@ class GroupPeople:
     def admit(
         self, statement: bytes, builder: TransitionBuilder, *, clock_ms: UnixMs
     ) -> Sequence[Verified] | None:
-        """Take a self-signed join; gives back what its author said meanwhile.
+        """Admit the author of a self-signed join; returns the messages of theirs that were parked.
 
-        None if it is no news.  Raises RemoteProtocolError.
+        Returns None if the join is not news.  Raises RemoteProtocolError.
         """
         if statement in self._statements:
             return None
@@ -103,7 +108,7 @@ class GroupPeople:
         return self._parking.take(who)
 
     def park(self, verified: Verified) -> None:
-        """Of somebody unknown: it waits for their statement.  Raises RemoteProtocolError."""
+        """Keep a stranger's message until their statement arrives.  Raises RemoteProtocolError."""
         if verified.content is None:
             raise RemoteProtocolError("stranger")
         dropped = self._parking.park(
@@ -118,7 +123,7 @@ class GroupPeople:
     def said(
         self, who: ParticipantId, body: Body, sent_ms: UnixMs, builder: TransitionBuilder
     ) -> bool:
-        """Take note of a leave or of a new name; whether that changed who is a member."""
+        """Apply a leave or a new name; True if the set of members changed."""
         match body:
             case Leave():
                 member = self.membership.leave(who, sent_ms)
@@ -137,7 +142,7 @@ class GroupPeople:
     # --- our own name -------------------------------------------------------------------------
 
     def tell_name_ms(self) -> UnixMs | None:
-        """When to tell how we are called now; None if the group knows."""
+        """When to send our current name; None if the group knows it."""
         own = self.membership.record(self._own_id)
         if own is None or own.left_ms is not None or own.name == self._own_name():
             return None
@@ -146,11 +151,11 @@ class GroupPeople:
     def name_to_tell(self, clock_ms: UnixMs) -> Profile | None:
         due_ms = self.tell_name_ms()
         if due_ms is None or clock_ms < due_ms <= clock_ms + RENAME_EVERY_MS:
-            return None  # Later than that it never is, unless the clock was set back.
+            return None  # It can only be later than that if the clock was set back.
         return Profile(name=self._own_name())
 
     def sent_ms(self, body: Body, clock_ms: UnixMs) -> UnixMs:
-        """When we say it: names and leaves after what we said before, however the clock was set."""
+        """The time to sign ``body`` with.  Names and leaves always follow our earlier ones."""
         own = self.membership.record(self._own_id)
         if own is None or not isinstance(body, Profile | Leave):
             return clock_ms

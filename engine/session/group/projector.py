@@ -1,8 +1,8 @@
-"""The channel's events → what to write and what to tell: rows, delivery, gaps, typing.
+"""Turns the channel's events into writes and notes: rows, delivery states, gaps, typing.
 
-It turns the state machine's words into the window's: decoded content becomes a row, the outgoing
-buffer's state becomes "saved", "sent" or "failed", and "held" once everybody holds it.  It knows
-nothing of bytes on the wire, and of membership only who the others are.
+Decoded content becomes a row.  The state of the outgoing buffer becomes "saved", "sent" or
+"failed", and "held" once every other member holds the message.  The projector handles no bytes on
+the wire; of membership it knows only who the others are.
 """
 
 from collections.abc import Callable, Sequence
@@ -72,7 +72,7 @@ GIVEN_UP = "nobody took it; it is safe on this device"
 
 
 class GroupProjector:
-    """Starts from the saved state: which rows stand below a gap, and what is missing."""
+    """Starts from the saved state: the rows shown below a gap, and what is missing."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
@@ -91,12 +91,14 @@ class GroupProjector:
         self._shown_waiting = {e.message.message_id for e in state.incoming if e.shown}
         self._lost: dict[MessageId, MissingEntry] = {}
         self._kept_back: dict[MessageId, None] = {}
-        """Given up too, but only older than all that anybody wanted to see: a Store has them."""
+        """Also given up, but only because they are older than what the user wants; a Store has
+        them.
+        """
         for missing in state.missing:
             if missing.state is MissingState.LOST:
                 self._note_lost(missing)
         self._asked_again: dict[MessageId, UnixMs] = {}
-        """When somebody wanted a lost one asked for once more, since the program started."""
+        """When the user last asked again for a lost message, since the program started."""
         self._waiting = len(state.incoming)
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
@@ -104,7 +106,7 @@ class GroupProjector:
     def tell(  # noqa: C901 - one case per kind of event
         self, event: OtherEvent, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        """Note one event; of a delivery ``tell_delivered`` does."""
+        """Note one event other than a delivery, which ``tell_delivered`` notes."""
         match event:
             case MessageShownWaiting():
                 self._shown(event, builder, now_ms=now_ms)
@@ -136,7 +138,7 @@ class GroupProjector:
                 assert_never(event)
 
     def hear_writes(self, writes: Sequence[Write]) -> None:
-        """Keep count of what is lost."""
+        """Keep track of what is lost."""
         for write in writes:
             if isinstance(write, PutMissing) and write.entry.state is MissingState.LOST:
                 self._note_lost(write.entry)
@@ -158,11 +160,11 @@ class GroupProjector:
         self._asked_again |= {each: now_ms for each in message_ids if each in self._lost}
 
     def kept_back(self) -> tuple[MessageId, ...]:
-        """What Stores had, from before all that anybody wanted to see."""
+        """What Stores have from before the time that the user wants to see."""
         return tuple(self._kept_back)
 
     def gap(self, gaps: Sequence[Gap]) -> GapView | None:
-        """``gaps``: what is looked for."""
+        """``gaps``: what the channel is looking for."""
         if not gaps and not self._waiting and not self._lost:
             return None
         latest = islice(reversed(self._lost.values()), MAX_LOST_TOLD)
@@ -203,7 +205,7 @@ class GroupProjector:
         *,
         now_ms: UnixMs,
     ) -> None:
-        """``content`` is what the message says."""
+        """Note a delivery; ``content`` is the decoded message."""
         message = event.message
         record = row_of(
             self._conversation_id,
@@ -264,7 +266,7 @@ class GroupProjector:
             builder.notes.append(TypingNoted())
 
     def _held(self, event: HeldByChanged, builder: TransitionBuilder) -> None:
-        """That all held it stays true, whoever comes or goes afterwards."""
+        """Once all members hold a message it stays "held", whoever joins or leaves afterwards."""
         others = self._others()
         if others and others <= {entry.participant_id for entry in event.certain}:
             builder.writes.append(self._delivery(event.message_id, DeliveryState.HELD))

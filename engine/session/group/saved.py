@@ -1,4 +1,4 @@
-"""What a group's session starts from: a new group, or what the profile keeps of one."""
+"""What a group's session starts from: a new group, or the saved state of one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,4 +16,4 @@ class SavedGroup:
     state: ChannelState
     own_sequence: OwnSequence
     own_name: Callable[[], str]
-    """How we call ourselves now; the group learns it."""
+    """Our current name; the group learns it."""

@@ -1,13 +1,12 @@
-"""One group on one device: envelope, membership, SDS channel and content, composed sans-I/O.
+"""One group on one device, sans-I/O: envelope, membership, SDS channel and content combined.
 
-Bytes from the network pass, in this order: seal → signed part → SDS message → signer is sender →
-membership (``group_people``) → SDS state machine → content → rows.  Nothing of a stranger, and
-nothing that does not check out, reaches the channel's state; what is refused leaves a named
-counter.  On the way out a message is signed once (those bytes are kept and may be resent by
-anybody) and sealed afresh for every copy.
+Bytes from the network pass these checks in order: seal → signed part → SDS message → signer is
+sender → membership (``engine.session.group.people``) → SDS state machine → content → rows.  Nothing
+of a stranger, and nothing that fails a check, reaches the channel's state; every refusal adds to a
+named counter.  An outgoing message is signed once, and those bytes are kept for anyone to resend.
+Every copy is sealed afresh.
 
-It refuses to know how bytes travel and where they are kept: the asyncio runner and the simulator
-drive the same class.
+Transport and storage are left to others: the asyncio runner and the simulator drive the same class.
 """
 
 from collections.abc import Callable
@@ -112,12 +111,12 @@ CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
 
 SHOW_AGAIN_MS = 60_000
-"""Until more of what waits aside is placed, when there was no room for it."""
+"""Pause before placing more of what is set aside, when there was no room for it."""
 _NEW_INSTANCE_DOMAIN = "causerie/2/instance-after"
 
 
 class GroupSession:
-    """Handles inputs, and gives back what to write, send and show."""
+    """Handles inputs and returns what to write, send and show."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
@@ -142,7 +141,7 @@ class GroupSession:
         self._people = GroupPeople(seed, counters)
         self._typing = TypingBoard()
         self._show_again_ms: dict[ParticipantId, UnixMs] = {}
-        """Whose messages are to be shown and are not all placed."""
+        """Authors whose messages the user wants to see but which are not all placed."""
         self._projector = GroupProjector(
             seed.group.conversation_id,
             others=self._people.others,
@@ -168,9 +167,9 @@ class GroupSession:
         )
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
-        """Raises LocalProtocolError for what people want and cannot have, and for a pair's inputs.
+        """Never raises for bytes from outside.
 
-        Never raises for bytes from outside.
+        Raises LocalProtocolError for commands that cannot be done, and for inputs of pairs.
         """
         builder = TransitionBuilder()
         self._handle(input_, builder, now_ms=now_ms)
@@ -325,13 +324,13 @@ class GroupSession:
             repair = self.repair(loaded.raw, now_ms=now_ms)
             builder.sends.append(replace(repair, repairs=message_id))
         elif self._channel.has_logged(message_id):
-            # What we said when our clock was ahead, unless it was said again meanwhile.
+            # Sent when our clock was ahead, and not replaced since.
             self._say(self._wire.body_of(loaded.raw), builder, now_ms=now_ms, replaces=message_id)
 
     def _take_set_aside(
         self, loaded: SetAsideLoaded, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        """Place a few, and ask for the next ones."""
+        """Place a few messages, and ask for the next ones."""
         sender_id = loaded.load.sender_id
         before = self._channel.waiting_aside(sender_id)
         for kept in loaded.kept:
@@ -340,7 +339,7 @@ class GroupSession:
                 self._accept(verified, builder, now_ms=now_ms, wanted=True)
             except RemoteProtocolError as error:
                 self._refuse(error, builder, now_ms=now_ms)
-        # They are no news to anybody who asked for them.
+        # The user asked for them, so they need no notification.
         builder.notes = [
             replace(note, notify=False) if isinstance(note, RowAdded) else note
             for note in builder.notes
@@ -348,7 +347,7 @@ class GroupSession:
         left = self._channel.waiting_aside(sender_id)
         if left < before:
             builder.sends.append(LoadSetAside(sender_id=sender_id))
-        elif left:  # They wait behind a gap, as many as there is room for.
+        elif left:  # They wait behind a gap, as far as there is room.
             self._show_again_ms[sender_id] = UnixMs(now_ms + SHOW_AGAIN_MS)
 
     def _go_on_showing(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
@@ -357,7 +356,7 @@ class GroupSession:
             builder.sends.append(LoadSetAside(sender_id=sender_id))
 
     def _begin_instance(self, after: MessageId) -> None:
-        """The numbers that our wrong clock's messages bear are used up."""
+        """Start a new instance: messages dated by our wrong clock used up the old one's numbers."""
         old = self._own_sequence
         digest = sha256(tuple_bytes(_NEW_INSTANCE_DOMAIN, old.instance_id, after)).digest()
         instance_id = InstanceId(digest[:INSTANCE_ID_BYTES])
@@ -366,7 +365,7 @@ class GroupSession:
         )
 
     def repair(self, raw: bytes, *, now_ms: UnixMs) -> Publish:
-        """Wrap somebody's signed part, as we hold it, in our own signature."""
+        """Wrap another member's signed part, as we hold it, in our own signature."""
         clock_ms = self._clock.at(now_ms)
         signed, author = self._wire.wrap_repair(raw, clock_ms=clock_ms)
         return self._wire.publish(
@@ -380,7 +379,7 @@ class GroupSession:
 
     @property
     def oldest_ms(self) -> UnixMs | None:
-        """A Lamport timestamp is about the time in milliseconds."""
+        """Approximate, because a Lamport timestamp is about the time in milliseconds."""
         lamport = self._channel.oldest_lamport()
         return None if lamport is None else UnixMs(lamport)
 
@@ -429,7 +428,7 @@ class GroupSession:
 
     @property
     def channel(self) -> SdsChannel:
-        """For looking at, by tests and the simulator's checks."""
+        """For inspection by tests and the simulator's checks."""
         return self._channel
 
     # --- inside -------------------------------------------------------------------------------
@@ -456,7 +455,7 @@ class GroupSession:
         now_ms: UnixMs,
         wanted: bool = False,
     ) -> None:
-        """Membership, then the channel.  Raises RemoteProtocolError."""
+        """Check membership, then feed the channel.  Raises RemoteProtocolError."""
         opened, message = verified.opened, verified.message
         statement = self._people.joins(verified)
         if statement is not None:
@@ -512,7 +511,7 @@ class GroupSession:
             builder.notes.append(EchoHeard(echo=echo, known_ms=member.known_ms))
 
     def _admit(self, statement: bytes, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Take a self-signed join; what its author said meanwhile comes out of parking."""
+        """Admit the author of a self-signed join and accept their parked messages."""
         released = self._people.admit(statement, builder, clock_ms=self._clock.at(now_ms))
         if released is None:
             return
@@ -535,7 +534,7 @@ class GroupSession:
         now_ms: UnixMs,
         received: Verified | None = None,
     ) -> None:
-        """``received``: the message that led to it, whose content is decoded already."""
+        """``received``: the message that caused the transition, with its decoded content."""
         if transition.writes:
             writes = tuple(transition.writes)
             builder.writes.append(

@@ -1,8 +1,9 @@
-"""Messages that were opened before their turn, until it comes.
+"""Messages from a Store that were opened before their turn.
 
-What Stores gave is made durable piece by piece; while the disk works, the next pieces are unsealed,
-checked and decoded, which needs no state of the conversation.  A turn takes what lies here only for
-the very same bytes.  Bounded: what nobody asks for in time is opened anew in its turn.
+Messages from Stores are made durable in batches.  While the disk works, the next batches are
+unsealed, checked and decoded, which needs no state of the conversation.  A result is used only for
+exactly the same bytes.  The number kept is bounded; a message dropped here is opened again in its
+turn.
 """
 
 from collections import OrderedDict
@@ -34,7 +35,7 @@ class VerifiedAhead(Generic[T]):
             self._bytes -= len(oldest.payload)
 
     def take(self, waku: WakuMessage, waku_hash: WakuHash) -> T | None:
-        """What came of these bytes, once; None: they have to be opened."""
+        """Remove and return the result for these bytes; None if they have yet to be opened."""
         found = self._items.pop(waku_hash, None)
         if found is None:
             return None

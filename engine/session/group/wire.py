@@ -1,9 +1,8 @@
-"""The bytes of a group: what goes out is signed once and sealed afresh, what comes in is checked.
+"""The wire format of a group: sign once, seal every copy afresh, check what comes in.
 
-Everything that a received payload must pass before anybody looks at membership: seal, signature,
-signer is sender (``engine.crypto.sealed``), SDS shape (one form only), content shape, message id.
-It keeps no state of the conversation; who is a member and what happens with a message is the
-session's business.
+A received payload passes all checks that come before membership: seal, signature, signer is sender
+(``engine.crypto.sealed``), canonical SDS form, content shape, message id.  There is no state of the
+conversation here; the session decides on membership and on what happens with a message.
 """
 
 from collections import OrderedDict
@@ -30,15 +29,15 @@ from engine.session.transitions import Publish
 NS_PER_MS = 1_000_000
 EPHEMERAL_MAX_AGE_MS = 30_000
 EPHEMERAL_MAX_AHEAD_MS = 300_000
-"""As far as clocks may differ; what is signed for later could be sent again until then."""
+"""How far clocks may differ.  A message signed for later could be replayed until then."""
 MAX_REMEMBERED = 4_096
-"""Hashes of envelopes that are dealt with, about half a megabyte."""
+"""Hashes of handled envelopes, about half a megabyte."""
 _HASH_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEnvelope:
-    """A Waku message that passed the first check; it waits to be opened."""
+    """A Waku message that passed the precheck and waits to be opened."""
 
     envelope: CheckedEnvelope
     envelope_hash: bytes
@@ -48,7 +47,7 @@ class GroupEnvelope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """A message whose seal, signature and sender check out; membership is still open.
+    """A message whose seal, signature and sender are verified; membership is not checked yet.
 
     ``content`` is None for sync and ephemeral messages.
     """
@@ -58,7 +57,7 @@ class Verified:
     content: Content | None
     waku_hash: WakuHash
     envelope_hash: bytes
-    """Of header and ciphertext: a member can seal something else under a header that was seen."""
+    """Over header and ciphertext, because a member can seal other content under a known header."""
     stored: bool = False
     """It came from a Store."""
 
@@ -84,16 +83,16 @@ class GroupWire:
         self.content_topic: ContentTopic = content_topic_of(group.epoch_keys[0])
 
     def sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
-        """The signed part that is kept, broadcast and resent."""
+        """The signed part to keep, broadcast and resend."""
         return self._sealed.sign(self._identity, encode_message(message), claim, signed_ms=clock_ms)
 
     def wrap_repair(self, raw: bytes, *, clock_ms: UnixMs) -> tuple[bytes, ParticipantId]:
-        """Our signature around somebody's signed part, and whose it is."""
+        """Our signature around another member's signed part, and that member's id."""
         author = self._sealed.read(raw).sender_id
         return self._sealed.wrap_repair(self._identity, raw, None, signed_ms=clock_ms), author
 
     def body_of(self, raw: bytes) -> Body:
-        """What was said in a signed part of our log."""
+        """The body in a signed part of our log."""
         return decode_content(decode_message(self._sealed.read(raw).sds_bytes).content or b"").body
 
     def publish(
@@ -105,7 +104,7 @@ class GroupWire:
         clock_ms: UnixMs,
         message_id: MessageId | None = None,
     ) -> Publish:
-        """Seal afresh: no two copies are the same bytes, so no cache swallows the second."""
+        """Seal a fresh copy, unlike any other, so that no cache drops it as a duplicate."""
         payload = self._sealed.seal(
             signed_part, statements=statements, random_bytes=self._random_bytes
         )
@@ -122,7 +121,7 @@ class GroupWire:
         )
 
     def precheck(self, waku: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope:
-        """Raises RemoteProtocolError for what no member made, or what was dealt with already."""
+        """Raises RemoteProtocolError if no member made the envelope, or it was handled before."""
         envelope_hash = _hash_of(waku)
         self._refuse_known(envelope_hash)
         return GroupEnvelope(
@@ -137,19 +136,19 @@ class GroupWire:
             raise RemoteProtocolError("replayed")
 
     def open_ahead(self, waku: WakuMessage, waku_hash: WakuHash) -> None:
-        """Before a Store's message has its turn in ``open``, which then has less to do."""
+        """Open a Store's message before its turn, to save work in ``open``."""
         if waku_hash in self._ahead:
             return
-        with suppress(RemoteProtocolError):  # In its turn it is refused with the reason.
+        with suppress(RemoteProtocolError):  # ``open`` will refuse it, with the reason.
             verified = self.open(self.precheck(waku, waku_hash), stored=True)
             self._ahead.put(waku, waku_hash, verified)
 
     def open_new(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
-        """As ``open``, for what was not checked before."""
+        """Like ``open``, for a message that was not prechecked."""
         return self.open(self.precheck(waku, waku_hash))
 
     def open_stored(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
-        """As ``open``, for what came from a Store: it says nothing about anybody's clock now."""
+        """Like ``open``, for a Store's message, which says nothing about anyone's clock now."""
         ahead = self._ahead.take(waku, waku_hash)
         if ahead is None:
             return self.open(self.precheck(waku, waku_hash), stored=True)
@@ -157,8 +156,8 @@ class GroupWire:
         return ahead
 
     def open(self, checked: GroupEnvelope, *, stored: bool = False) -> Verified:
-        """Raises RemoteProtocolError with the reason for whatever does not check out."""
-        self._refuse_known(checked.envelope_hash)  # It may have come twice meanwhile.
+        """Raises RemoteProtocolError, with the reason, for anything that fails a check."""
+        self._refuse_known(checked.envelope_hash)  # A copy may have been opened since.
         return self._verify(
             self._sealed.open_checked(checked.envelope),
             waku_hash=checked.waku_hash,
@@ -167,7 +166,7 @@ class GroupWire:
         )
 
     def reopen(self, raw: bytes, retrieval_hint: bytes | None) -> Verified:
-        """A signed part that was kept; as ``open`` otherwise."""
+        """Like ``open``, for a signed part that was kept."""
         return self._verify(
             self._sealed.read(raw),
             waku_hash=WakuHash(retrieval_hint or b""),
@@ -193,7 +192,7 @@ class GroupWire:
         )
 
     def _content_of(self, message: Message) -> Content:
-        """Decoded, and the message's id recomputed from it."""
+        """Decode the content, and recompute the message's id from it."""
         content = message.content or b""
         decoded = decode_content(content)
         expected = message_id_of(
@@ -210,10 +209,10 @@ class GroupWire:
         return decoded
 
     def done_with(self, verified: Verified) -> None:
-        """Nothing can come of this envelope any more.
+        """Remember that this envelope needs no more handling.
 
-        Whoever hears the network, member or not, can send its bytes again and again: after this
-        they cost no more than a look.
+        Anyone on the network can send its bytes again and again; a replay then costs only a
+        look-up.
         """
         self._done_with[verified.envelope_hash] = None
         if len(self._done_with) > MAX_REMEMBERED:
@@ -221,19 +220,19 @@ class GroupWire:
 
 
 def content_of(message: Message, verified: Verified | None) -> Content:
-    """What a content message says; decoded already if it is the one that was just ``verified``."""
+    """The content of ``message``, without decoding it again if it is the one in ``verified``."""
     if verified is not None and verified.content and verified.message is message:
         return verified.content
     return decode_content(message.content or b"")
 
 
 def _hash_of(waku: WakuMessage) -> bytes:
-    """Of the whole envelope, which has one form only."""
+    """Over the whole envelope, which has one form only."""
     return sha256(waku.payload).digest()[:_HASH_BYTES]
 
 
 def check_is_fresh(signed_ms: UnixMs, clock_ms: UnixMs) -> None:
-    """Raises RemoteProtocolError for an ephemeral message that somebody kept for later."""
+    """Raises RemoteProtocolError for an ephemeral message that is replayed later."""
     if clock_ms - signed_ms > EPHEMERAL_MAX_AGE_MS:
         raise RemoteProtocolError("ephemeral_stale")
     if signed_ms - clock_ms > EPHEMERAL_MAX_AHEAD_MS:

@@ -1,1 +1,1 @@
-"""A conversation of two: its session, the order of its messages, its bytes, and consent."""
+"""One-to-one conversations: the session, the message order, the wire format and consent to talk."""

@@ -1,8 +1,8 @@
-"""The messages of one pair, both ways: MVDS node, order and bytes, and what becomes of own ones.
+"""The messages of one pair in both directions: MVDS node, order, wire format and delivery states.
 
-What is said becomes content with author, sequence and clock, then an MVDS message.  What the node
-delivers in no order comes out in the order of its author.  What may be said, as things stand, is
-the session's business.
+To send, the channel adds author, sequence number and Lamport timestamp to a body and hands it to
+the MVDS node.  MVDS delivers in any order; the channel gives messages back in their author's order.
+The session decides what may be said in the current state of the agreement.
 """
 
 from collections.abc import Callable
@@ -60,11 +60,13 @@ from engine.session.transitions import BodiesLoaded, EchoHeard, GapNoted, Record
 
 MS_PER_SECOND = 1_000
 MOST_BEFORE_AGREEING = 64
-"""What anybody who has our contact link can make us keep, until the program starts again."""
+"""Limit on messages kept for a peer before both agree to talk, counted since the program started.
+Anyone with our contact link can be such a peer.
+"""
 
 
 def _is_admitted(message: MvdsMessage, admits: Callable[[Body], bool]) -> bool:
-    """Nothing unreadable is."""
+    """Unreadable content is never admitted."""
     try:
         return admits(decode_pair_content(message.body).body)
     except RemoteProtocolError:
@@ -73,17 +75,17 @@ def _is_admitted(message: MvdsMessage, admits: Callable[[Body], bool]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedChannel:
-    """What the messages of a pair continue from."""
+    """The saved state from which a pair's channel continues."""
 
     mvds: MvdsState
     order: PairState
     own_sequence: OwnSequence
     statement: MvdsId | None = None
-    """The last that we said about whether we want to talk."""
+    """Our latest request or answer."""
 
 
 class PairChannel:
-    """What a call does is added to ``builder``; what has its place now is given back, in order."""
+    """Each call appends its effects to ``builder`` and returns newly placed messages, in order."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
@@ -99,7 +101,7 @@ class PairChannel:
         now_ms: UnixMs,
         clock: SessionClock,
     ) -> None:
-        """``state``: how far the two have come, which says where and how what we say goes."""
+        """``state`` returns the contact state; it decides where and how our messages go."""
         self._conversation_id = contact.conversation_id
         self._own_id = identity.participant_id
         self._known_ms = contact.created_ms
@@ -146,23 +148,23 @@ class PairChannel:
 
     @property
     def awaits(self) -> bool:
-        """Whether something of ours is not acknowledged yet."""
+        """Whether any message of ours is unacknowledged."""
         return self.node.awaits
 
     @property
     def own_instance(self) -> InstanceId:
-        """Of our stay with the other, since they are a contact."""
+        """Our author instance since the other became a contact."""
         return self._own_sequence.instance_id
 
     @property
     def awaits_statement(self) -> bool:
-        """Whether the last that we said about wanting to talk is not acknowledged yet."""
+        """Whether our latest request or answer is unacknowledged."""
         return self.statement is not None and self.node.is_awaited(self.statement)
 
     def say(
         self, body: Body, builder: TransitionBuilder, *, now_ms: UnixMs, shown: bool = True
     ) -> MessageId:
-        """``shown``: as a row, if its kind makes one."""
+        """Send ``body``.  ``shown``: also add a row, if this kind of body makes one."""
         author = AuthorSequence(
             instance_id=self._own_sequence.instance_id, sequence=self._own_sequence.sequence + 1
         )
@@ -200,17 +202,17 @@ class PairChannel:
         return message_id
 
     def is_awaited(self, message_id: MessageId) -> bool:
-        """Whether the other has still to say that they have this message of ours."""
+        """Whether the peer has not yet acknowledged this message of ours."""
         return self.node.is_awaited(mvds_id_of_row(message_id))
 
     def say_unheld(
         self, content: EphemeralContent, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        """Best effort, kept nowhere."""
+        """Send ``content`` once, best effort.  It is not stored."""
         builder.sends.append(self.wire.ephemeral(content, now_ms=now_ms))
 
     def resend(self, message_id: MessageId, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Raises LocalProtocolError if it is not ours or needs no resending."""
+        """Raises LocalProtocolError if the message is not ours or needs no resending."""
         wish = ResendRequested(peer_id=self._peer_id, message_id=mvds_id_of_row(message_id))
         transition = self._step(wish, builder, now_ms=now_ms)
         self.projector.tried_again(message_id, builder)
@@ -227,11 +229,11 @@ class PairChannel:
         admits: Callable[[Body], bool] | None,
         now_ms: UnixMs,
     ) -> tuple[list[Placed], bool]:
-        """One MVDS payload.  Raises RemoteProtocolError; nothing has changed then.
+        """Take one MVDS payload.  Raises RemoteProtocolError and then changes nothing.
 
-        ``admits``, until we agree: what is said to one another has to wait.  It is left
-        unacknowledged, so nobody takes it for delivered, and it is sent again after that.
-        The second result is whether there was something of that kind.
+        ``admits`` is None once both agree to talk.  Before that it selects the bodies that are
+        taken in.  The rest stays unacknowledged, so the peer does not count it as delivered and
+        sends it again later.  The second result is True if anything was left out.
         """
         payload, generation = decode_payload(encoded)
         self._hear_echo(payload, signed_ms, builder, now_ms=now_ms)
@@ -253,7 +255,7 @@ class PairChannel:
     def _hear_echo(
         self, payload: Payload, signed_ms: UnixMs, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        """Who acknowledges or requests a message of ours has read its id from us."""
+        """A peer that acknowledges or requests a message of ours has read its id."""
         echo = self._echoes.heard(
             self._peer_id,
             signed_ms,
@@ -266,7 +268,7 @@ class PairChannel:
             builder.notes.append(EchoHeard(echo=echo, known_ms=self._known_ms))
 
     def seen(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """The other is there."""
+        """Note that the peer is online."""
         self._handle(PeerSeen(peer_id=self._peer_id), builder, now_ms=now_ms)
 
     # --- the world ----------------------------------------------------------------------------
@@ -313,7 +315,7 @@ class PairChannel:
     # --- inside -------------------------------------------------------------------------------
 
     def _manner(self) -> SendPolicy:
-        """Who has not answered our request yet is only to be found at their inbox."""
+        """A peer that has not answered our request can only be reached at their inbox."""
         state = self._state()
         return SendPolicy(
             to_inbox=state is ContactState.ASKED,
@@ -362,11 +364,11 @@ class PairChannel:
         try:
             content = decode_pair_content(event.message.body)
         except RemoteProtocolError as error:
-            # Acknowledged all the same: it would be as unreadable the next time.
+            # It is acknowledged all the same: it would be just as unreadable the next time.
             self._counters.add(f"pair.{error.reason}")
             return []
         if content.author.instance_id == self._own_sequence.instance_id:
-            # MVDS signs no message by itself: what we said ourselves must not become theirs.
+            # MVDS does not sign single messages: a peer could send our own messages back as theirs.
             self._counters.add("pair.own_returned")
             return []
         kept = WaitingContent(

@@ -1,8 +1,8 @@
-"""The other of a pair: their record, how far the two have come, and what may be said to that.
+"""The peer of a pair: their record, the agreement with them, and what may be said in that state.
 
-What statements do is ``engine.core.agreement``'s; here is what a person adds to it: whom we
-declined may ask again but is not heard for a day, and whoever is blocked is not heard at all.
-Nothing here sends, writes or knows bytes.
+``engine.core.agreement`` computes what statements do.  This module adds the user's decisions: a
+peer that we declined may ask again but is ignored for a day, and a blocked peer is always ignored.
+It sends nothing, writes nothing and handles no bytes.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ _NOT_NOW = {
 
 
 class PairContact:
-    """``record.state`` is the agreement's, or BLOCKED above it."""
+    """``record.state`` is the agreement's state, or BLOCKED, which overrides it."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class PairContact:
         agreement: Agreement,
         declined_ms: UnixMs | None = None,
     ) -> None:
-        """``declined_ms``: when we declined last, and did not think again since."""
+        """``declined_ms``: when we last declined; None if never, or if we changed our mind."""
         self.record = record
         self.agreement = agreement
         self.declined_ms = declined_ms
@@ -51,14 +51,14 @@ class PairContact:
         return self.state is ContactState.BLOCKED
 
     def require_accepted(self) -> None:
-        """Raises LocalProtocolError, with the reason in words."""
+        """Raises LocalProtocolError with a reason to show the user."""
         if not self.is_accepted:
             raise LocalProtocolError(_NOT_NOW[self.state])
 
     # --- what we want -------------------------------------------------------------------------
 
     def stand(self, agreement: Agreement) -> None:
-        """Of who is not blocked."""
+        """Set the agreement.  Only for a peer that is not blocked."""
         self.agreement = agreement
         self.record = replace(self.record, state=agreement.state)
 
@@ -74,9 +74,10 @@ class PairContact:
     # --- what they say ------------------------------------------------------------------------
 
     def admits(self, body: Body, *, now_ms: UnixMs) -> bool:
-        """Whether this is taken in before both want to talk.
+        """Whether ``body`` is taken in before both agree to talk.
 
-        What is not is not acknowledged either: so it is said again, and not lost when we agree.
+        A body that is not admitted is not acknowledged either, so the peer sends it again and it is
+        not lost when both agree.
         """
         if isinstance(body, ContactRequest):
             asks_anew = body.round > self.agreement.round
@@ -85,7 +86,7 @@ class PairContact:
         return isinstance(body, ContactAnswer)
 
     def hear(self, said: Statement, *, author: InstanceId, own: InstanceId) -> bool:
-        """Note what they said; True if they are to be told where we stand."""
+        """Apply the peer's statement; True if we have to tell them where we stand."""
         after = heard(self.agreement, said, author=author, own=own)
         self.stand(after.agreement)
         is_for_us = isinstance(said, ContactRequest) or said.answered_instance == own
@@ -94,7 +95,7 @@ class PairContact:
         return after.tell
 
     def know(self, said: Statement | ProfileUpdate) -> None:
-        """Their name and picture; who declines says neither."""
+        """Take the peer's name and picture, if given.  Someone who declines gives neither."""
         if said.name:
             self.record = replace(self.record, name=said.name, picture=said.picture)
 

@@ -1,7 +1,8 @@
-"""How one-to-one conversations begin: by a contact link, by a request, or loaded from the store.
+"""Starts one-to-one conversations: from a contact link, from a request, or loaded from the store.
 
-Gives records and writes; it performs nothing itself.  As in groups, sequence numbers belong to an
-*instance*: one profile's stay with one person.  Who is removed and added again is another instance.
+The factory returns records and writes; it performs nothing itself.  As in groups, sequence numbers
+belong to an *instance*: one profile's stay with one person.  A person who is removed and added
+again gets a new instance.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,13 +41,13 @@ from engine.session.pair.session import PairSession
 
 DAY_MS = 24 * 3_600_000
 PAIR_CONFIG = MvdsConfig(seen_again_ms=2_000, seen_spares_epochs=1, seen_retry_epochs=2)
-"""Whoever says something is there: what they have not acknowledged is offered again soon."""
+"""A peer that sends anything is online, so unacknowledged messages are soon offered to it again."""
 _INSTANCE_DOMAIN = "causerie/1/pair-instance"
 
 
 @dataclass(slots=True, kw_only=True)
 class PairFactory:
-    """The people of one identity; ``own`` is what they are told of us from now on."""
+    """The contacts of one identity; ``own`` is the profile that they are sent from now on."""
 
     store: ProfileStore
     identity: Identity
@@ -60,7 +61,7 @@ class PairFactory:
     """How far our clock is ahead of ``now_ms``, which only ever goes on."""
     config: MvdsConfig
     contacts: Callable[[], int] = lambda: 1
-    """How many of them there are now."""
+    """How many contacts there are now."""
 
     def _clock_ms(self) -> UnixMs:
         return UnixMs(self.now_ms() + self.clock_offset_ms())
@@ -90,13 +91,13 @@ class PairFactory:
         )
 
     def asked(self, link: ContactLink) -> ContactRecord:
-        """Somebody whom we ask to talk."""
+        """A record for a person whom we ask to talk."""
         return self._new(
             link.public_key, link.encryption_key, name=link.name, state=ContactState.ASKED
         )
 
     def asking(self, opened: OpenedPair, request: ContactRequest) -> ContactRecord:
-        """Somebody who asks us."""
+        """A record for a person who asks us to talk."""
         return self._new(
             opened.sender_public_key,
             opened.sender_encryption_key,
@@ -126,16 +127,16 @@ class PairFactory:
         )
 
     def beginning(self, contact: ContactRecord) -> Sequence[StoreWrite]:
-        """What to write first; nothing of an earlier stay is left."""
+        """The first writes of a conversation; they also erase what an earlier stay left."""
         return (PutContact(contact=contact), *self.ending(contact))
 
     def ending(self, contact: ContactRecord) -> Sequence[StoreWrite]:
-        """What the profile keeps beside the conversation, and does not when that is removed."""
+        """Writes that erase what the profile keeps outside the conversation's own tables."""
         keys = (declined_key(contact), before_block_key(contact), agreement_key(contact))
         return tuple(SaveValue(key=key, value="") for key in keys)
 
     def read_again(self, contact: ContactRecord) -> ContactRecord:
-        """As it is on disk now."""
+        """The contact as it is on disk now."""
         same = (c for c in self.store.contacts() if c.conversation_id == contact.conversation_id)
         return next(same, contact)
 

@@ -1,6 +1,6 @@
-"""What waits in a one-to-one conversation, and the holes in the numbers before it.
+"""How waiting messages and the gaps before them appear in a one-to-one timeline.
 
-``engine.session.pair.order`` decides what waits and for how long; here is only how it looks.
+``engine.session.pair.order`` decides what waits and for how long.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def is_statement(content: Content) -> bool:
 
 
 def places_of(waiting: Sequence[Waits], *, delivered: int) -> list[GapPlace]:
-    """Each hole in the numbers of one author, above the first that is shown after it."""
+    """One place per gap in an author's sequence numbers, before the next message that is shown."""
     places: list[GapPlace] = []
     expected, lacking = delivered + 1, 0
     for one in waiting:
@@ -49,7 +49,7 @@ def places_of(waiting: Sequence[Waits], *, delivered: int) -> list[GapPlace]:
 
 
 def lost_before(gap: GapView | None, message_ids: Sequence[MessageId]) -> tuple[LostView, ...]:
-    """What was given up before one of these messages; all of it, if these are none."""
+    """The messages given up before one of ``message_ids``, or all of them if it is empty."""
     if gap is None or not message_ids:
         return () if gap is None else gap.lost
     return tuple(

@@ -1,12 +1,13 @@
-"""What was given up in a one-to-one conversation, and what of it turns up after all.
+"""Messages given up as lost in a one-to-one conversation, until they arrive after all.
 
-MVDS names no message before it comes, so what never came has no id: known are its author, its
-number, what came after it, and since when it lacks.  That is kept, as ranges of numbers in a row,
-until it comes: whatever bears the number then, one message or statement, takes it out, and parts
-the range if it stood in its middle.  The ranges of one pair are bounded, or who leaves out every
-other number could fill the disk: those given up longest ago are forgotten, which is counted.
+MVDS gives no id to a message that never arrived.  Known are its author and sequence number, the
+message after it, and since when it is missing.  These facts are stored as ranges of consecutive
+numbers.  A message or statement that arrives with such a number leaves the range, and splits it if
+the number was in the middle.
 
-It refuses to know the order itself, and why something was given up.
+A pair keeps at most ``MAX_RANGES`` ranges; otherwise a peer that leaves out every other number
+could fill the disk.  The ranges given up longest ago are forgotten and counted.
+``engine.session.pair.order`` decides the order and when a message is given up.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ MAX_LOST_TOLD: Final = 1_000_000
 
 
 class PairLost:
-    """What one call changes is appended to ``writes``."""
+    """Each call appends its changes to ``writes``."""
 
     def __init__(
         self, conversation_id: ConversationId, kept: Sequence[LostRange], *, counters: Counters
@@ -43,7 +44,7 @@ class PairLost:
         self._ranges = {(lost.instance_id, lost.first): lost for lost in kept}
         self._counters = counters
         self._asked_again: dict[tuple[InstanceId, int], UnixMs] = {}
-        """Since the program started."""
+        """Requested again by the user since the program started."""
         self._views: tuple[LostView, ...] | None = None
 
     def give_up(self, lost: LostRange, writes: list[StoreWrite]) -> None:
@@ -53,7 +54,7 @@ class PairLost:
             self._remove(min(self._ranges.values(), key=_age), writes)
 
     def arrived(self, author: AuthorSequence, position: Position, writes: list[StoreWrite]) -> None:
-        """Something of this number has its place after all."""
+        """A message with this number has its place after all."""
         lost = self._find(author)
         if lost is None:
             return
@@ -69,9 +70,9 @@ class PairLost:
             self.give_up(replace(lost, first=author.sequence + 1), writes)
 
     def ask_again(self, before: Sequence[MessageId], now_ms: UnixMs) -> bool:
-        """Somebody wants it asked for once more; False: there is nothing.
+        """The user asks for lost messages again; False if there are none.
 
-        ``before``: only what is lost before one of these messages; none: all.
+        ``before``: only those lost before one of these messages; all if it is empty.
         """
         asked = [
             key
@@ -110,11 +111,11 @@ class PairLost:
 
     @property
     def total(self) -> int:
-        """How many messages are lost, as far as that is told."""
+        """How many messages are lost, at most ``MAX_LOST_TOLD``."""
         return min(sum(map(_count, self._ranges.values())), MAX_LOST_TOLD)
 
     def views(self) -> tuple[LostView, ...]:
-        """The latest; of nobody yet, see ``signed``."""
+        """The latest ranges, without a sender; ``signed`` adds it."""
         if self._views is None:
             latest = sorted(self._ranges.values(), key=_age, reverse=True)[:MAX_RANGES_TOLD]
             self._views = tuple(map(self._view, latest))
@@ -134,12 +135,12 @@ class PairLost:
         )
 
     def snapshot(self) -> tuple[LostRange, ...]:
-        """As the store would give it back."""
+        """The ranges as the store would load them."""
         return tuple(self._ranges[key] for key in sorted(self._ranges))
 
 
 def signed(gap: GapView | None, sender_id: ParticipantId, sender_name: str) -> GapView | None:
-    """With the one who alone can have written what is lost."""
+    """Add the only possible sender of the lost messages to ``gap``."""
     if gap is None or not gap.lost:
         return gap
     theirs = (replace(each, sender_id=sender_id, sender_name=sender_name) for each in gap.lost)

@@ -1,17 +1,22 @@
-"""The order of a one-to-one conversation, which MVDS does not have.
+"""The order of a one-to-one conversation; MVDS itself has none.
 
-A place is (lamport timestamp, message id).  The author's clock is max(now, last + 1) and travels in
-the content; one that is more than ``AHEAD_MS`` ahead of ours counts as said now, and so does all
-that comes while ours, which was ahead itself, has not caught up.  A message whose
-author's previous sequence number was not delivered waits: shown below a gap after
-``SHOW_AFTER_MS``, delivered when the earlier one came, or when that has not come for
-``LOST_AFTER_MS`` although we were there for it.  What was given up so is kept by ``pair_lost``,
-until it comes.  Of an instance never heard before the lowest
-number that waited ``SHOW_AFTER_MS`` is the start.  Requests to talk and answers take effect at once
-and only keep their number for the others: while the two do not agree nothing else is said, not even
-what was to come before.  What waits is
-acknowledged already, so it is on disk, and what is too much is delivered with a gap rather than
-dropped.  It knows nothing of bytes on the wire and of what a message means.
+A message's place is (Lamport timestamp, message id).  The author's timestamp is max(now, last + 1)
+and travels in the content.  A timestamp more than ``AHEAD_MS`` ahead of our clock counts as now.
+So does every timestamp while our own clock, set back after running ahead, has not caught up.
+
+A message waits if its author's previous sequence number was not delivered:
+
+- After ``SHOW_AFTER_MS`` it is shown below a gap.
+- It is delivered when the earlier one arrives.  It is also delivered when the earlier one is still
+  missing after ``LOST_AFTER_MS``, provided we were online long enough to receive it.
+  ``engine.session.pair.lost`` keeps what was given up this way.
+- For an instance not heard before, the lowest number that waited ``SHOW_AFTER_MS`` is the start.
+- Waiting messages are already acknowledged, so they are on disk.  Beyond the limits they are
+  delivered with a gap rather than dropped.
+
+Requests to talk and answers take effect at once; they wait only to hold their number's place.
+Until both agree nothing else is said, so an earlier message might never come.  This module handles
+no bytes on the wire and no meaning of messages.
 """
 
 from bisect import insort
@@ -33,7 +38,7 @@ AHEAD_MS = 5 * 60_000
 SHOW_AFTER_MS = 60_000
 LOST_AFTER_MS = 24 * 3_600_000
 ONLINE_AT_LEAST_MS = 2 * 3_600_000
-"""Longer than the longest back-off: whoever has it has tried to send it while we were there."""
+"""Longer than the longest back-off: a peer that has the message has tried to send it by then."""
 MAX_WAITING = 2_000
 MAX_WAITING_BYTES = 8 * 1024 * 1024
 MAX_INSTANCES = 256
@@ -49,7 +54,7 @@ class Placed:
     lamport_timestamp: int
     was_shown: bool = False
     late: bool = False
-    """Later ones of the same author were delivered before."""
+    """Later messages of the same author were delivered before."""
 
     @property
     def position(self) -> Position:
@@ -58,7 +63,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A message that still waits, but is to be seen from now on."""
+    """A message that still waits but is shown from now on."""
 
     message_id: MessageId
     content: Content
@@ -66,7 +71,7 @@ class Shown:
 
 
 class PairOrder:
-    """What one call changes is appended to ``writes``."""
+    """Each call appends its changes to ``writes``."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
@@ -95,18 +100,18 @@ class PairOrder:
         for kept in state.waiting:
             try:
                 self._keep(decode(kept.content), kept)
-            except RemoteProtocolError:  # It was readable to the version that kept it.
+            except RemoteProtocolError:  # An older version could read it.
                 counters.add("pair.waiting_unreadable")
 
     # --- clock --------------------------------------------------------------------------------
 
     @property
     def lamport_timestamp(self) -> int:
-        """Of the newest that was said by either."""
+        """The highest timestamp that either side has used."""
         return self._lamport
 
     def stamp(self, writes: list[StoreWrite], *, now_ms: UnixMs) -> int:
-        """The lamport timestamp of what we say now."""
+        """The Lamport timestamp for a message that we send now."""
         return self._advance_clock(max(self._clock.at(now_ms), self._lamport + 1), writes)
 
     def _place(self, content: Content, writes: list[StoreWrite], now_ms: UnixMs) -> int:
@@ -115,7 +120,7 @@ class PairOrder:
             self._counters.add("pair.clock_ahead")
             claimed = max(clock_ms, self._lamport + 1)
         elif self._lamport > clock_ms + AHEAD_MS:
-            # Our clock was ahead and is set back: what comes now still comes after what we said.
+            # Our clock was ahead and is set back: new messages still go after what we sent.
             self._counters.add("pair.clock_was_ahead")
             claimed = self._lamport + 1
         self._advance_clock(claimed, writes)
@@ -134,7 +139,7 @@ class PairOrder:
     def arrive(
         self, content: Content, kept: WaitingContent, writes: list[StoreWrite], *, now_ms: UnixMs
     ) -> list[Placed]:
-        """Take a message that was not had before; gives back what has its place now, in order."""
+        """Take a new message; returns what has its place now, in order."""
         author = content.author
         if author.instance_id not in self._delivered and not self._may_begin(content):
             return self._wait(content, kept, writes, now_ms)
@@ -157,7 +162,7 @@ class PairOrder:
         return [one, *self._cascade(author.instance_id, writes, now_ms)]
 
     def _may_begin(self, content: Content) -> bool:
-        """Whether nothing of this instance can be expected before this."""
+        """Whether no earlier message of this instance is to be expected."""
         if len(self._delivered) >= MAX_INSTANCES:
             self._counters.add("pair.too_many_instances")
             return True
@@ -213,7 +218,7 @@ class PairOrder:
         return self._cascade(instance_id, writes, now_ms)
 
     def _set_back(self, writes: list[StoreWrite], now_ms: UnixMs) -> None:
-        """What came at a time that is still to come has waited since now: a clock was set back."""
+        """A clock was set back: messages received in the future now count as received now."""
         for waiting in self._waiting.values():
             for index, one in enumerate(waiting):
                 if one.kept.received_ms <= now_ms:
@@ -224,7 +229,7 @@ class PairOrder:
                 self._deadline_known = False
 
     def _is_lost(self, instance_id: InstanceId, now_ms: UnixMs) -> bool:
-        """Whether what the first that waits lacks is not to be expected any more."""
+        """Whether to stop expecting the message missing before the first that waits."""
         waiting = self._waiting.get(instance_id)
         if not waiting or self._online_ms(now_ms) < ONLINE_AT_LEAST_MS:
             return False
@@ -257,7 +262,7 @@ class PairOrder:
         first, delivered = self._waiting[instance_id][0], self._delivered.get(instance_id)
         self._delivered[instance_id] = first.sequence - 1
         placed = self._cascade(instance_id, writes, now_ms)
-        if delivered is not None:  # Or it is the start, and nothing before it was expected.
+        if delivered is not None:  # Else this is the start, and nothing before it was expected.
             lamport = min(first.content.lamport_timestamp, self._clock.at(now_ms) + AHEAD_MS)
             before = Position(lamport, first.message_id)
             if placed and placed[0].message_id == first.message_id:
@@ -294,7 +299,7 @@ class PairOrder:
             )
             self._delivered[instance_id] = max(delivered, one.sequence)
             if is_statement(one.content):
-                continue  # It had its place when it came.
+                continue  # It was placed when it arrived.
             placed.append(
                 Placed(
                     message_id=one.message_id,
@@ -358,7 +363,7 @@ class PairOrder:
     # --- looking ------------------------------------------------------------------------------
 
     def gap(self) -> GapView | None:
-        """What lacks before messages that are shown waiting, and what was given up, if any."""
+        """What is missing before waiting messages that are shown, and what was given up."""
         places: list[GapPlace] = []
         for instance_id, waiting in self._waiting.items():
             if instance_id in self._delivered:
@@ -377,7 +382,7 @@ class PairOrder:
         )
 
     def snapshot(self) -> PairState:
-        """As the store would give it back."""
+        """The state as the store would load it."""
         return PairState(
             lamport_timestamp=self._lamport,
             authors=dict(self._delivered),

@@ -1,13 +1,16 @@
-"""Whether the other of a pair is there, and how they learn that we are.
+"""Whether the peer of a pair is online, and how they learn that we are.
 
-Both say so in ephemeral messages: when the conversation comes online, then every ``SAY_EVERY_MS``.
-Who has many contacts does not tell all of them at once.  An answer is wanted of somebody who was
-not heard lately, and given at most every ``ANSWER_EVERY_MS``; it serves as saying so ourselves.
-Who says nothing is told less and less often, unless something waits for them: when they come, they
-say so and are answered.  Whatever is heard live is a sign of life.  When somebody was last seen is
-worth a write at most every ``SAVE_EVERY_MS``.  Who was heard lately is taken to be there still:
-what they have not acknowledged is sent again after ``NUDGES_MS`` of silence.  Nothing here knows
-bytes; nothing is said before both wanted to talk.
+- Both sides announce themselves in ephemeral messages: when the conversation comes online, then
+  every ``SAY_EVERY_MS``.  With many contacts the first announcements are spread over time.
+- An announcement asks for an answer if the peer was not heard lately.  Answers go out at most every
+  ``ANSWER_EVERY_MS`` and replace the next announcement.
+- A silent peer gets announcements less and less often, unless something waits for it.  It announces
+  itself when it comes online, and is answered then.
+- Any live message is a sign of life.  "Last seen" is saved at most every ``SAVE_EVERY_MS``.
+- A peer heard lately counts as online.  After each of ``NUDGES_MS`` of silence, what it has not
+  acknowledged is sent again.
+
+Nothing is announced before both agree to talk.  This module handles no bytes.
 """
 
 from dataclasses import dataclass
@@ -16,23 +19,23 @@ from engine.core.ids import UnixMs
 
 SAY_EVERY_MS = 60_000
 MOST_DOUBLINGS = 2
-"""Somebody who is not there is told at last every four minutes."""
+"""A peer that is offline gets an announcement every four minutes in the end."""
 TOLD_AT_ONCE = 10
-"""So few contacts are told in the same moment."""
+"""Up to this many contacts are told at the same moment."""
 SPREAD_MS = 50
-"""For each further contact: about twenty are told in a second."""
+"""Added for each further contact: about twenty are told per second."""
 MAX_SPREAD_MS = 30_000
 ANSWER_EVERY_MS = 30_000
 ASK_EVERY_MS = 10_000
-"""However often the connection comes and goes."""
+"""Applies however often the connection drops and returns."""
 SAVE_EVERY_MS = 60_000
 ONLINE_FOR_MS = 120_000
-"""After the last sign of life."""
+"""How long a peer counts as online after its last sign of life."""
 NUDGES_MS = (2_000, 4_000, 6_000, 8_000, 10_000, 14_000, 20_000, 36_000, 68_000)
 
 
 def spread_ms(contacts: int) -> int:
-    """Within which time so many contacts are told that we came."""
+    """The time over which to spread our announcement to this many contacts."""
     return min(max(contacts - TOLD_AT_ONCE, 0) * SPREAD_MS, MAX_SPREAD_MS)
 
 
@@ -48,16 +51,16 @@ class PresenceBoard:
     _say_ms: UnixMs | None = None
     _must_ask: bool = False
     _unheard: int = 0
-    """How often we said that we are there since the other was heard."""
+    """How many announcements we sent since the peer was last heard."""
     _nudges: int = 0
 
     @property
     def is_here(self) -> bool:
-        """Heard lately, while we were online ourselves: not before a start, nor across a break."""
+        """Whether the peer was heard lately, since we started or last came online."""
         return self._shown_online
 
     def begin(self, *, now_ms: UnixMs, delay_ms: int = 0) -> None:
-        """From now on we are there for the other: say so, and ask, after so long."""
+        """Start announcing ourselves and asking for the peer, after ``delay_ms``."""
         if self._say_ms is not None:
             return
         self._unheard = 0
@@ -65,7 +68,7 @@ class PresenceBoard:
         self._say_ms = UnixMs(min(max(now_ms, early_ms), now_ms + ASK_EVERY_MS) + delay_ms)
 
     def end(self) -> None:
-        """Offline, or not on speaking terms: nothing is said, and nothing known of the other."""
+        """We are offline or do not talk: announce nothing and know nothing of the peer."""
         self._say_ms = None
         self._shown_online = False
 
@@ -74,13 +77,13 @@ class PresenceBoard:
             self._say_ms, self._must_ask = now_ms, True
 
     def due(self, now_ms: UnixMs, *, awaits: bool) -> bool | None:
-        """Whether an answer is wanted, if it is time to say that we are there; else None.
+        """None if no announcement is due; else whether it asks for an answer.
 
-        ``awaits``: something of ours waits until the other is there.
+        ``awaits``: something of ours waits for the peer to come online.
         """
         latest_ms = now_ms + (SAY_EVERY_MS << MOST_DOUBLINGS)
         if self._say_ms is None or now_ms < self._say_ms <= latest_ms:
-            return None  # Later than that it never is, unless the clock was set back.
+            return None  # It can only be later than that if the clock was set back.
         wanted, self._must_ask = self._must_ask or not self._shown_online, False
         doublings = 0
         if wanted:
@@ -91,17 +94,17 @@ class PresenceBoard:
         return wanted
 
     def may_answer(self, now_ms: UnixMs) -> bool:
-        """Whether to answer somebody who asks; if so it counts as answered."""
+        """Whether to answer a peer that asks; if so, it counts as answered."""
         answered_ms = self._answered_ms
         if answered_ms is not None and 0 <= now_ms - answered_ms < ANSWER_EVERY_MS:
             return False
         self._answered_ms = now_ms
         if self._say_ms is not None and not self._must_ask:
-            self._say_ms = UnixMs(now_ms + SAY_EVERY_MS)  # It says that we are there, too.
+            self._say_ms = UnixMs(now_ms + SAY_EVERY_MS)  # The answer is an announcement, too.
         return True
 
     def heard(self, now_ms: UnixMs) -> bool:
-        """Note a sign of life; True if that is news worth a write."""
+        """Note a sign of life; True if it is worth a write."""
         self.last_seen_ms = now_ms
         news = not self._shown_online
         self._shown_online = True
@@ -112,14 +115,14 @@ class PresenceBoard:
         return False
 
     def expire(self, now_ms: UnixMs) -> bool:
-        """True once the other fell silent and was shown as online until now."""
+        """True once, when a peer shown as online has fallen silent."""
         if self._shown_online and now_ms >= self._silent_ms():
             self._shown_online = False
             return True
         return False
 
     def nudge_ms(self) -> UnixMs | None:
-        """When to try again with somebody who is there but says nothing."""
+        """When to send again to a peer that is online but silent."""
         if self._say_ms is None or not self._shown_online or self.last_seen_ms is None:
             return None
         if self._nudges == len(NUDGES_MS):
@@ -127,7 +130,7 @@ class PresenceBoard:
         return UnixMs(self.last_seen_ms + NUDGES_MS[self._nudges])
 
     def nudge(self, now_ms: UnixMs) -> bool:
-        """Whether it is time to; if so it counts as done."""
+        """Whether a nudge is due; if so, it counts as done."""
         nudge_ms = self.nudge_ms()
         if nudge_ms is None or now_ms < nudge_ms:
             return False

@@ -1,8 +1,8 @@
-"""What happens in a pair → what to write and what to tell: rows, and how far own messages came.
+"""Turns the events of a pair into rows, delivery states and notes.
 
-An own message is saved, sent once a relay or service node took a copy, held once the other said
-that they have it, or failed once it was given up.  A state never moves backwards, so what came
-later in life and was heard of earlier, is remembered here for a while.
+An own message is *saved*, then *sent* once a relay or service node took a copy, *held* once the
+peer acknowledged it, or *failed* once it was given up.  A state never moves backwards, so the
+projector remembers recent states in case an earlier one is reported late.
 """
 
 from collections import OrderedDict
@@ -47,7 +47,7 @@ class PairProjector:
         *,
         shown: bool,
     ) -> None:
-        """Something of our own."""
+        """Record a message of ours."""
         if not (shown and makes_row(content.body)):
             self._without_row.add(position.message_id)
             return
@@ -64,7 +64,7 @@ class PairProjector:
         builder.notes.append(RowAdded(message_id=position.message_id, is_own=True, notify=False))
 
     def placed(self, placed: Placed, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Something of theirs has its place."""
+        """Record a message of theirs that has its place."""
         if not makes_row(placed.content.body):
             return
         position = Position(
@@ -86,7 +86,7 @@ class PairProjector:
             self._added(placed.message_id, record.kind, builder)
 
     def shown(self, shown: Shown, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Something of theirs still waits, and is to be seen below a gap."""
+        """Show a message of theirs below a gap while it still waits."""
         if not makes_row(shown.content.body):
             return
         position = Position(lamport_timestamp=shown.lamport_timestamp, message_id=shown.message_id)
@@ -103,7 +103,7 @@ class PairProjector:
         self._added(shown.message_id, record.kind, builder)
 
     def refused(self, placed: Placed, builder: TransitionBuilder) -> None:
-        """What must not be said now leaves no trace, also if it waited before."""
+        """Remove the row of a refused message, if it was shown while it waited."""
         if placed.was_shown and makes_row(placed.content.body):
             builder.writes.append(
                 HideMessage(conversation_id=self._conversation_id, message_id=placed.message_id)
@@ -152,7 +152,7 @@ class PairProjector:
 
 
 def _by_our_clock(content: Content, now_ms: UnixMs) -> Content:
-    """Said now, if their clock is so far ahead: no list is led by what is still to come."""
+    """Date a message now if their clock is too far ahead, so that it does not lead every list."""
     if content.sent_ms <= now_ms + AHEAD_MS:
         return content
     return replace(content, sent_ms=now_ms)

@@ -1,4 +1,4 @@
-"""What a pair's session starts from: whom it is with, and what the profile keeps of it."""
+"""What a pair's session starts from: the contact, and what the profile keeps about it."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from engine.session.pair.channel import SavedChannel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnProfile:
-    """How we call ourselves; ``picture`` is b"" if there is none."""
+    """Our own name and picture; ``picture`` is b"" if there is none."""
 
     name: str
     picture: bytes = field(default=b"", repr=False)
@@ -22,13 +22,13 @@ class OwnProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptAgreement:
-    """What the profile keeps of an agreement beside its state, as one line."""
+    """What the profile stores of an agreement besides its state, as one line of text."""
 
     round: int = 0
     peer_instance: InstanceId = NOBODY
     passed_over: int = 0
     statement: MvdsId | None = None
-    """The last that we said about it."""
+    """Our latest request or answer."""
 
     def text(self) -> str:
         peer, statement = self.peer_instance.hex(), (self.statement or b"").hex()
@@ -36,7 +36,7 @@ class KeptAgreement:
 
     @classmethod
     def of_text(cls, text: str) -> "KeptAgreement":
-        """Of what ``text`` gave; "" is nothing yet."""
+        """Parse the result of ``text``; "" gives the initial value."""
         if not text:
             return cls()
         round_, peer, passed_over, statement = text.split(":")
@@ -50,7 +50,7 @@ class KeptAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedPair:
-    """What a session starts from: a new contact, or what the store gives back."""
+    """The start of a session: a new contact, or one loaded from the store."""
 
     contact: ContactRecord
     identity: Identity
@@ -60,7 +60,7 @@ class SavedPair:
     before_block: ContactState | None = None
 
     def agreement(self) -> Agreement:
-        """How far the two have come, or had come before they were blocked."""
+        """The agreement; for a blocked peer, as it was before the block."""
         state = self.contact.state
         if state is ContactState.BLOCKED:
             state = self.before_block or ContactState.DECLINED
@@ -73,24 +73,24 @@ class SavedPair:
 
 
 def agreement_key(contact: ContactRecord) -> str:
-    """Under which the profile keeps what it knows of the agreement beside its state."""
+    """The profile's key for a ``KeptAgreement``."""
     return f"pair.agreement/{contact.conversation_id}"
 
 
 def declined_key(contact: ContactRecord) -> str:
-    """Under which the profile keeps when we declined them last."""
+    """The profile's key for the time when we last declined them."""
     return f"pair.declined_ms/{contact.conversation_id}"
 
 
 def before_block_key(contact: ContactRecord) -> str:
-    """Under which the profile keeps how far we had come before they were blocked."""
+    """The profile's key for the contact state before the block."""
     return f"pair.before_block/{contact.conversation_id}"
 
 
 def both(
     contact: ContactRecord, own: Identity, *, own_name: str
 ) -> dict[ParticipantId, MemberRecord]:
-    """The two, as members of what they have together."""
+    """Both people, as members of their conversation."""
     people = (
         (own.participant_id, own.public_key, own.encryption_public_key, own_name),
         (

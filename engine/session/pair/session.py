@@ -1,12 +1,11 @@
-"""One person on one device: what two people are to each other, over their messages, sans-I/O.
+"""One one-to-one conversation on one device, sans-I/O.
 
-Bytes from the network pass, in this order: size → seal → signature, of the other of this pair →
-MVDS → content → order → what may be said as things stand → rows.  What is refused leaves a named
-counter.  The messages themselves are ``engine.session.pair.channel``'s, and who asked, accepted
-or declined ``engine.session.pair.statements``'s; here both come together with who is blocked, who
-is there, and who is typing.
+Bytes from the network pass these checks in order: size → seal → signature by this peer → MVDS →
+content → order → whether it may be said now → rows.  Every refusal adds to a named counter.
 
-It refuses to know how bytes travel and where they are kept: see ``engine.session.contract``.
+``engine.session.pair.channel`` handles the messages and ``engine.session.pair.statements`` the
+requests and answers.  The session combines both with blocking, presence and typing.  Transport and
+storage belong to the runner, see ``engine.session.contract``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +89,7 @@ from engine.session.typing_board import TypingBoard
 
 
 class PairSession:
-    """Handles inputs, and gives back what to write, send and show."""
+    """Handles inputs and returns what to write, send and show."""
 
     def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
@@ -105,7 +104,7 @@ class PairSession:
         clock_offset_ms: int = 0,
         contacts: Callable[[], int] = lambda: 1,
     ) -> None:
-        """``contacts``: how many there are; all of them learn at the same time that we came.
+        """``contacts``: how many there are; our announcements to them are spread over time.
 
         ``clock_offset_ms``: how far our clock is ahead of ``now_ms``, see ``ClockSet``.
         """
@@ -143,9 +142,9 @@ class PairSession:
         self._set_presence(now_ms)
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
-        """Raises LocalProtocolError for what people want and cannot have, and for a group's inputs.
+        """Never raises for bytes from outside.
 
-        Never raises for bytes from outside.
+        Raises LocalProtocolError for commands that the state forbids, and for inputs of groups.
         """
         builder = TransitionBuilder()
         self._handle(input_, builder, now_ms=now_ms)
@@ -181,7 +180,7 @@ class PairSession:
             case RetrieveRequested():
                 self._retrieve(builder, now_ms=now_ms)
             case RetrieveLostRequested():
-                # What is lost has no id here: these are of messages before which it is missing.
+                # Lost messages have no id here: these ids name the messages after the gaps.
                 if self._channel.order.lost.ask_again(input_.message_ids, now_ms):
                     self._retrieve(builder, now_ms=now_ms)
                     builder.notes.append(GapNoted())
@@ -209,14 +208,14 @@ class PairSession:
                 | HastenStoreQuery()
                 | RetrieveKeptBack()
             ):
-                pass  # What is missing has no name here, so nothing is asked for by name.
+                pass  # Missing messages have no id here, so there is nothing to look up.
             case _:
                 raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
 
     # --- what people want ---------------------------------------------------------------------
 
     def _say(self, body: Body, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Raises LocalProtocolError, with the reason in words, before both wanted to talk."""
+        """Raises LocalProtocolError, with a reason to show, before both agree to talk."""
         if not isinstance(body, Text):
             raise LocalProtocolError("this is not said in so many words")
         self._contact.require_accepted()
@@ -242,8 +241,8 @@ class PairSession:
             self._contact_changed(builder, now_ms=now_ms)
 
     def _tell_profile(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Our name and picture, if we are on speaking terms; else it waits for the answer."""
-        builder.notes.append(MembersNoted())  # The own name stands in the list of members, too.
+        """Send our name and picture if we talk or ask to; otherwise our answer will carry them."""
+        builder.notes.append(MembersNoted())  # Our name is in the list of members, too.
         if self._contact.state in {ContactState.ASKED, ContactState.ACCEPTED}:
             own = self._profile()
             update = ProfileUpdate(name=own.name, picture=own.picture)
@@ -260,7 +259,7 @@ class PairSession:
             self._statements.repeat(builder, now_ms=now_ms)
 
     def _retrieve(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Ask whether the other is there: if they are, they send what is missing here."""
+        """Ask whether the peer is online: if so, it sends what is missing here."""
         self._presence.ask_again(now_ms=now_ms)
         self._advance(builder, now_ms=now_ms)
 
@@ -274,7 +273,7 @@ class PairSession:
             return None
 
     def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        """One to one there is not so much of it."""
+        """Does nothing: a pair has too few messages for it to pay."""
 
     def _open_new(self, message: WakuMessage, waku_hash: WakuHash) -> OpenedPair:
         wire = self._channel.wire
@@ -292,7 +291,8 @@ class PairSession:
     def _copies_accepted(self, accepted: CopiesAccepted, builder: TransitionBuilder) -> None:
         if accepted.peers > 0:
             for message_id in accepted.message_ids:
-                # Of what is held or given up, a receipt may come late, also to another session.
+                # After a message is held or given up, a receipt may still come, even to another
+                # session.
                 if self._channel.is_awaited(message_id):
                     self._channel.projector.sent(message_id, builder)
 
@@ -324,7 +324,7 @@ class PairSession:
 
     @property
     def oldest_ms(self) -> UnixMs | None:
-        """There is nothing before we met."""
+        """None: nothing was said before the two met."""
         return None
 
     @property
@@ -333,12 +333,12 @@ class PairSession:
 
     @property
     def channel(self) -> PairChannel:
-        """For looking at, by tests."""
+        """For inspection by tests."""
         return self._channel
 
     @property
     def agreement(self) -> Agreement:
-        """For looking at, by tests."""
+        """For inspection by tests."""
         return self._contact.agreement
 
     @property
@@ -367,15 +367,15 @@ class PairSession:
         return signed(gap, them.participant_id, them.local_name or them.name)
 
     def held_aside(self) -> HeldAside:
-        """Nothing is: a clock that is ahead counts as ours."""
+        """Always empty: a timestamp ahead of our clock counts as now."""
         return HeldAside()
 
     def set_aside(self) -> tuple[SetAsideOf, ...]:
-        """Nobody: whoever is a nuisance is blocked."""
+        """Always empty: pairs have no quota; the user blocks a peer that sends too much."""
         return ()
 
     def forks(self) -> tuple[Fork, ...]:
-        """There is nobody else who could be told something different."""
+        """Always empty: there is no third person to tell something different."""
         return ()
 
     def typing_now(self) -> tuple[ParticipantId, ...]:
@@ -422,7 +422,7 @@ class PairSession:
             self._channel.say_unheld(Presence(answer_wanted=False), builder, now_ms=now_ms)
 
     def _heard(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """A sign of life."""
+        """Note a sign of life."""
         if not self._contact.is_accepted:
             return
         self._channel.seen(builder, now_ms=now_ms)
@@ -438,7 +438,7 @@ class PairSession:
     def _tell(
         self, placed: Sequence[Placed], builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        """What was taken in is shown, however we stand by now: they know that we have it."""
+        """Show what was taken in, even if we no longer talk: the peer knows that we have it."""
         before = self._contact.record
         for one in placed:
             body = one.content.body
@@ -463,11 +463,11 @@ class PairSession:
         builder.writes.append(PutContact(contact=self.record))
         builder.notes.append(MembersNoted())
         if self._channel.order.lost.total:
-            builder.notes.append(GapNoted())  # It says whose that was, by the name they have now.
+            builder.notes.append(GapNoted())  # Gaps carry the sender's current name.
         self._go_online(builder, now_ms=now_ms)
 
     def _go_online(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Or offline: towards somebody who is blocked we are never there."""
+        """Update connectivity.  Towards a blocked peer we are always offline."""
         reachable = self._online and not self._contact.is_blocked
         self._channel.connectivity(online=reachable, builder=builder, now_ms=now_ms)
         self._set_presence(now_ms)

@@ -1,9 +1,9 @@
-"""What we say about whether we want to talk, and what becomes of what the other says about it.
+"""Requests to talk and the answers to them: what we send, and what the peer's do.
 
-Of ours only the last one counts: it holds all that the earlier ones said.  It is said again, for
-whoever spoke last at the other end, when something shows that they do not know it; not while it is
-on its way.  A row is shown of what changes something, so that nobody reads the same twice; a
-stranger's request is one row and one notification a day, however often it is made.
+Only our latest statement counts: it contains all that the earlier ones said.  It is sent again,
+addressed to the peer's latest instance, when something shows that the peer does not know it, unless
+it is already on its way.  A statement gets a row only if it changes something.  A stranger's
+request makes one row and one notification a day, however often it is repeated.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class _Told:
 
 
 class PairStatements:
-    """Each call changes ``contact`` and adds to ``builder``; telling of it is the session's."""
+    """Each call changes ``contact`` and adds to ``builder``; the session reports the change."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class PairStatements:
 
     @property
     def has_to_ask(self) -> bool:
-        """Also after a crash between the contact's record and its first message."""
+        """Whether our request is still unsent, perhaps because of a crash before it was made."""
         return self._contact.state is ContactState.ASKED and self._contact.agreement.round == 0
 
     def ask(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Ask the other to talk, or accept if they ask; nothing if that was said already."""
+        """Ask the peer to talk, or accept if they ask; does nothing if we asked lately."""
         state = self._contact.state
         if self._contact.is_blocked:
             self._contact.require_accepted()
@@ -72,14 +72,14 @@ class PairStatements:
             self.repeat(builder, now_ms=now_ms, shown=True)
 
     def accept(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Whom we declined, or who declined, is asked."""
+        """Accept a request.  After either side declined, ask anew instead."""
         agreement = self._contact.agreement
         if self._contact.state is ContactState.DECLINED:
             self._open(builder, now_ms=now_ms)
         elif self._contact.state is not ContactState.ASKING:
             raise LocalProtocolError("there is no request to accept")
         elif agreement.peer_instance == NOBODY:
-            # We know that they ask, but not what they said: who both ask have both accepted.
+            # We know that they ask, but not in which statement.  If both ask, both have accepted.
             self._open(builder, now_ms=now_ms)
         else:
             self._contact.stand(replace(agreement, state=ContactState.ACCEPTED))
@@ -94,18 +94,18 @@ class PairStatements:
         self._end(builder, now_ms=now_ms, withdrawn=False)
 
     def withdraw(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Our own request, while it is not answered."""
+        """Take back our request.  Raises LocalProtocolError once it is answered."""
         if self._contact.state is not ContactState.ASKED:
             raise LocalProtocolError("There is no request to withdraw any more.")
         self._end(builder, now_ms=now_ms, withdrawn=True)
 
     def repeat(self, builder: TransitionBuilder, *, now_ms: UnixMs, shown: bool = False) -> None:
-        """Say where we stand, unless just that is on its way."""
+        """Send our statement again, unless the same one is on its way."""
         if self._told != self._telling() or not self._channel.awaits_statement:
             self._say(builder, now_ms=now_ms, shown=shown)
 
     def _open(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """Raises LocalProtocolError."""
+        """Open a new round with a request.  Raises LocalProtocolError."""
         self._contact.stand(self._contact.agreement.opened(now_ms=now_ms))
         self._think_again(builder)
         self._say(builder, now_ms=now_ms)
@@ -115,7 +115,7 @@ class PairStatements:
         self._say(builder, now_ms=now_ms, withdrawn=withdrawn)
 
     def _think_again(self, builder: TransitionBuilder) -> None:
-        """Whom we want to talk to is heard at once."""
+        """Forget our last decline, so that this peer's requests count again."""
         if self._contact.declined_ms is not None:
             self._contact.declined_ms = None
             builder.writes.append(SaveValue(key=declined_key(self._contact.record), value=""))
@@ -124,7 +124,7 @@ class PairStatements:
         return now_ms - self._channel.order.lamport_timestamp > DECLINED_FOR_MS
 
     def _telling(self) -> _Told:
-        """A request is for whoever hears it."""
+        """What our statement says.  A request is not addressed to an instance of the peer."""
         now = self._contact.agreement
         asks = now.state is ContactState.ASKED
         return _Told(now.state, now.round, NOBODY if asks else now.peer_instance)
@@ -144,7 +144,7 @@ class PairStatements:
         self._save(builder)
 
     def _statement(self, *, withdrawn: bool) -> Statement | None:
-        """None while it is for us to say something, and of what was ended before it was heard."""
+        """None if we have nothing to state: they ask and we decide, or no round was opened."""
         now, own = self._contact.agreement, self._profile()
         if now.round == 0 or now.state is ContactState.ASKING:
             return None
@@ -165,7 +165,7 @@ class PairStatements:
     def hear(
         self, one: Placed, said: Statement, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        """``answer_heard`` comes after all that was heard at once: one answer serves for all."""
+        """Apply a statement.  ``answer_heard`` follows after the last one and answers them all."""
         contact, before = self._contact, self._contact.agreement
         own = self._channel.own_instance
         tell = contact.hear(said, author=one.content.author.instance_id, own=own)
@@ -186,7 +186,7 @@ class PairStatements:
             self._counters.add("pair.asked_again" if asks else "pair.known_statement")
 
     def heard_too_early(self) -> None:
-        """They talk as if we had agreed: they may not know better."""
+        """The peer sends messages as if we had agreed; it may not know where we stand."""
         self._has_to_tell = True
 
     def answer_heard(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:

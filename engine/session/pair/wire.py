@@ -1,11 +1,12 @@
-"""The bytes of a pair: payloads and ephemeral contents, sealed afresh each time, on their topic.
+"""The wire format of a pair: payloads and ephemeral contents, sealed afresh for every copy.
 
-Bodies that were written lately are remembered, so that a new message goes out without a look at the
-disk; others are read by whoever performs the send.  Until the other answers our request everything
-goes to their inbox, where strangers are heard.  The last that we said about whether we want to talk
-goes whole when it was only to be offered: before they agree nobody asks for more.  While we do not
-talk nothing else is said.  What was dealt with already is known by its hash and costs no more than
-a look.  It keeps no state of the conversation.
+Recently written bodies stay in memory, so a new message goes out without a disk read; the runner
+loads the others.  Hashes of handled envelopes are remembered, so a replay costs only a look-up.
+There is no other state of the conversation here.
+
+Until the peer answers our request, everything goes to their inbox topic, where strangers are read.
+While the two do not talk, only our latest statement is sent.  It goes as a MESSAGE even if MVDS
+would only offer it, because before an agreement no peer requests anything.
 """
 
 from collections import OrderedDict
@@ -45,23 +46,23 @@ from engine.session.transitions import LoadBodies, Publish
 
 NS_PER_MS = 1_000_000
 MAX_REMEMBERED = 4_096
-"""Hashes of envelopes that are dealt with, about half a megabyte."""
+"""Hashes of handled envelopes, about half a megabyte."""
 MAX_BODY_BYTES_KEPT = 1024 * 1024
 _HASH_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendPolicy:
-    """How what we say goes to the other, as we stand."""
+    """How payloads go to the peer in the current contact state."""
 
     to_inbox: bool
     talks: bool
-    """Else nothing is said but ``statement``."""
+    """If False, only ``statement`` is sent."""
     statement: MvdsId | None
-    """The last that we said about whether we want to talk."""
+    """Our latest request or answer."""
 
     def whole(self, send: SendPayload) -> tuple[MvdsId, ...]:
-        """What of it goes as a message."""
+        """The ids that go as MESSAGE."""
         wanted = send.message_ids
         if self.statement is not None and self.statement in send.offers:
             wanted = (self.statement, *wanted)
@@ -75,7 +76,7 @@ class SendPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairEnvelope:
-    """A Waku message that passed the first check; it waits to be opened."""
+    """A Waku message that passed the precheck and waits to be opened."""
 
     sealed: bytes
     envelope_hash: bytes
@@ -108,7 +109,7 @@ class PairWire:
     # --- in -----------------------------------------------------------------------------------
 
     def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> PairEnvelope:
-        """Raises RemoteProtocolError for what cannot be for us, or was dealt with already."""
+        """Raises RemoteProtocolError for a message that is not for us or was handled before."""
         sealed = decode_pair_envelope(message.payload)
         envelope_hash = sha256(message.payload).digest()[:_HASH_BYTES]
         self._refuse_known(envelope_hash)
@@ -124,8 +125,8 @@ class PairWire:
             raise RemoteProtocolError("replayed")
 
     def open(self, checked: PairEnvelope) -> OpenedPair:
-        """Raises RemoteProtocolError with the reason for whatever does not check out."""
-        self._refuse_known(checked.envelope_hash)  # It may have come twice meanwhile.
+        """Raises RemoteProtocolError, with the reason, for anything that fails a check."""
+        self._refuse_known(checked.envelope_hash)  # A copy may have been opened since the precheck.
         opened = self._seal.open_sealed(checked.sealed)
         self._done_with[checked.envelope_hash] = None
         if len(self._done_with) > MAX_REMEMBERED:
@@ -135,7 +136,7 @@ class PairWire:
     # --- out ----------------------------------------------------------------------------------
 
     def hear_writes(self, writes: tuple[MvdsWrite, ...]) -> None:
-        """Remember what has just been written, forget what is needed by nobody."""
+        """Remember bodies just written; forget those that were dropped."""
         for write in writes:
             if isinstance(write, KeepMessage):
                 self._bodies[write.message_id] = write.message
@@ -153,7 +154,7 @@ class PairWire:
     def carry(
         self, send: SendPayload, manner: SendPolicy, *, now_ms: UnixMs
     ) -> Publish | LoadBodies | None:
-        """None if there is nothing left to be said."""
+        """None if there is nothing left to send."""
         lacking = tuple(id_ for id_ in manner.whole(send) if id_ not in self._bodies)
         if lacking:
             return LoadBodies(payload=send, message_ids=lacking)
@@ -167,7 +168,7 @@ class PairWire:
         *,
         now_ms: UnixMs,
     ) -> Publish | None:
-        """What is neither in memory nor among ``bodies`` is left out: nobody needs it any more."""
+        """Leaves out what is neither in memory nor in ``bodies``: it is no longer needed."""
         found = [(id_, self._bodies.get(id_) or bodies.get(id_)) for id_ in manner.whole(send)]
         messages = {id_: message for id_, message in found if message is not None}
         payload = Payload(
