@@ -1,5 +1,5 @@
 """Sans-I/O state machines and their types.
 
-Time is handed in as integer Unix milliseconds; randomness, hashes and signatures are injected.
-Nothing in here knows asyncio, SQLite, Qt or a socket.
+Callers pass time as integer Unix milliseconds; randomness, hashes and signatures are injected.  The
+core uses no asyncio, SQLite, Qt or sockets.
 """

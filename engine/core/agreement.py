@@ -1,16 +1,16 @@
-"""Whether two people want to talk: what one of them knows of it, and what each statement does.
+"""Whether two people want to talk: what one of them knows, and what each statement does to it.
 
-Both know a *round* and what was said in it.  Rounds are ordered; whoever asks after one ended opens
-a higher one.  Within a round a decline by either outweighs everything, and asking or accepting on
-both sides is agreement.  So what is known only ever grows: what is heard twice changes nothing,
-whatever came between, and two who heard all of each other's stand alike in whatever order.
+Statements belong to ordered *rounds*.  A request after an end opens a higher round.  Within a round
+a decline by either side outweighs everything; asking or accepting on both sides is agreement.  So
+knowledge only grows: a repeated statement changes nothing, and two people who heard all of each
+other's statements agree on the state, in whatever order they heard them.
 
-What they said in an earlier round changes nothing, but shows that they may not know better: they
-are told where we stand.  That also brings up who removed us and begins anew with a clock that is
-behind.  An acceptance counts only if it names the *instance* that we are: our stay with this
-person, since the contact exists.  What was recorded before is of another stay.
+A statement of an earlier round changes nothing, but shows that the peer may not know better: we
+tell them where we stand.  This also helps a peer that removed us and starts again with a clock that
+is behind.  An acceptance counts only if it names our *instance*, our present stay with this person;
+a recorded one belongs to another stay.
 
-Nothing here sends, writes, shows or knows who may not be heard at all.
+This module sends, writes and shows nothing.  Blocking is handled elsewhere.
 """
 
 from dataclasses import dataclass, replace
@@ -26,18 +26,20 @@ Statement: TypeAlias = ContactRequest | ContactAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """``state`` is never BLOCKED here: who is blocked is not heard, so nothing changes."""
+    """``state`` is never BLOCKED here: statements of a blocked peer are ignored."""
 
     state: ContactState
     round: int = 0
-    """0 before anything was said."""
+    """0 before the first statement."""
     peer_instance: InstanceId = NOBODY
-    """Theirs that spoke last; what we answer is for it."""
+    """The peer's latest instance, which our answers name."""
     passed_over: int = 0
-    """The highest round of a decline that was not for us and not heeded.  None up to it ever is."""
+    """The highest round in which a decline not meant for us was ignored; lower ones stay
+    ignored.
+    """
 
     def opened(self, *, now_ms: UnixMs) -> "Agreement":
-        """We ask, after an end or for the first time.  Raises LocalProtocolError at the last."""
+        """Ask, in a new round.  Raises LocalProtocolError if there is no higher round."""
         higher = max(now_ms, self.round + 1, 1)
         if higher > MAX_SAFE_INTEGER:
             raise LocalProtocolError("They cannot be asked again. Remove them, then add them anew.")
@@ -48,11 +50,11 @@ class Agreement:
 class Heard:
     agreement: Agreement
     tell: bool
-    """They have to be told where we stand now."""
+    """Whether to tell the peer where we stand."""
 
 
 def heard(agreement: Agreement, said: Statement, *, author: InstanceId, own: InstanceId) -> Heard:
-    """``author`` and ``own`` are the instances of who said it and of us."""
+    """Apply a statement.  ``author`` and ``own`` are the peer's and our instances."""
     agreement = replace(agreement, peer_instance=author)
     if isinstance(said, ContactRequest):
         return _they_ask(agreement, said.round)
@@ -78,7 +80,7 @@ def _they_accept(agreement: Agreement, round_: int, *, is_for_us: bool) -> Heard
     state = agreement.state
     if state is ContactState.ASKED:
         state = ContactState.ACCEPTED
-    # Whoever accepts what was declined does not know of that: in this round it is declined, too.
+    # A peer that accepts what was declined does not know: in this round it stays declined.
     return Heard(
         agreement=replace(agreement, state=state, round=round_),
         tell=state is ContactState.DECLINED,
@@ -86,10 +88,11 @@ def _they_accept(agreement: Agreement, round_: int, *, is_for_us: bool) -> Heard
 
 
 def _they_decline(agreement: Agreement, round_: int, *, is_for_us: bool) -> Heard:
-    """A round that we do not know can only be ended by who knows us, or by who asks alone.
+    """Apply a decline.
 
-    Else an old decline would undo what is wanted now; told where we stand, they repeat it for us.
-    So it is passed over for good: the round may become ours before it is heard again.
+    A round unknown to us can only be ended by a peer that knows our instance, or that alone asks.
+    Otherwise an old decline would undo what both want now; told where we stand, the peer repeats it
+    for us.  An ignored decline stays ignored: its round may become ours before it is heard again.
     """
     higher = round_ > agreement.round
     if not is_for_us:

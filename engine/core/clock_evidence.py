@@ -1,9 +1,10 @@
-"""Whether our clock is wrong, by signed echoes of what we said ourselves.
+"""Detects a wrong clock of ours from signed echoes of our own messages.
 
-Somebody who names a message of ours signed that after we first sent it, so their clock can be held
-against ours, however long their words took; what is merely heard may be a recording.  The majority
-of members who have been known for a day counts: identities cost nothing, a day does.  Where nobody
-is known so long, one person's word is shown as that.  Nothing here sets a clock; a person does.
+A member who names our message signed that after we first sent it.  So their clock can be compared
+with ours, however long the message took; a message without an echo may be a recording.  The verdict
+is the majority of members known for a day: identities cost nothing, but a day does.  If no one is
+known that long, one person's echo is reported as just that.  This module sets no clock; the user
+does.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from engine.core.ids import ParticipantId, UnixMs
 NOTICE_MS: Final = 15_000
 """A Store refuses what is 20 s off its clock."""
 CLEAR_MS: Final = 10_000
-"""What was told stands until it is less than this, so that it does not come and go."""
+"""A verdict stands until the offset is below this, so that it does not flicker."""
 MEMORY_MS: Final = 3_600_000
 KNOWN_LONG_MS: Final = 24 * 3_600_000
 MAX_PEOPLE: Final = 256
@@ -23,11 +24,11 @@ MAX_PEOPLE: Final = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Echo:
-    """What one person's signed words say of our clock."""
+    """What one person's signed message shows about our clock."""
 
     participant_id: ParticipantId
     offset_ms: int
-    """What would have to be added to our clock at least; 0: they agree, as far as can be told."""
+    """The least correction to our clock; 0 if the clocks agree as far as can be known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +36,13 @@ class ClockVerdict:
     """Our clock is wrong."""
 
     offset_ms: int
-    """What is to be added to it."""
+    """The correction to add."""
     by: tuple[ParticipantId, ...]
-    """Who says so."""
+    """The people whose echoes show it."""
     heard: int
-    """How many of whom were heard, those who say otherwise included."""
+    """How many people's echoes were considered, including those who disagree."""
     known_long: bool
-    """They are the majority of those who have been known for a day; else one person's word."""
+    """True: the majority of those known for a day.  False: one person's echo."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class _Said:
 
 
 class ClockEvidence:
-    """The newest echo of each person.  Times are those of inputs, which nobody can set."""
+    """The newest echo of each person.  Times are those of inputs, which no one can set."""
 
     def __init__(self) -> None:
         self._said: dict[ParticipantId, _Said] = {}
@@ -66,11 +67,11 @@ class ClockEvidence:
             del self._said[next(strangers, next(iter(self._said)))]
 
     def forget(self) -> None:
-        """Our clock was set: what was said of it is past."""
+        """Our clock was set, so earlier echoes no longer count."""
         self._said.clear()
 
     def verdict(self, now_ms: UnixMs, *, least_ms: int = NOTICE_MS) -> ClockVerdict | None:
-        """None: nothing says that our clock is wrong by ``least_ms`` or more."""
+        """The verdict; None if nothing shows an error of ``least_ms`` or more."""
         fresh = {who: said for who, said in self._said.items() if now_ms - said.at_ms <= MEMORY_MS}
         known_long = {who: said for who, said in fresh.items() if said.known_long}
         if known_long:
@@ -84,9 +85,9 @@ class ClockEvidence:
 
 
 def _majority(said: dict[ParticipantId, _Said], least_ms: int) -> ClockVerdict | None:
-    """The middle of all, not of those who agree: a minority of liars moves it by nothing.
+    """The median of all, not only of those who agree, so a minority of liars cannot move it.
 
-    Of an even number the one nearer to no offset: it is reached if more than half lie beyond.
+    For an even number it is the middle value nearer to 0, so more than half must lie beyond it.
     """
     offsets = [one.offset_ms for one in said.values()]
     for sign, middle in ((1, median_low(offsets)), (-1, median_high(offsets))):

@@ -1,8 +1,8 @@
-"""People whom one talks to one to one: how far two have come, and what a contact link says.
+"""Contacts: the state of a one-to-one relation, and what a contact link contains.
 
-A pair begins with a request: whoever has somebody's contact link asks, the other accepts,
-declines or blocks.  Nothing else is exchanged before both want it.  Types and bounds only; nothing
-here knows bytes, keys' use, or the network.
+A pair begins with a request: anyone with a person's contact link can ask, and the other accepts,
+declines or blocks.  Nothing else is exchanged before both agree.  This module has types and bounds
+only, no bytes, use of keys, or network.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from engine.core.ids import UnixMs
 CONTACT_PREFIX = "causerie:contact/"
 CONTACT_LINK_DAYS = 90
 MAX_PICTURE_BYTES = 24 * 1024
-"""As it travels and is kept: PNG or JPEG, scaled down by whoever sends it."""
+"""As sent and stored: PNG or JPEG, scaled down by the sender."""
 
 
 class ContactState(StrEnum):
@@ -25,12 +25,12 @@ class ContactState(StrEnum):
     DECLINED = "declined"
     """They declined, or we did."""
     BLOCKED = "blocked"
-    """By us: nothing of theirs is taken in or answered."""
+    """We blocked them: nothing of theirs is taken in or answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactLink:
-    """What ``causerie:contact/…`` says, signed by whom it is about."""
+    """The content of ``causerie:contact/…``, signed by the person it is about."""
 
     public_key: bytes
     encryption_key: bytes

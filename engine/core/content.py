@@ -1,10 +1,9 @@
-"""What a message's content says, in a group or one to one: one thing that a person said or did.
+"""The content of messages, in groups and pairs: one thing that a person said or did.
 
 SDS and MVDS treat content as opaque bytes; these are the types behind them
-(``proto/content.proto``), with the bounds that both the author and every receiver hold them to.
-Author sequence, previous id and nonce are part of every content: they make message ids unique, show
-what somebody left out, and let holdings speak of ranges.  Nothing here knows bytes, signatures or
-who may say what.
+(``proto/content.proto``), with the bounds that author and receivers enforce.  Every content has
+author sequence, previous id and nonce: they make message ids unique, reveal omissions, and let
+holdings name ranges.  Bytes, signatures and permissions are handled elsewhere.
 """
 
 from dataclasses import dataclass, field
@@ -23,10 +22,10 @@ NOBODY = InstanceId(b"")
 _PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _JPEG_MAGIC = b"\xff\xd8\xff"
 MAX_SAFE_INTEGER = 2**53 - 1
-"""Largest number of milliseconds or sequence that every peer can hold exactly."""
+"""The largest number of milliseconds or sequence that every peer can represent exactly."""
 
-# Bidirectional controls turn "exe.gpj" into "jpg.exe"; the invisible ones make two names look the
-# same or like none at all.  U+200C and U+200D stay: Persian and composed emoji need them.
+# Bidirectional controls turn "exe.gpj" into "jpg.exe".  Invisible characters make two names look
+# alike or empty.  U+200C and U+200D stay: Persian and composed emoji need them.
 _STRIPPED = frozenset(
     [
         *range(0x20),
@@ -63,17 +62,17 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """The group exists from here on."""
+    """The group was created."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
-    """A membership statement, signed by itself.
+    """A self-signed membership statement.
 
-    ``statement`` is what was signed, as received, and what can be shown to others; the fields are
-    what it says, the name cleaned for display.  Having decoded it proves nothing: verify it.
+    ``statement`` is what was signed, as received, and can be shown to others.  The fields are its
+    content, with the name cleaned for display.  Decoding proves nothing: verify it.
     """
 
     statement: bytes
@@ -90,14 +89,14 @@ class Leave:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What the author is called in this group from the content's ``sent_ms`` on."""
+    """The author's name in this group from the content's ``sent_ms`` on."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
-    """Something that a newer version says.  ``kind`` is the field's name where we know it."""
+    """Content of a newer version.  ``kind`` is the field's name if we know it."""
 
     kind: str = "unknown"
 
@@ -116,12 +115,12 @@ class ContactRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactAnswer:
-    """Yes or no, in a round.  Who declines says nothing about themselves: no name."""
+    """Yes or no, in a round.  A decline carries no name."""
 
     accepted: bool
     round: int
     answered_instance: InstanceId = NOBODY
-    """The other's that is answered; b"" if a request is withdrawn from who was never heard."""
+    """The peer instance that is answered; b"" when we withdraw a request to a peer never heard."""
     withdrawn: bool = False
     """A decline of the author's own request."""
     name: str = ""
@@ -130,7 +129,7 @@ class ContactAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileUpdate:
-    """The author's name and picture from now on, told to somebody whom they talk to one to one."""
+    """The author's name and picture from now on, sent to a contact."""
 
     name: str
     picture: bytes = field(default=b"", repr=False)
@@ -147,21 +146,21 @@ Body: TypeAlias = (
     | ProfileUpdate
     | Unsupported
 )
-"""Of a group: the first five.  Of a pair: Text and the three about contacts."""
+"""In groups: the first five.  In pairs: Text and the three about contacts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     author: AuthorSequence
     previous_id: MessageId | None
-    """This instance's previous content in the channel, None for its first."""
+    """This instance's previous content in the channel; None for its first."""
     nonce: bytes
     sent_ms: UnixMs
     body: Body
     lamport_timestamp: int = 0
-    """Of one-to-one content; 0 in a group, where SDS carries it."""
+    """Used in pairs; 0 in a group, where SDS carries it."""
     replaces: MessageId | None = None
-    """In a group: the author's own message, from when its clock was ahead, that this says again."""
+    """In a group: the author's own message, dated by a wrong clock, that this one replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,13 +170,13 @@ class Typing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """The author is there now; ``answer_wanted`` asks whether the other is, too."""
+    """The author is online; ``answer_wanted`` asks whether the peer is, too."""
 
     answer_wanted: bool
 
 
 EphemeralContent: TypeAlias = Typing | Presence
-"""What an ephemeral message says; a presence only one to one."""
+"""The content of an ephemeral message; ``Presence`` only in pairs."""
 
 
 def clean_name(name: str) -> str:
@@ -198,7 +197,7 @@ def clean_name(name: str) -> str:
 def check_picture(picture: bytes) -> None:
     """Raises ValueError unless it is empty, or PNG or JPEG by its first bytes and small enough.
 
-    What is behind the first bytes is for whoever decodes it, with limits of its own.
+    The decoder must check the rest, with limits of its own.
     """
     if len(picture) > MAX_PICTURE_BYTES:
         raise ValueError(f"the picture is larger than {MAX_PICTURE_BYTES} bytes")

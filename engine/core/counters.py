@@ -1,7 +1,7 @@
-"""Named counters: every bound that is hit and every byte that is dropped leaves a trace.
+"""Named counters: every limit that is reached and everything that is dropped leaves a trace.
 
-A name is ``area.reason``, for example ``envelope.bad_signature``; it never holds anything a peer
-chose.  Counters are plain numbers in memory; whoever owns a profile persists a snapshot.
+A name is ``area.reason``, for example ``envelope.bad_signature``; it never contains anything that a
+peer chose.  Counters are plain numbers in memory; the profile's owner saves a snapshot.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Counters:
-    """A bag of named, monotonically growing numbers."""
+    """Named numbers that only grow."""
 
     _values: dict[str, int] = field(default_factory=dict)
 

@@ -1,13 +1,13 @@
-"""How long something is, in words: one number and one unit, as people say it.
+"""A duration in words: one number and one unit.
 
-Not for timers: it rounds down, and what is shorter than a minute is one.
+Not for timers: it rounds down, and anything shorter than a minute is one minute.
 """
 
 from typing import Final
 
 _MINUTE_MS: Final = 60_000
 _UNITS: Final = (("min", 1, 2 * 60), ("h", 60, 2 * 24), ("days", 24 * 60, 2 * 365))
-"""Name, minutes in one, and from how many on the next larger unit is said."""
+"""Name, minutes per unit, and the number of minutes from which the next unit is used."""
 
 
 def duration_words(length_ms: int) -> str:

@@ -1,11 +1,11 @@
-"""Injected randomness: the system's in life, a seed's in tests, the simulator and the demo."""
+"""Injected randomness: the system's in the application, seeded in tests, simulator and demo."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 RandomBytes: TypeAlias = Callable[[int], bytes]
-"""So many bytes for keys, salts and nonces."""
+"""Returns this many random bytes, for keys, salts and nonces."""
 
 RandomUnit: TypeAlias = Callable[[], float]
 """Uniform in [0, 1): for timers."""

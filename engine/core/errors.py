@@ -1,6 +1,6 @@
-"""Every error that the engine lets out.  Nothing else may escape it but a bug.
+"""Every error that the engine raises on purpose; any other one is a bug.
 
-Errors are split by who is to blame, because that decides what happens next: a peer's fault is
+Errors are split by who is to blame, because that decides what happens next.  A peer's fault is
 dropped and counted, ours is raised, the environment's is shown with an action.
 """
 
@@ -10,15 +10,15 @@ class ChatError(Exception):
 
 
 class ProtocolError(ChatError):
-    """A rule of a protocol was broken; catch a subclass to learn by whom."""
+    """A protocol rule was broken; the subclass says by whom."""
 
 
 class LocalProtocolError(ProtocolError):
-    """Our own caller asked for something that the protocol forbids: a bug here."""
+    """Our own caller asked for something that the protocol forbids."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """A peer sent something that the protocol forbids: drop it, count it, go on.
+    """A peer sent something that the protocol forbids: drop it, count it, continue.
 
     ``reason`` is a short stable identifier, used as the counter's name: ``"lamport_too_large"``.
     """
@@ -29,7 +29,7 @@ class RemoteProtocolError(ProtocolError):
 
 
 class CryptoError(RemoteProtocolError):
-    """A seal, signature or key did not check out: somebody else's bytes, never trusted."""
+    """A seal, signature or key failed its check: a peer's bytes, never trusted."""
 
 
 class StorageError(ChatError):
@@ -37,7 +37,7 @@ class StorageError(ChatError):
 
 
 class TransportError(ChatError):
-    """The network could not do it now: nobody reachable, connection lost, port taken."""
+    """The network failed for now: no peer reachable, connection lost, port taken."""
 
 
 class ConfigError(ChatError):
@@ -49,6 +49,6 @@ class InviteError(ChatError):
 
 
 class OwnWords(str):
-    """A sentence of ours that may be logged: never with a word that a person or a peer wrote."""
+    """Our own text, which may be logged: it contains nothing that a person or peer wrote."""
 
     __slots__ = ()

@@ -1,12 +1,11 @@
-"""What a bad network does to a transmission: lose it, delay it, double it, let others overtake it.
+"""What a bad network does to a transmission: lose, delay, duplicate or reorder it.
 
-This is the policy only: a description (``FaultSpec``), its text form (``parse_fault_spec``) and a
-seeded decision (``FaultPlan``).  The deterministic simulator and the asyncio fault layer both ask
-the same plan and so misbehave alike.  It refuses to know what a transmission is, what time it is
-and how to wait.
+This is only the policy: a description (``FaultSpec``), its text form (``parse_fault_spec``) and
+seeded decisions (``FaultPlan``).  The deterministic simulator and the asyncio fault layer use the
+same plan, so they misbehave alike.  The module knows nothing of transmissions, clocks or waiting.
 
-The generator is splitmix64 (Steele, Lea, Flood 2014), written out, because a run must be the same
-for a seed on every platform and Python version.
+The generator is splitmix64 (Steele, Lea, Flood 2014), written out so that a seed gives the same run
+on every platform and Python version.
 """
 
 import hashlib
@@ -18,8 +17,9 @@ from engine.core.errors import ConfigError
 MAX_DELAY_MS = 60_000
 MAX_SEED = 2**63 - 1
 _HELD_BACK_AT_LEAST_MS = 50
-"""A reordered transmission is held back at least so long: later ones overtake it even if the
-plain delay is constant."""
+"""The least delay of a reordered transmission, so that later ones overtake it even if the plain
+delay is constant.
+"""
 
 _MASK = 2**64 - 1
 _ALLOWED = (
@@ -33,7 +33,7 @@ _SEED = re.compile(r"\d{1,19}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultSpec:
-    """Probabilities per transmission and receiver in [0, 1]; ``delay_ms`` lowest and highest."""
+    """Probabilities in [0, 1] per transmission and receiver; ``delay_ms`` is (lowest, highest)."""
 
     loss: float = 0.0
     delay_ms: tuple[int, int] = (0, 0)
@@ -75,10 +75,10 @@ class SeededRandom:
 
 
 class FaultPlan:
-    """Decides the fate of one transmission to one receiver after another.
+    """Decides what happens to each transmission to one receiver, in turn.
 
-    Give every link a ``stream`` name of its own, and traffic on one link does not change the fate
-    of another's.
+    Give every link its own ``stream`` name; then traffic on one link does not change the fate of
+    another's.
     """
 
     __slots__ = ("_random", "spec")

@@ -1,4 +1,4 @@
-"""Identifiers, time and the few value types that every layer shares."""
+"""Identifiers, time, and a few value types that all layers share."""
 
 from enum import StrEnum
 from typing import NewType
@@ -29,10 +29,10 @@ WakuHash = NewType("WakuHash", bytes)
 """The deterministic Waku message hash, 32 bytes; also SDS's retrieval hint."""
 
 KEY_BYTES = 32
-"""Of an Ed25519 or X25519 key, public or private."""
+"""The length of an Ed25519 or X25519 key, public or private."""
 
 SIGNATURE_BYTES = 64
-"""Of Ed25519."""
+"""The length of an Ed25519 signature."""
 
 
 @value(frozen=True, slots=True, order=True)
@@ -52,7 +52,7 @@ class AuthorSequence:
 
 
 class DeliveryState(StrEnum):
-    """What the sender is shown; order matters, a state never moves backwards.
+    """The delivery state shown to the sender; ordered, and a state never moves backwards.
 
     FAILED stands apart: no relay, service node or Store ever took the message, and it was given up.
     """
@@ -65,7 +65,7 @@ class DeliveryState(StrEnum):
 
 
 class HolderSource(StrEnum):
-    """How we know that somebody holds a message; only BLOOM is uncertain."""
+    """How we know that a member holds a message; only BLOOM is uncertain."""
 
     CAUSAL = "causal"
     HOLDINGS = "holdings"

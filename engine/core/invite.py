@@ -1,8 +1,8 @@
-"""The simple invitation to a group: whoever has it can read the group.
+"""The simple invitation to a group: anyone who has it can read the group.
 
-It carries everything a newcomer needs before the first packet: which group, its epoch key, whose
-group it is and where to find somebody.  The link's form is ``engine.codec.invite``; nothing here
-knows the network, and parsing an invitation never touches it.
+It holds all that a newcomer needs before the first packet: the group, its epoch key, its admin, and
+where to find peers.  ``engine.codec.invite`` defines the link's form.  Parsing an invitation never
+touches the network.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -24,8 +24,8 @@ MAX_SERVICE_NODES = 4
 class Invite:
     """``node_addresses`` are multiaddrs, most useful first; only their characters are checked.
 
-    ``service_nodes`` are those of the group, for members who cannot be reached themselves; each
-    names its peer.
+    ``service_nodes`` are the group's, for members who cannot be reached directly; each includes its
+    peer id.
     """
 
     group_id: bytes
@@ -47,7 +47,7 @@ def conversation_id_of(group_id: bytes) -> ConversationId:
 
 
 def group_id_of(conversation_id: ConversationId) -> bytes:
-    """The 32-byte group id again.  Raises LocalProtocolError if it is none."""
+    """The 32-byte group id.  Raises LocalProtocolError if the conversation id holds none."""
     try:
         group_id = urlsafe_b64decode(conversation_id + "=")
     except ValueError as error:

@@ -1,8 +1,8 @@
 """What the core needs from disk: the profile's store, as writes and reads.
 
-All methods are synchronous and run on the one storage thread.  ``apply`` is one transaction:
-everything or nothing, durable when it returns.  SQLite implements it, in a file or in memory; one
-contract suite holds it and the tests' model of it alike.  Nothing here knows SQL.
+All methods are synchronous and run on the one storage thread.  ``apply`` is one transaction: all or
+nothing, durable when it returns.  SQLite implements it, in a file or in memory; one contract suite
+runs on it and on the tests' model of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,13 +57,16 @@ class StoredPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationSummary:
-    """Counts for the conversation list.  Unread: visible text rows of others after the mark."""
+    """Counts for the conversation list.
+
+    Unread: visible text rows of others after the read mark.
+    """
 
     unread: int
     first_unread: Position | None
     last_message: StoredMessage | None
     waiting_to_send: int
-    """Own text rows that are only saved: that somebody joined is nothing to wait for."""
+    """Own text rows that are only saved; a notice such as a join is nothing to wait for."""
     failed: int
     """Own text rows that were given up."""
 
@@ -82,14 +85,14 @@ class PutGroup:
 
     group: GroupRecord
     initial_state: ChannelState | None = None
-    """Set when the group is new: its clock."""
+    """The initial clock of a new group; otherwise None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveGroup:
-    """Forget the conversation, a group or a pair, and everything in it.
+    """Forget a conversation, group or pair, and everything in it.
 
-    Nothing of it is found afterwards, but its rows may still be on disk: see ``clear_removed``.
+    It cannot be found afterwards, but its rows may still be on disk: see ``clear_removed``.
     """
 
     conversation_id: ConversationId
@@ -104,7 +107,7 @@ class PutContact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyMvds:
-    """What the pair's MVDS node wants written."""
+    """The writes of a pair's MVDS node."""
 
     conversation_id: ConversationId
     writes: tuple[MvdsWrite, ...]
@@ -120,7 +123,7 @@ class SavePairClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavePairAuthor:
-    """An instance of the other side was delivered up to ``sequence``."""
+    """An instance of the peer was delivered up to ``sequence``."""
 
     conversation_id: ConversationId
     instance_id: InstanceId
@@ -172,9 +175,9 @@ class PutMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyChannel:
-    """What the channel's state machine wants written.
+    """The writes of a group's SDS channel.
 
-    What it removes from the log leaves the timeline too: its row, its delivery, every count.
+    What they remove from the log leaves the timeline too: its row, its delivery, every count.
     """
 
     conversation_id: ConversationId
@@ -190,7 +193,7 @@ class PutMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HideMessage:
-    """Deleted on this device only: leaves every page and count; the log keeps it for others."""
+    """Delete on this device only: it leaves every page and count; the log keeps it for others."""
 
     conversation_id: ConversationId
     message_id: MessageId
@@ -231,9 +234,9 @@ class SaveMuted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveMemberMuted:
-    """For this device: rows of a muted member are in no page and no count, also those to come.
+    """Mute a member on this device: their rows, also future ones, leave every page and count.
 
-    The log keeps them for others, and they are back once the member is not muted any more.
+    The log keeps them for others, and they return when the member is unmuted.
     """
 
     conversation_id: ConversationId
@@ -251,7 +254,7 @@ class PutNodeAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveValue:
-    """A small named value of the profile: the port, the window's geometry."""
+    """A small named value of the profile, such as the port or the window's geometry."""
 
     key: str
     value: str
@@ -276,7 +279,7 @@ class RemoveStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyHistory:
-    """How far Stores were asked; nothing of a conversation that is not there any more."""
+    """How far the Stores were queried.  Ignored for a conversation that was removed."""
 
     conversation_id: ConversationId
     writes: tuple[KeptWrite, ...]
@@ -321,10 +324,10 @@ class ProfileStore(Protocol):
         """Make all ``writes`` durable in one transaction, in order, or none of them."""
 
     def clear_removed(self) -> bool:
-        """Delete a small part of what removed conversations left; whether there is more."""
+        """Delete a small part of what removed conversations left; True if there is more."""
 
     def mark_muted(self) -> bool:
-        """Hide some more rows of who was muted, or bring them back; whether there were any."""
+        """Hide some more rows of muted members, or bring rows back; True if there were any."""
 
     def profile(self) -> ProfileRecord | None: ...
 
@@ -333,19 +336,22 @@ class ProfileStore(Protocol):
     def contacts(self) -> list[ContactRecord]: ...
 
     def picture(self) -> bytes:
-        """The profile's own, b"" if there is none."""
+        """The profile's own picture, b"" if there is none."""
 
     def pair_state(self, conversation_id: ConversationId, /) -> PairState: ...
 
     def mvds_state(self, conversation_id: ConversationId, /, *, limit: int) -> MvdsState:
-        """With at most ``limit`` records, those due soonest; given up ones last."""
+        """The node's state, with at most ``limit`` records: first those due soonest.
+
+        Given up ones come last.
+        """
 
     def mvds_records(
         self, conversation_id: ConversationId, from_epoch: Epoch, /, *, limit: int
     ) -> tuple[tuple[Record, ...], Epoch | None]:
-        """The next ones from this epoch on, and ``loaded_before`` as in ``MvdsState``.
+        """The next records from this epoch on, and ``loaded_before`` as in ``MvdsState``.
 
-        Records of one epoch come together, also beyond ``limit``.
+        Records of one epoch come together, even beyond ``limit``.
         """
 
     def mvds_record(
@@ -355,7 +361,7 @@ class ProfileStore(Protocol):
     def mvds_message(
         self, conversation_id: ConversationId, message_id: MvdsId, /
     ) -> MvdsMessage | None:
-        """The body of an own message that somebody still needs."""
+        """The body of an own message that is still needed."""
 
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]: ...
 
@@ -365,7 +371,7 @@ class ProfileStore(Protocol):
     def logged(
         self, conversation_id: ConversationId, after: Position | None, /, *, limit: int
     ) -> list[LoggedMessage]:
-        """The next ones in the conversation's order, hidden ones among them; for audits."""
+        """The next messages in the conversation's order, including hidden ones; for audits."""
 
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         """The raw bytes of a logged message, for a repair response."""
@@ -373,7 +379,7 @@ class ProfileStore(Protocol):
     def set_aside(
         self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int
     ) -> list[KeptAside]:
-        """Of what is set aside of this author and kept, the first ones by (lamport, id)."""
+        """The first messages set aside and kept of this author, by (Lamport timestamp, id)."""
 
     def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]: ...
 
@@ -388,7 +394,7 @@ class ProfileStore(Protocol):
     def messages(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> Mapping[MessageId, StoredMessage]:
-        """Those that are there and visible."""
+        """The messages that exist and are visible."""
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage: ...
 
@@ -407,7 +413,7 @@ class ProfileStore(Protocol):
     ) -> list[HolderEntry]: ...
 
     def stores(self) -> list[StoreRecord]:
-        """The user's, by place and address."""
+        """The user's Stores, by place and address."""
 
     def history(self, conversation_id: ConversationId, /) -> HistoryKept: ...
 

@@ -1,7 +1,7 @@
-"""What a profile keeps, as values: who we are, conversations, members, rows, and what waits.
+"""What a profile keeps, as values: identity, conversations, members, rows, and what waits.
 
-Stores read and write them (``engine.core.ports``), sessions make them.  Private keys are raw
-32 bytes; the database is encrypted.  Nothing here acts.
+Stores read and write them (``engine.core.ports``); sessions create them.  Private keys are raw 32
+bytes; the database is encrypted.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class ProfileRecord:
     signing_key: bytes
     encryption_key: bytes
     network_key: bytes
-    """The libp2p identity: not the participant's, so that a peer id names nobody."""
+    """The libp2p key.  It differs from the participant's, so a peer id identifies no person."""
     instance_id: InstanceId
     created_ms: UnixMs
 
@@ -42,7 +42,7 @@ class GroupRecord:
     admin_public_key: bytes
     created_ms: UnixMs
     service_nodes: tuple[str, ...] = ()
-    """Multiaddrs of nodes that serve the group, as its founder named them."""
+    """Multiaddrs of nodes that serve the group, as its creator named them."""
     muted: bool = False
     draft: str = ""
     read_up_to: Position | None = None
@@ -50,18 +50,18 @@ class GroupRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContactRecord:
-    """A one-to-one conversation and whom it is with; its id is the pair's MVDS group id."""
+    """A one-to-one conversation and its peer; its id is the pair's MVDS group id."""
 
     conversation_id: ConversationId
     participant_id: ParticipantId
     public_key: bytes
     encryption_key: bytes
     name: str
-    """As they call themselves."""
+    """The peer's own name."""
     state: ContactState
     created_ms: UnixMs
     local_name: str = ""
-    """As the user calls them, "" = as they call themselves."""
+    """The user's name for the peer; "" = the peer's own."""
     picture: bytes = b""
     last_seen_ms: UnixMs | None = None
     muted: bool = False
@@ -71,19 +71,19 @@ class ContactRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingContent:
-    """Received of a contact, and acknowledged, but an earlier message of the same author lacks."""
+    """Received from a contact and acknowledged, but an earlier message of its author is missing."""
 
     message_id: MessageId
     sender_id: ParticipantId
     content: bytes
     received_ms: UnixMs
     shown: bool = False
-    """The soft time-out is over: the window shows it below a gap."""
+    """It waited long enough, so the window shows it below a gap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostRange:
-    """Messages in a row of one instance of the other side that were given up and never came."""
+    """Consecutive messages of one instance of the peer that were given up and never came."""
 
     instance_id: InstanceId
     first: int
@@ -92,17 +92,17 @@ class LostRange:
     before: Position
     """The first message known to come after them."""
     since_ms: UnixMs
-    """Since when they were known to lack."""
+    """Since when they were known to be missing."""
     given_up_ms: UnixMs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairState:
-    """What the order of a one-to-one conversation continues from."""
+    """The saved order of a one-to-one conversation."""
 
     lamport_timestamp: int = 0
     authors: Mapping[InstanceId, int] = field(default_factory=dict)
-    """Up to which sequence number each instance of the other side was delivered."""
+    """The sequence number up to which each instance of the peer was delivered."""
     waiting: tuple[WaitingContent, ...] = ()
     lost: tuple[LostRange, ...] = ()
     """By instance and number."""
@@ -120,7 +120,7 @@ class MemberRecord:
     left_ms: UnixMs | None = None
     join_statement: bytes = b""
     named_ms: int = 0
-    """When they took ``name`` by their own clock; 0 = with their join."""
+    """When they took ``name``, by their own clock; 0 = with their join."""
     known_ms: int = 0
     """When this device first heard of them, by its own clock; never changes afterwards."""
 
@@ -152,7 +152,7 @@ class MessageRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRecord:
-    """What the sender is shown of one own message."""
+    """The delivery state shown to the sender of one own message."""
 
     state: DeliveryState
     attempts: int = 0
@@ -161,7 +161,7 @@ class DeliveryRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedMessage:
-    """A message that has its place, shown or hidden: what an audit needs of it."""
+    """A placed message, shown or hidden, for audits."""
 
     position: Position
     sender_id: ParticipantId
@@ -180,8 +180,8 @@ class OwnSequence:
     """The newest content message that we wrote during one stay in a conversation."""
 
     stay: InstanceId
-    """Of this device's being in the conversation, until it leaves: the first instance of it."""
+    """Identifies this device's stay until it leaves: the stay's first instance."""
     instance_id: InstanceId
-    """Which numbers messages now: another one once a clock that was ahead was put right."""
+    """The instance in use; a new one begins when a clock that was ahead is put right."""
     sequence: int
     previous_id: MessageId

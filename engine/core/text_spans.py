@@ -1,15 +1,14 @@
-"""Where a message's text holds links, found once when it is stored, never while it is painted.
+"""Finds links in a message's text, once when it is stored, never while it is painted.
 
-Only what says ``https://`` or ``mailto:`` itself, plain e-mail addresses, and contact and
-invitation links (``causerie:…``, which lead to a preview in the program, never out of it) become
-links; everything else, ``http:`` included, stays text.  A link must be what it looks like: no user
-name before the host ("https://bank.example@evil.example"), no invisible or direction-changing
-character, and a host beyond ASCII is put into its ``xn--`` form, which is what the user is asked to
-confirm.
+Links are: ``https://`` and ``mailto:`` addresses, plain e-mail addresses, and contact and
+invitation links (``causerie:…``, which open a preview inside the program).  Everything else,
+including ``http:``, stays text.  A link must be what it looks like: no user name before the host
+("https://bank.example@evil.example") and no invisible or direction-changing character.  A non-ASCII
+host is converted to its ``xn--`` form, which the user is asked to confirm.
 
-The search walks once through the text and does not come back to what a link has taken: the work
-grows as the text does, whatever the text.  It is bounded in text and in number.  Nothing here opens
-anything.
+The search walks through the text once and never returns to text that a link has taken, so the work
+grows linearly with any text.  Text length and number of links are bounded.  Opening links is left
+to the caller.
 """
 
 import re
@@ -28,7 +27,7 @@ MAX_SCANNED_CHARACTERS = 8 * 1024
 """Links further down in a message stay plain text."""
 MAX_TARGET_CHARACTERS = 2048
 
-# http: and ftp: are known, so that nothing inside such an address is taken for a link.
+# http: and ftp: are recognised so that nothing inside such an address is taken for a link.
 _START: Final = re.compile(
     r"(?P<url>https?://|ftp://)|(?P<mailto>mailto:)|(?P<own>causerie:)|(?P<at>@)",
     re.IGNORECASE | re.ASCII,
@@ -51,7 +50,7 @@ _FORBIDDEN = re.compile(
     r"[\x00-\x20\x7f-\xa0\\<>\"`{}|^\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202f"
     r"\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\uffff\U000e0000-\U000e007f]"
 )
-# Browsers and the codec disagree about these: the link would go where the text does not say.
+# Browsers and the codec disagree about these: the link would lead elsewhere than the text says.
 _DEVIATING = re.compile(r"[ßẞς\u2044\u2215\u29f8\u3002\uff0e\uff0f\uff1a\uff61]")
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+", re.ASCII)
 
@@ -65,7 +64,7 @@ def find_spans(text: str) -> tuple[SpanRecord, ...]:
     counted, units = 0, 0
     for found in LinkSearch(scanned):
         if found.end == len(scanned) < len(text):
-            break  # it may go on beyond what was scanned
+            break  # the link may go on beyond what was scanned
         raw = scanned[found.start : found.end]
         target = _target(found.kind, raw)
         if target is None:
@@ -80,7 +79,7 @@ def find_spans(text: str) -> tuple[SpanRecord, ...]:
 
 
 def _may_hold_links(text: str) -> bool:
-    lowered = text.lower()  # Far cheaper than the search, and most texts hold none.
+    lowered = text.lower()  # Far cheaper than the search; most texts have none.
     return "@" in lowered or "https://" in lowered or _OWN_SCHEME in lowered
 
 
@@ -94,12 +93,12 @@ class Found:
 
 
 class LinkSearch:
-    """What looks like a link in ``text``, from left to right; each has yet to be judged."""
+    """Candidates for links in ``text``, from left to right; the caller judges each."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.examined = 0
-        """Characters looked at so far, each as often as it was."""
+        """Characters examined so far, counting repeats."""
 
     def __iter__(self) -> Iterator[Found]:
         at = 0
@@ -113,7 +112,7 @@ class LinkSearch:
         self.examined += len(self._text) - at
 
     def _found(self, start: re.Match[str], passed: int) -> Found | None:
-        """``passed``: what comes before belongs to another link."""
+        """``passed``: text before this belongs to another link."""
         if start.lastgroup == "at":
             return self._address(start.start(), passed)
         before = self._text[start.start() - 1 : start.start()]
@@ -156,12 +155,12 @@ class LinkSearch:
         return end
 
     def _host_end(self, at: int) -> int | None:
-        """None if no host stands there that ends well."""
+        """None if there is no host with a valid end."""
         run = self._look(_HOST_RUN, at)
         if run is None:
             return None
         end = run.end()
-        if not run[0].isascii():  # a sentence's own marks end a host in any script
+        if not run[0].isascii():  # punctuation ends a host in any script
             marks = (n for n, c in enumerate(run[0], at) if c > "\x7f" and _is_mark(c))
             end = next(marks, end)
         end = at + len(self._text[at:end].rstrip(".-"))
@@ -170,7 +169,7 @@ class LinkSearch:
         return end
 
     def _path_end(self, at: int) -> int:
-        """Up to a space, a quotation mark, or a bracket that closes what was opened before it."""
+        """The end: a space, a quotation mark, or a bracket that closes one opened earlier."""
         opened = Counter[str]()
         end = at
         for stop in _IN_A_PATH.finditer(self._text, at):
@@ -191,7 +190,7 @@ class LinkSearch:
     # --- addresses of people --------------------------------------------------------------------
 
     def _address(self, sign: int, passed: int) -> Found | None:
-        """Around the @ at ``sign``."""
+        """The e-mail address around the @ at ``sign``."""
         before = self._text[max(passed, sign - _MAX_MAILBOX - 1) : sign]
         mailbox = _MAILBOX_REVERSED.match(before[::-1])
         if mailbox is None or mailbox.end() > _MAX_MAILBOX:
@@ -212,12 +211,12 @@ def _is_mark(character: str) -> bool:
 
 
 def _ends_a_sentence(character: str) -> bool:
-    """It is no part of the link before it, and neither is what begins an aside."""
+    """Whether the character cannot end a link: it ends a sentence or begins an aside."""
     return character in _NOT_AT_THE_END or (character > "\x7f" and _is_mark(character))
 
 
 def _target(kind: str, raw: str) -> str | None:
-    """What a click would open, None if it had better open nothing."""
+    """What a click opens; None if it is better to open nothing."""
     if _FORBIDDEN.search(raw):
         return None
     match kind:
@@ -226,7 +225,7 @@ def _target(kind: str, raw: str) -> str | None:
         case "mailto":
             target = _mailto_target(raw)
         case "own":
-            target = _OWN_SCHEME + raw[len(_OWN_SCHEME) :]  # a phone may have made it a capital
+            target = _OWN_SCHEME + raw[len(_OWN_SCHEME) :]  # a phone may have capitalised it
         case _:
             return None
     return target if target is not None and len(target) <= MAX_TARGET_CHARACTERS else None

@@ -1,12 +1,12 @@
 """Values of the channel: frozen for the type checker, plain slots at run time.
 
-A frozen dataclass sets every field through ``object.__setattr__``, which makes one cost four times
-as much as a plain one, and a channel makes three dozen values per message.  So the type checker is
-shown ``dataclass`` itself, and refuses whoever assigns to a field of a frozen value; at run time
-the values are not frozen, and hashed by their fields as frozen ones are.
+A frozen dataclass sets every field through ``object.__setattr__`` and costs four times as much as a
+plain one, and a channel creates three dozen values per message.  So the type checker sees
+``dataclass`` itself and rejects assignment to a field of a frozen value.  At run time the values
+are not frozen, but hashed by their fields as frozen ones are.
 
-Fields given by keyword cost as much again as the value itself.  So the values that every message
-makes are not ``kw_only``, and the channel's own steps give their fields in order.
+Passing fields by keyword doubles the cost.  So values that every message creates are not
+``kw_only``, and the channel's own steps pass their fields in order.
 """
 
 from collections.abc import Callable

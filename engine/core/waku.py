@@ -9,7 +9,7 @@ MAX_WAKU_MESSAGE_BYTES = 150 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WakuMessage:
-    """``timestamp_ns`` is UNIX nanoseconds by the sender's clock, None if absent."""
+    """``timestamp_ns`` is Unix nanoseconds by the sender's clock, None if absent."""
 
     payload: bytes
     content_topic: ContentTopic

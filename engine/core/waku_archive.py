@@ -1,8 +1,8 @@
 """What a Store keeps, in which order, and what it must not keep: 13/WAKU2-STORE.
 
-One row per deterministic message hash.  Two orders exist: (timestamp, hash) for version 3 and
-(timestamp, digest, received) for 2.0.0-beta4, where the time of receipt, unique within one archive,
-tells messages apart whose digests are equal.  Nothing here reads a clock or a disk.
+There is one row per deterministic message hash.  Version 3 orders by (timestamp, hash). 2.0.0-beta4
+orders by (timestamp, digest, received), where the time of receipt, unique within one archive, tells
+messages with equal digests apart.  This module reads no clock or disk.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ MAX_CLOCK_OFFSET_NS: Final = 20 * 10**9
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who brought a message or asks for some: a peer, in a network that may have many peers.
+    """Who brought a message or asks for some: a peer, and its network, which may have many peers.
 
-    The names are compared and nothing else, so they may be pseudonyms.
+    The names are only compared, so they may be pseudonyms.
     """
 
     network: str
@@ -46,7 +46,7 @@ class ArchivedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
-    """``added`` were new; ``evicted`` had to go to make room, which may be some of the new ones."""
+    """``added`` were new; ``evicted`` were removed to make room, perhaps some of the new ones."""
 
     added: int
     evicted: int = 0
@@ -54,11 +54,11 @@ class Appended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveQuery:
-    """No topics, times or hashes: no filter by them.  Times are inclusive."""
+    """Without topics, times or hashes these filter nothing.  Times are inclusive."""
 
     cursor: WakuHash | HistoryIndex | None = None
     by_digest: bool = False
-    """The order of 2.0.0-beta4."""
+    """Whether to use the order of 2.0.0-beta4."""
     pubsub_topic: PubsubTopic | None = None
     content_topics: tuple[ContentTopic, ...] = ()
     time_start_ns: int | None = None
@@ -67,7 +67,7 @@ class ArchiveQuery:
     forward: bool = False
     limit: int
     max_bytes: int
-    """Of data in a page, which has one message at least if there is one."""
+    """Limit on the data of a page, which has at least one message if any matches."""
     include_data: bool = True
     asker: Source = OURSELVES
 
@@ -81,7 +81,7 @@ class ArchivedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivePage:
-    """Ascending.  ``more``: beyond the page, in the direction of paging, something matches."""
+    """Ascending.  ``more``: there are further matches in the direction of paging."""
 
     rows: tuple[ArchivedRow, ...] = ()
     more: bool = False
@@ -91,18 +91,18 @@ class ArchivePage:
 class ArchiveStatistics:
     messages: int
     used_bytes: int
-    """On disk, without what is free in the file."""
+    """On disk, without free pages of the file."""
 
 
 class CursorUnknownError(RemoteProtocolError):
-    """Nothing that is archived has this cursor."""
+    """No archived message has this cursor."""
 
     def __init__(self) -> None:
         super().__init__("store_cursor_unknown")
 
 
 class ArchiveSlowError(StorageError):
-    """The deadline was over before there was a page."""
+    """The deadline passed before there was a page."""
 
 
 class Ineligible(StrEnum):
@@ -114,10 +114,10 @@ class Ineligible(StrEnum):
 
 
 def ineligibility(message: WakuMessage, *, now_ns: int) -> Ineligible | None:
-    """None for what a Store keeps.
+    """Why a Store does not keep this message; None if it does.
 
-    A time far in the future would stay at the top of every answer, which the specification itself
-    warns of; so what is more than 20 s off is refused either way.
+    A time far in the future would stay at the top of every answer, as the specification itself
+    warns.  So anything more than 20 s off, either way, is refused.
     """
     if message.ephemeral:
         return Ineligible.EPHEMERAL

@@ -1,11 +1,11 @@
-"""What is asked of a Store and what it answers: 13/WAKU2-STORE, both versions, free of bytes.
+"""Queries to a Store and its answers: 13/WAKU2-STORE, both versions, without their encoding.
 
 Version 3 (``StoreQuery…``) names a message by its deterministic hash; 2.0.0-beta4 (``History…``) by
-an ``Index`` of digest and times.  In both, a page is ascending whatever the direction of paging, a
-cursor is exclusive and belongs to the node that gave it, and no cursor means the end.
+an ``Index`` of digest and times.  In both, a page is ascending whatever the direction of paging.  A
+cursor is exclusive and belongs to the node that gave it; no cursor means the end.
 
-These types are for clients, servers and whatever pages through a history.  They refuse to know
-streams, databases and clocks.
+Clients, servers and the paging of histories share these types.  They involve no streams, databases
+or clocks.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ HASH_BYTES: Final = 32
 
 
 class StoreStatus(IntEnum):
-    """``status_code`` of version 3; every other number is an error too."""
+    """``status_code`` of version 3; any other number is an error too."""
 
     SUCCESS = 200
     BAD_RESPONSE = 300
-    """Also what an unknown cursor gets."""
+    """Also the answer to an unknown cursor."""
     BAD_REQUEST = 400
     TOO_MANY_REQUESTS = 429
     INTERNAL_ERROR = 500
@@ -49,7 +49,7 @@ class StoreQueryRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreEntry:
-    """``data`` is the encoded Waku message; it and the topic are both there or both absent."""
+    """``data`` is the encoded Waku message; it and the topic are both present or both absent."""
 
     message_hash: WakuHash
     data: bytes | None = None
@@ -76,7 +76,7 @@ class HistoryError(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryIndex:
-    """``digest`` is sha256(content topic ‖ payload); times are UNIX nanoseconds."""
+    """``digest`` is sha256(content topic ‖ payload); times are Unix nanoseconds."""
 
     digest: bytes
     receiver_time_ns: int
@@ -100,7 +100,7 @@ class HistoryQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryResponse:
-    """``messages`` are encoded Waku messages; ``error`` may be a number nobody has named."""
+    """``messages`` are encoded Waku messages; ``error`` may be an unknown number."""
 
     request_id: str
     messages: tuple[bytes, ...] = ()

@@ -1,1 +1,1 @@
-"""The delivery log: what happened to every message, without what it says and who said it."""
+"""The delivery log: what happened to every message, without its text or its sender's name."""

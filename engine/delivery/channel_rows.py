@@ -1,7 +1,7 @@
-"""What is the same for conversations of both protocols: rows of one channel, in the making.
+"""Builds the rows of one channel, as far as both protocols have them in common.
 
-It knows its pseudonym, the order in which its messages stand, and which copy of a message was the
-last.  What a copy that came led to is told apart by the protocols' own modules.
+``ChannelRows`` keeps the channel's pseudonym, the order of its messages, and the copy that arrived
+last.  What a copy led to is told apart in ``sds_rows`` and ``mvds_rows``.
 """
 
 from collections import OrderedDict
@@ -24,9 +24,9 @@ _MAX_DETAIL: Final = 64
 
 
 class ChannelRows:
-    """``mono_ns`` and ``via`` are set before each call: when, and how copies come now.
+    """The caller sets ``mono_ns`` and ``via`` before each call: the time, and how copies come now.
 
-    ``query``: at Stores, whose answers come now.
+    ``query`` is the Store query whose answers come now.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only: what all channels of a log share
@@ -54,7 +54,7 @@ class ChannelRows:
     # --- rows ---------------------------------------------------------------------------------
 
     def write_to(self, rows: Rows) -> None:
-        """From now on."""
+        """Append to ``rows`` from now on."""
         self._rows = rows
 
     def add(  # noqa: PLR0913 - keyword-only: the contract's columns
@@ -125,7 +125,7 @@ class ChannelRows:
         )
 
     def place(self, at_ms: int, message_id: MessageId, lamport: int, sender: ParticipantId) -> bool:
-        """It is in the log now; False if it was before."""
+        """Note that the message is in the log; False if it was before."""
         is_new, position = self.order.add(lamport, message_id)
         if is_new:
             if sender == self.own_id:
@@ -138,7 +138,7 @@ class ChannelRows:
         return is_new
 
     def store_hit(self, at_ms: int, message_id: MessageId, waku_hash: bytes | None) -> None:
-        """If it was a Store that brought the copy which was received just now."""
+        """Add a row if the copy that arrived last came from a Store."""
         if self.arrived is not None and self.arrived.from_store:
             self.add(
                 Kind.STORE_HIT,
@@ -161,13 +161,13 @@ class ChannelRows:
         )
 
     def copy_via(self, *, is_repair: bool = False) -> Via:
-        """How the copy came that arrived last."""
+        """How the copy that arrived last came."""
         if self.arrived is not None and self.arrived.from_store:
             return Via.STORE
         return Via.REPAIR if is_repair else self.via
 
     def bytes_of(self, waku_hash: bytes | None) -> int | None:
-        """Of the copy with this hash, if it is the one that arrived last."""
+        """The size of the copy with this hash, if it is the one that arrived last."""
         arrived = self.arrived
         if arrived is None or (waku_hash is not None and arrived.waku_hash != waku_hash):
             return None
@@ -196,7 +196,7 @@ class ChannelRows:
         to: ParticipantId | None,
         via: Via,
     ) -> None:
-        """A copy was handed to the network.  Its bytes count once, with the first message."""
+        """Record a copy handed to the network.  Its bytes count once, with the first message."""
         ids: Sequence[MessageId | None] = message_ids
         kind = Kind.PUBLISHED
         if purpose is SendPurpose.SYNC:
@@ -225,9 +225,9 @@ class ChannelRows:
             counted = None
 
     def _attempt(self, message_id: MessageId, to: ParticipantId | None) -> int:
-        """SDS counts by itself; MVDS counts offers too, so its copies are counted here.
+        """The number of this copy.  MVDS copies are counted here, because MVDS counts offers too.
 
-        Of what was said before recording began it is only known that there was one.
+        A message from before the recording counts as sent once.
         """
         attempts = self._attempts
         if self.protocol == Protocol.SDS.value:

@@ -1,7 +1,7 @@
-"""Whether a row keeps to the contract: for whatever reads rows that somebody else may have written.
+"""Checks whether a row keeps to the contract; the row may come from anywhere.
 
-A row is a sequence in the order of the table's columns.  The answer is a reason of a fixed
-vocabulary, ``<column>.<what is wrong>``; it repeats nothing of the row.
+A row is a sequence in the order of the table's columns.  The answer is a reason from a fixed
+vocabulary, ``<column>.<problem>``; it repeats nothing of the row.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ _NO_PROBLEM: Final = ""
 
 
 def problem_of(table: Table, row: Sequence[object]) -> str | None:
-    """The first thing that is wrong with a row; None if nothing is."""
+    """The first problem of a row; None if there is none."""
     checks = _checks(table)
     if len(row) != len(checks):
         return "row.length"

@@ -1,13 +1,13 @@
 """The contract of the delivery log, as plain data: tables, columns, types, bounds, vocabularies.
 
-It is the one place where this is declared.  The log file's SQL, the page docs/delivery-contract.md
-and the schemas that the pipeline uses are made from it, and a test fails when one of them differs.
-The application records by it and the pipeline reads by it, on whichever machine; so whatever is
-changed here in more than words is a new ``SCHEMA_VERSION``.
+It is declared only here.  The log file's SQL, the page docs/delivery-contract.md and the pipeline's
+schemas are generated from it, and a test fails when one of them differs.  The application writes by
+it and the pipeline reads by it, possibly on another machine, so any change beyond wording needs a
+new ``SCHEMA_VERSION``.
 
 No column holds text, a name, a key or a topic of the user: participants and channels are pseudonyms
-(``engine.delivery.pseudonym``), ``detail`` is of our own words.  Only ``store_message``, which an
-operator exports of a Store, names topics.  It refuses to know SQL, Spark and Arrow.
+(``engine.delivery.pseudonym``), and ``detail`` uses our own words.  Only ``store_message``, which
+an operator exports from a Store, names topics.  SQL, Spark and Arrow are handled elsewhere.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Protocol(StrEnum):
 
 
 class Kind(StrEnum):
-    """What happened.  The text of each is in ``KIND_TEXTS``."""
+    """What happened.  ``KIND_TEXTS`` describes each."""
 
     SENT = "sent"
     PUBLISHED = "published"
@@ -118,7 +118,7 @@ class AckSource(StrEnum):
 
 
 class Via(StrEnum):
-    """How a copy travelled: passed on, by a service node, sent again by another, out of a Store."""
+    """How a copy travelled: relay, a service node, another member's repair, or a Store."""
 
     RELAY = "relay"
     FILTER = "filter"
@@ -128,7 +128,7 @@ class Via(StrEnum):
 
 
 class Type(StrEnum):
-    """Of a column.  Lists are JSON in the log file."""
+    """A column's type.  Lists are JSON in the log file."""
 
     INT16 = "int16"
     INT32 = "int32"
@@ -142,7 +142,7 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """``maximum``: of a number its value; of text and bytes their UTF-8 bytes; of a list its items.
+    """``maximum`` bounds a number's value, the UTF-8 bytes of text, bytes, and a list's items.
 
     ``per_log``: the same in all rows of a log; a log file holds it once, in its table ``log``.
     """
@@ -159,7 +159,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
-    """Compared by identity, so that it is a quick key."""
+    """Compared by identity, which makes it a fast key."""
 
     name: str
     text: str
@@ -172,7 +172,7 @@ class Table:
 
     @property
     def row_columns(self) -> tuple[Column, ...]:
-        """Those that a log file holds in every row."""
+        """The columns that a log file holds in every row."""
         return tuple(column for column in self.columns if not column.per_log)
 
     def column(self, name: str) -> Column:
@@ -395,6 +395,6 @@ STORE_MESSAGE: Final = Table(
 )
 
 LOG_TABLES: Final = (DELIVERY_EVENT, LOG_SNAPSHOT, MESSAGE, MEMBERSHIP)
-"""Those of a delivery log."""
+"""The tables of a delivery log."""
 TABLES: Final = (*LOG_TABLES, STORE_MESSAGE)
 TABLES_BY_NAME: Final[Mapping[str, Table]] = {table.name: table for table in TABLES}

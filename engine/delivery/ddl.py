@@ -1,7 +1,7 @@
-"""The log file's SQL, made from the contract.
+"""The log file's SQL, generated from the contract.
 
-Columns that are the same in all rows of a log stand once, in the table ``log``; lists are JSON.
-Whoever reads does not trust the constraints: a file may come from anywhere.
+Columns that are the same in all rows of a log stand once, in the table ``log``; lists are JSON.  A
+reader must not rely on the constraints: a file may come from anywhere.
 """
 
 from collections.abc import Iterable
@@ -26,11 +26,11 @@ SQL_TYPES: Final = {
     Type.INT64S: "TEXT",
 }
 HEADER_COLUMNS: Final = tuple(column for column in DELIVERY_EVENT.columns if column.per_log)
-"""Of the table ``log``; the other tables have some of them."""
+"""The columns of the table ``log``; the other tables have some of them."""
 
 
 def create_statements() -> tuple[str, ...]:
-    """All tables of a log file."""
+    """The statements that create all tables of a log file."""
     header = (
         f"CREATE TABLE log (\n  {_columns(HEADER_COLUMNS)},\n"
         "  created_ms INTEGER NOT NULL,\n  previous_log_id TEXT\n) STRICT"
@@ -41,7 +41,7 @@ def create_statements() -> tuple[str, ...]:
 def _create_table(table: Table) -> str:
     key = ", ".join(name for name in table.key if not table.column(name).per_log)
     lines = f"  {_columns(table.row_columns)},\n  PRIMARY KEY ({key})"
-    # An integer key is the row's own number already.
+    # An integer key is already the rowid.
     options = "STRICT" if key == "seq" else "STRICT, WITHOUT ROWID"
     return f"CREATE TABLE {table.name} (\n{lines}\n) {options}"
 

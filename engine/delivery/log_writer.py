@@ -1,9 +1,9 @@
-"""Writes delivery logs: files of a bounded size, as many as fit into a bounded space.
+"""Writes delivery logs: files of bounded size, as many as fit into a bounded space.
 
-Used by one thread.  Everything handed over together is one transaction, durable against the death
-of the process.  A file that is full is closed and the next one begun; the oldest ones go when all
-of them together are too large.  A file of the same program, network and key is gone on with at the
-next start, numbers and all; one that cannot be read is left as it is, beside a new one.
+One thread uses it.  Rows passed together are one transaction, which survives the death of the
+process.  A full file is closed and the next one begun; the oldest files are deleted when all
+together are too large.  The next start continues a file of the same program, network and key,
+including its numbering.  A file that cannot be read is left alone, beside a new one.
 """
 
 import os
@@ -66,7 +66,7 @@ _INSERTS: Final = {table: _insert(table) for table in LOG_TABLES}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose log it is; a change of any of it begins a new file."""
+    """Whose log it is; a change of any field begins a new file."""
 
     participant: str
     key_id: str
@@ -76,7 +76,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The largest file, and all files of one participant together."""
+    """The maximum size of one file, and of all files of one participant."""
 
     file_bytes: int = 64 * 1024 * 1024
     total_bytes: int = 256 * 1024 * 1024
@@ -104,16 +104,16 @@ class LogWriter:
 
     @property
     def path(self) -> Path:
-        """Of the file that is written now."""
+        """The path of the current file."""
         name = f"{self._owner.participant}-{self._number:0{_DIGITS}}{SUFFIX}"
         return self._directory / name
 
     # --- writing ------------------------------------------------------------------------------
 
     def append(self, rows: Rows) -> bool:
-        """Make ``rows`` durable; whether the file is full then, and the next one begins a new one.
+        """Make ``rows`` durable; True if the file is now full and the next call begins a new one.
 
-        Raises StorageError, with nothing of it written.
+        Raises StorageError, with none of the rows written.
         """
         connection = self._connection or self._open()
         seq = self._seq
@@ -127,7 +127,7 @@ class LogWriter:
                 numbered = ((number, *row) for number, row in enumerate(rows.events, start=seq + 1))
                 connection.executemany(_INSERTS[DELIVERY_EVENT], numbered)
         except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
-            self.close()  # Opened anew the next time, or the next one if it cannot be read.
+            self.close()  # Reopened next time, or replaced if it cannot be read.
             raise StorageError(f"{self.path}: {_reason(error)}") from error
         self._seq = seq + len(rows.events)
         if _size_of(connection) < self._limits.file_bytes:
@@ -136,7 +136,7 @@ class LogWriter:
         return True
 
     def close(self) -> None:
-        """What was written is in the file itself then, without a write-ahead log beside it."""
+        """Close the file, with everything written in it and no write-ahead log beside it."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(sqlite3.Error):
@@ -145,7 +145,7 @@ class LogWriter:
     # --- files --------------------------------------------------------------------------------
 
     def files(self) -> list[Path]:
-        """All of this participant, oldest first."""
+        """All files of this participant, oldest first."""
         return sorted(self._directory.glob(f"{self._owner.participant}-*{SUFFIX}"))
 
     def _open(self) -> sqlite3.Connection:
@@ -165,7 +165,7 @@ class LogWriter:
         return self._create(self._number + 1)
 
     def _can_go_on(self) -> bool:
-        """Whether the newest file is ours and has room; notes its id and its newest number."""
+        """Whether the newest file is ours and has room; notes its id and highest number."""
         try:
             with LogReader(self.path) as log:
                 header, self._seq = log.header, log.last_seq()
@@ -201,7 +201,7 @@ class LogWriter:
             with _transaction(connection):
                 create_tables(connection, header)
         except (sqlite3.Error, OSError) as error:
-            self.close()  # Opened anew the next time, or the next one if it cannot be read.
+            self.close()  # Reopened next time, or replaced if it cannot be read.
             raise StorageError(f"{self.path}: {_reason(error)}") from error
         self._log_id, self._seq = log_id, 0
         self._connection = connection
@@ -211,7 +211,8 @@ class LogWriter:
         connection = sqlite3.connect(self.path, timeout=BUSY_MS / 1000, isolation_level=None)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            # The process may die at any time; that the machine does may cost the last moments.
+            # The data survives the death of the process; a crash of the machine may cost the last
+            # moments.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA journal_size_limit = 1048576")
         except sqlite3.Error:
@@ -220,7 +221,7 @@ class LogWriter:
         return connection
 
     def _make_room(self) -> None:
-        """The oldest files go; with the one that is begun, what is left stays within the bound."""
+        """Delete the oldest files, so that a new one fits the bound with the rest."""
         files = self.files()
         sizes = [_size_on_disk(path) for path in files]
         while files and sum(sizes) + self._limits.file_bytes > self._limits.total_bytes:
@@ -232,7 +233,7 @@ class LogWriter:
 
 
 class _transaction:  # noqa: N801 - reads as the statement that it is
-    """All or nothing."""
+    """Commits all statements or none."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -249,7 +250,7 @@ class _transaction:  # noqa: N801 - reads as the statement that it is
 
 
 def usable_rows(rows: Rows) -> Rows:
-    """Without rows that no file can take: numbers beyond 64 bits, text that is no UTF-8."""
+    """Drop rows that no file can take: numbers beyond 64 bits, text that is not UTF-8."""
     return replace(
         rows,
         events=list(filter(_is_usable, rows.events)),

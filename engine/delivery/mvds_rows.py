@@ -1,7 +1,7 @@
-"""Steps of an MVDS node as rows.
+"""Turns steps of an MVDS node into rows.
 
-MVDS delivers in no order.  A pair gives its messages their places itself, and its rows of the
-timeline tell them; a bare node's messages, in a simulation, have their places by timestamp and id.
+MVDS delivers in no order.  A pair assigns places itself and reports them by its timeline rows.  For
+a bare node, in a simulation, timestamp and id give the place.
 """
 
 from engine.codec.mvds_id import message_id_of, mvds_id_of
@@ -26,7 +26,7 @@ MS_PER_SECOND = 1_000
 
 
 def add_mvds(rows: ChannelRows, step: MvdsStep, *, bare: bool) -> None:
-    """``bare``: nobody else gives the messages their places."""
+    """``bare``: no pair assigns the places, so this does."""
     at_ms, input_, transition = step
     for write in transition.writes:
         if isinstance(write, PutRecord):
@@ -97,6 +97,6 @@ def _add_payload(rows: ChannelRows, step: MvdsStep, received: PayloadReceived) -
 
 def _place(rows: ChannelRows, at_ms: int, message: MvdsMessage, sender: ParticipantId) -> None:
     message_id: MessageId = message_id_of(mvds_id_of(message))
-    sent_ms = message.timestamp * MS_PER_SECOND  # Comparable with when somebody joined.
+    sent_ms = message.timestamp * MS_PER_SECOND  # Comparable with times of joining.
     if rows.place(at_ms, message_id, sent_ms, sender):
         rows.add_message(message_id, sent_ms, sender, sent_ms=sent_ms, parents=())

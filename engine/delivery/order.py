@@ -1,7 +1,7 @@
-"""A conversation's order in few bytes, to say at which place a message came to stand.
+"""A conversation's order in few bytes, to find the position at which a message is placed.
 
-Ascending by (Lamport timestamp, message id), as everywhere.  Until it is known what was there
-before recording began no place can be told, nor once there is more than is kept in memory.
+Ascending by (Lamport timestamp, message id), as everywhere.  Positions are unknown until the
+messages from before the recording are known, and again once there are more than memory keeps.
 """
 
 from array import array
@@ -18,7 +18,7 @@ class Order:
     __slots__ = ("_ids", "_is_known", "_lamports", "_max_kept")
 
     def __init__(self, *, is_known: bool, max_kept: int = MAX_KEPT) -> None:
-        """``is_known``: nothing was there before."""
+        """``is_known``: there are no earlier messages."""
         self._lamports = array("q")
         self._ids: list[MessageId] = []
         self._is_known = is_known
@@ -28,7 +28,7 @@ class Order:
         return len(self._ids)
 
     def begin(self, before: Iterable[Position]) -> None:
-        """What was there before, in any order."""
+        """Add the messages from before the recording, in any order."""
         here = zip(self._lamports, self._ids, strict=True)
         both = sorted({*here, *((p.lamport_timestamp, p.message_id) for p in before)})
         self._lamports = array("q", (lamport for lamport, _ in both))
@@ -37,7 +37,7 @@ class Order:
         self._bound()
 
     def add(self, lamport: int, message_id: MessageId) -> tuple[bool, int | None]:
-        """Whether it is new, and how many lie before it if that is known."""
+        """Whether the message is new, and how many lie before it; None if that is unknown."""
         lamports, ids = self._lamports, self._ids
         if not lamports or lamport > lamports[-1]:
             at = len(ids)

@@ -1,4 +1,4 @@
-"""The page docs/delivery-contract.md, made from the contract."""
+"""Generates the page docs/delivery-contract.md from the contract."""
 
 from collections.abc import Iterator
 

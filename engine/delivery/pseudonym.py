@@ -1,9 +1,9 @@
-"""Pseudonyms of participants and channels: the same in all logs of a test group, and only there.
+"""Pseudonyms of participants and channels, stable within a test group and only there.
 
-HMAC-SHA256 under a key that the members of a test group share.  Whoever has logs of one group can
-put them together; whoever does not know the key can neither name anybody nor compare with the logs
-of another group.  A message id is on the wire for everybody to see and stays what it is; ``mid`` is
-a number for it that is quick to compare and add up.
+HMAC-SHA256 under a key that the members of a test group share.  Anyone who has logs of one group
+can combine them.  Without the key, nobody can identify anyone in them or compare them with another
+group's logs.  Message ids are public on the wire and stay as they are; ``mid`` is a number for one
+that is quick to compare and add up.
 """
 
 import hmac
@@ -23,7 +23,7 @@ _REMEMBERED: Final = 65_536
 
 
 class Pseudonyms:
-    """Of one key.  Remembers what it was asked, within bounds."""
+    """Pseudonyms under one key, with a bounded cache."""
 
     def __init__(self, key: bytes) -> None:
         """Raises ConfigError unless ``key`` has 32 bytes."""
@@ -53,12 +53,12 @@ def mid_of(message_id: MessageId) -> int:
 
 
 def key_text(key: bytes) -> str:
-    """As people pass it on: 43 characters of base64url."""
+    """The key as people pass it on: 43 characters of base64url."""
     return urlsafe_b64encode(key).decode("ascii").rstrip("=")
 
 
 def parse_key(text: str) -> bytes:
-    """Raises ConfigError for what ``key_text`` did not make."""
+    """Parse a key.  Raises ConfigError for text that ``key_text`` did not make."""
     try:
         key = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except ValueError:

@@ -1,11 +1,11 @@
-"""Records what happens to messages, on a thread of its own, without ever keeping the loop waiting.
+"""Records what happens to messages on its own thread, without ever blocking the event loop.
 
-The loop hands over what it has in hand anyway, a reference and a time, and goes on; making rows of
-it and writing them happens here, a moment later and many at a time, so that a message on its way to
-the window comes first.  The queue is bounded: what finds no room is dropped, and so is what the
-disk refuses; both are counted, and a ``gap`` row in the log says how much is missing there.
+The loop passes a reference and a time and goes on.  This thread makes and writes rows a moment
+later, many at a time, so a message on its way to the window comes first.  The queue is bounded.
+Calls that find no room and rows that the disk refuses are dropped and counted, and a ``gap`` row in
+the log says how much is missing there.
 
-Who records, and what each call means, is told by ``engine.runtime.conversation_snapshots``.
+``engine.runtime.conversation_snapshots`` makes the calls and explains them.
 """
 
 import logging
@@ -31,10 +31,10 @@ from engine.delivery.snapshot_request import requests_for, take_away
 from engine.delivery.steps import Step
 
 MAX_PENDING: Final = 20_000
-"""Calls that wait to be written."""
+"""The maximum number of calls that wait to be written."""
 MAX_TOGETHER: Final = 2_000
 LINGER_MS: Final = 100
-"""Written so much later, together with what comes meanwhile."""
+"""Delay before writing, to write more rows together."""
 CLOSE_WITHIN_MS: Final = 10_000
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecorderSettings:
-    """``network`` is a short name that is the same for all who can meet: ``waku/42``."""
+    """``network`` is a short name shared by all who can meet, such as ``waku/42``."""
 
     directory: Path
     key: bytes
@@ -54,7 +54,10 @@ class RecorderSettings:
 
 
 class Recorder:
-    """All methods but those that wait return at once.  Calls count from ``begin`` on."""
+    """Methods return immediately unless they say that they wait.
+
+    Calls before ``begin`` are not recorded.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class Recorder:
         now_ms: Callable[[], UnixMs],
         random_bytes: Callable[[int], bytes],
     ) -> None:
-        """Raises ConfigError for a key that is none."""
+        """Raises ConfigError for an invalid key."""
         self._settings = settings
         self._pseudonyms = Pseudonyms(settings.key)
         self._now_ms = now_ms
@@ -83,7 +86,7 @@ class Recorder:
 
     @property
     def dropped(self) -> int:
-        """Calls that found no room, and rows that could not be written."""
+        """The number of calls that found no room, and of rows that could not be written."""
         return self._dropped + self._lost
 
     @property
@@ -93,7 +96,7 @@ class Recorder:
     # --- called by the loop -------------------------------------------------------------------
 
     def begin(self, own_id: ParticipantId) -> None:
-        """Once, as soon as it is known whose log it is."""
+        """Start recording; call it once, as soon as the log's owner is known."""
         if self._thread is not None:
             return
         settings = self._settings
@@ -119,7 +122,7 @@ class Recorder:
         self._thread.start()
 
     def took(self, which: Which, steps: Sequence[Step], writes: Sequence[StoreWrite]) -> None:
-        """A session took these steps, and what it wanted written is durable."""
+        """A session took these steps, and its writes are durable."""
         if self._book is not None:
             call = partial(self._book.took, which, steps, writes, via=self._via)
             self._put(partial(call, mono_ns=time.monotonic_ns()))
@@ -131,26 +134,26 @@ class Recorder:
             self._put(partial(call, at_ms=self._now_ms(), mono_ns=time.monotonic_ns()))
 
     def network(self, *, online: bool | None, edge: bool) -> None:
-        """How copies travel from now on; ``online`` is None if that did not change."""
+        """How copies travel from now on; ``online`` is None if it did not change."""
         self._via = Via.FILTER if edge else Via.RELAY
         self._push_via = Via.LIGHTPUSH if edge else Via.RELAY
         if online is not None:
             self._note(Kind.ONLINE if online else Kind.OFFLINE)
 
     def before(self, which: Which, logged: Sequence[LoggedMessage]) -> None:
-        """What was in a conversation when recording began."""
+        """The messages in a conversation when recording began."""
         if self._book is not None:
             self._put(partial(self._book.begin, which, logged))
 
     def before_ends(self) -> None:
-        """All conversations that there were have been told; what comes now is new."""
+        """All existing conversations were reported; any other one is new."""
         if self._book is not None:
             self._put(self._book.all_begun)
 
     def snapshot(
         self, which: Which, logged: Sequence[LoggedMessage], members: Sequence[MemberRecord]
     ) -> None:
-        """How a conversation stands now."""
+        """The current order and members of a conversation."""
         if self._book is not None:
             self._put(partial(self._book.members, which, members))
             call = partial(self._book.snapshot, which, logged)
@@ -168,12 +171,12 @@ class Recorder:
             self._queue.put(call)
 
     def asks(self, which: Which, query: int | None) -> None:
-        """What Stores gave for this query is handed over from now on; None: no more of it."""
+        """Store results that follow belong to this query; None: no more of them."""
         if self._book is not None:
             self._put(partial(self._book.asks, which, query))
 
     def asked(self, which: Which, query: int, *, hashes: int, end: str) -> None:
-        """A query at Stores is over: for so many messages by hash, 0 = by time."""
+        """A Store query for ``hashes`` messages is over; 0 means that it was by time."""
         if self._book is not None:
             call = partial(self._book.asked, which, query, hashes=hashes, end=end)
             self._put(partial(call, at_ms=self._now_ms(), mono_ns=time.monotonic_ns()))
@@ -181,7 +184,7 @@ class Recorder:
     # --- waiting for it -----------------------------------------------------------------------
 
     def flush(self, *, timeout_ms: int = CLOSE_WITHIN_MS) -> bool:
-        """Wait until all that was handed over is written, or was refused; False: not in time."""
+        """Wait until all earlier calls are written or refused; False on a time-out."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             return True
@@ -195,12 +198,12 @@ class Recorder:
         return [] if self._owner is None else requests_for(self.directory, self._owner.participant)
 
     def answer(self, requests: Sequence[Path], *, dropped: int) -> None:
-        """Once all is written that was handed over, and nothing was lost since ``dropped``."""
+        """Wait for earlier calls; answer ``requests`` if nothing was lost since ``dropped``."""
         if self.flush() and self.dropped == dropped:
             take_away(requests)
 
     def close(self, *, timeout_ms: int = CLOSE_WITHIN_MS) -> bool:
-        """Write what is left and end; False if that takes too long.  Idempotent."""
+        """Write what is left and stop; False on a time-out.  Idempotent."""
         thread = self._thread
         if thread is None:
             return True
@@ -222,7 +225,7 @@ class Recorder:
             self._tell_flushed()
 
     def _take(self) -> bool:
-        """Wait for something, and make rows of what is there; False at the end."""
+        """Wait for calls and make rows of them; False at the end."""
         call = self._queue.get()
         if call is not None:
             self._hurry.wait(self._settings.linger_ms / 1000)
@@ -258,7 +261,7 @@ class Recorder:
             self._is_failing = False
         except StorageError as error:
             self._lost += len(rows.events) - bool(missing)
-            if not self._is_failing:  # Once, not ten times a second.
+            if not self._is_failing:  # Warn once, not ten times a second.
                 logger.warning("deliveries are not recorded", extra={"reason": str(error)})
             self._is_failing = True
         self._tell_flushed()

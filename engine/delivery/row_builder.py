@@ -1,7 +1,7 @@
-"""Turns what the recorder is handed into rows: one ``ChannelRows`` for each conversation.
+"""Turns the recorder's calls into rows, with one ``ChannelRows`` per conversation.
 
-Used by one thread.  Of what the sessions want written it reads ids, times and positions; texts and
-names pass by here, in memory, and go no further.
+One thread uses it.  Of the sessions' writes it reads only ids, times and positions; texts and names
+never reach a row.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,14 +29,14 @@ from engine.delivery.steps import Arrived, MvdsStep, Refused, SdsStep, Step
 
 
 class Which(NamedTuple):
-    """A conversation, and what keeps it together."""
+    """A conversation and its protocol."""
 
     conversation_id: ConversationId
     protocol: Protocol
 
 
 class Copy(NamedTuple):
-    """What is recorded of a copy that was handed to the network."""
+    """What to record about a copy handed to the network."""
 
     purpose: SendPurpose
     message_ids: tuple[MessageId, ...]
@@ -44,18 +44,18 @@ class Copy(NamedTuple):
     waku_hash: WakuHash
     wire_bytes: int
     peers: int | None
-    """That took it; None where that is not known."""
+    """How many took it; None if unknown."""
     to: ParticipantId | None = None
-    """Whom it is for, where it is not for all."""
+    """The recipient; None if the copy is for all."""
 
 
 class RowBuilder:
-    """``rows`` is taken, and replaced, by whoever writes them down."""
+    """The writer of the log takes ``rows`` and replaces it."""
 
     def __init__(
         self, pseudonyms: Pseudonyms, own_id: ParticipantId, *, from_nothing: bool = False
     ) -> None:
-        """``from_nothing``: no conversation has anything in it yet, and nodes are bare."""
+        """``from_nothing``: all conversations start empty, and nodes are bare."""
         self._pseudonyms = pseudonyms
         self._own_id = own_id
         self._from_nothing = from_nothing
@@ -80,7 +80,7 @@ class RowBuilder:
         mono_ns: int,
         via: Via,
     ) -> None:
-        """Steps of a session, and what it wanted written, in order."""
+        """Add the steps of a session and its writes, in order."""
         channel = self._channel(which)
         channel.mono_ns, channel.via, channel.arrived = mono_ns, via, None
         placed = [w.message for w in writes if isinstance(w, PutMessage) and not w.message.waiting]
@@ -122,7 +122,7 @@ class RowBuilder:
         )
 
     def asks(self, which: Which, query: int | None) -> None:
-        """From now on comes what Stores gave for this query; None: nothing of them."""
+        """Store results that follow belong to this query; None: no more of them."""
         self._channel(which).query = query
 
     def asked(  # noqa: PLR0913 - keyword-only: all that is known of a query
@@ -135,7 +135,7 @@ class RowBuilder:
         at_ms: UnixMs,
         mono_ns: int,
     ) -> None:
-        """A query at Stores is over."""
+        """A Store query is over."""
         channel = self._channel(which)
         channel.mono_ns = mono_ns
         channel.add(Kind.STORE_QUERY, at_ms, attempt=query, amount=hashes, detail=end)
@@ -149,13 +149,13 @@ class RowBuilder:
         amount: int | None = None,
         detail: str | None = None,
     ) -> None:
-        """Something of the whole profile."""
+        """Add a row about the whole profile."""
         self.rows.events.append(
             EventRow(kind=kind.value, at_ms=at_ms, mono_ns=mono_ns, amount=amount, detail=detail)
         )
 
     def note_first(self, kind: Kind, *, at_ms: int, amount: int) -> None:
-        """Before all that was not taken yet."""
+        """Add a row before all rows not taken yet."""
         first = self.rows.events[0].mono_ns if self.rows.events else 0
         row = EventRow(kind=kind.value, at_ms=at_ms, mono_ns=first, amount=amount)
         self.rows.events.insert(0, row)
@@ -163,17 +163,17 @@ class RowBuilder:
     # --- how things stand ---------------------------------------------------------------------
 
     def begin(self, which: Which, before: Iterable[LoggedMessage]) -> None:
-        """What was in a conversation before recording began."""
+        """Take the messages from before the recording."""
         self._channel(which).order.begin(logged.position for logged in before)
 
     def all_begun(self) -> None:
-        """What conversation comes up from now on has nothing in it yet."""
+        """Conversations that appear from now on start empty."""
         self._begins_empty = True
 
     def snapshot(
         self, which: Which, logged: Sequence[LoggedMessage], *, at_ms: UnixMs, mono_ns: int
     ) -> None:
-        """A conversation in its final order."""
+        """Add a conversation in its final order."""
         places = [one.position for one in logged]
         self.snapshot_rows(which, places, at_ms=at_ms, mono_ns=mono_ns)
         channel = self._channel(which)
@@ -201,7 +201,7 @@ class RowBuilder:
     def member_rows(
         self, which: Which, members: Iterable[tuple[ParticipantId, int, int | None]]
     ) -> None:
-        """Who, since when, and until when if they left."""
+        """Add members: id, time of joining, and time of leaving or None."""
         channel = self._channel(which)
         for participant_id, joined_ms, left_ms in members:
             self.rows.memberships.append(

@@ -1,6 +1,6 @@
-"""Rows as a log file takes them: the contract's columns in order, without those of the whole log.
+"""Rows as a log file takes them: the contract's columns in order, except those ``per_log``.
 
-A test compares the fields with the contract.  Lists are JSON text already.
+A test compares the fields with the contract.  Lists are already JSON text.
 """
 
 import json
@@ -14,7 +14,7 @@ from engine.delivery.pseudonym import mid_of
 
 
 class EventRow(NamedTuple):
-    """``delivery_event`` without ``seq``, which the writer gives."""
+    """``delivery_event`` without ``seq``, which the writer assigns."""
 
     channel: str | None = None
     protocol: str | None = None
@@ -61,7 +61,7 @@ class MessageRow(NamedTuple):
 
 
 def merged(known: MessageRow, row: MessageRow) -> MessageRow:
-    """As a log file does it: what was learnt first stays, what was not known is filled in."""
+    """Merge as a log file does: known values stay, unknown ones are filled in."""
     return known._replace(
         sent_ms=row.sent_ms if known.sent_ms is None else known.sent_ms,
         parents=row.parents if known.parents is None else known.parents,
@@ -79,13 +79,13 @@ class MembershipRow(NamedTuple):
 
 @dataclass(slots=True)
 class Rows:
-    """What goes into the file together."""
+    """Rows that go into the file in one transaction."""
 
     events: list[EventRow] = field(default_factory=list)
     messages: list[MessageRow] = field(default_factory=list)
     memberships: list[MembershipRow] = field(default_factory=list)
     snapshots: list[SnapshotRow] = field(default_factory=list)
-    """Of whole channels: what the file holds of these is replaced."""
+    """Complete channels: they replace what the file holds of these channels."""
 
     def __bool__(self) -> bool:
         return bool(self.events or self.messages or self.memberships or self.snapshots)

@@ -1,4 +1,4 @@
-"""Steps of an SDS channel as rows: what each input and its transition tell of messages."""
+"""Turns steps of an SDS channel into rows: what each input and its transition mean for messages."""
 
 from collections.abc import Mapping
 from math import log
@@ -35,9 +35,9 @@ _NO_BLOOM: Final = (0, 0, None)
 def add_sds(
     rows: ChannelRows, step: SdsStep, sent_ms: Mapping[MessageId, int], *, bare: bool
 ) -> None:
-    """``sent_ms``: of messages that became rows of the timeline with it.
+    """``sent_ms``: times of the messages that became timeline rows in this step.
 
-    ``bare``: nobody else tells what Stores were asked for.
+    ``bare``: there is no runtime to report Store queries, so this does.
     """
     at_ms, input_, transition = step
     if isinstance(input_, MessageReceived):
@@ -96,7 +96,7 @@ def _add_received(
 
 
 def _kept(message_id: MessageId, transition: Transition) -> type[Write] | None:
-    """Whether it was logged, waits, or neither."""
+    """The kind of write that kept the message: logged or waiting; None if neither."""
     for write in transition.writes:
         if isinstance(write, AppendToLog):
             if write.entry.position.message_id == message_id:
@@ -154,7 +154,7 @@ def _requests(transition: Transition) -> dict[MessageId, int]:
 
 
 def _bloom(step: SdsStep) -> tuple[int, int, int | None]:
-    """Bits, bits for each id, and how many ids the fill speaks of."""
+    """The filter's bits, the bits per id, and the number of ids that its fill suggests."""
     data = step.input.message.bloom_filter if isinstance(step.input, MessageReceived) else None
     if not data or len(data) % 8:
         return _NO_BLOOM

@@ -1,14 +1,13 @@
-"""Asking whoever writes a log to write down how its conversations stand now.
+"""Asks a running program to write a snapshot of its conversations to its delivery log.
 
-Their final order is known to the running program alone, which writes it every few minutes and at
-the end.  An export wants it as of now: it puts a file beside the log, whose name begins as the log
-of that participant does, and waits until the program, which looks for such files every second, has
-written its snapshots and taken the file away.  A log without a write-ahead log beside it is closed,
-one that ends with ``stopped`` as well, and nobody is asked.  A program that was killed does not
-answer; its log is complete without, only unfinished: what was delivered after the last snapshot
-stands in the events.
+Only the running program knows the final order.  It writes a snapshot every few minutes and at the
+end.  To get a current one, an export creates a file beside the log, whose name starts with the
+log's participant.  The program looks for such files every second, writes its snapshots and deletes
+the file.  The file says only that a snapshot is wanted; its content is not read.
 
-Nothing is told by such a file but that somebody wants a snapshot; what stands in it is not read.
+Nobody is asked if the log is closed: it has no write-ahead log beside it, or ends with ``stopped``.
+A killed program does not answer.  Its log is complete but unfinished: the events tell what was
+delivered after the last snapshot.
 """
 
 import secrets
@@ -25,11 +24,11 @@ REQUEST_SUFFIX: Final = ".snapshot-wanted"
 ANSWER_WITHIN_S: Final = 5.0
 LOOK_EVERY_S: Final = 0.05
 MAX_REQUESTS: Final = 100
-"""That are looked at together; more wait for the next time."""
+"""How many requests are handled together; others wait for the next time."""
 
 
 def requests_for(directory: Path, participant: str) -> list[Path]:
-    """Whoever wants a snapshot of this participant's log now."""
+    """Pending requests for a snapshot of this participant's log."""
     try:
         found = directory.glob(f"{participant}.*{REQUEST_SUFFIX}")
         return [path for path, _ in zip(found, range(MAX_REQUESTS), strict=False)]
@@ -38,20 +37,20 @@ def requests_for(directory: Path, participant: str) -> list[Path]:
 
 
 def take_away(requests: Iterable[Path]) -> None:
-    """They were answered, or nobody waits any more."""
+    """Delete requests that were answered or abandoned."""
     for path in requests:
         with suppress(OSError):
             path.unlink(missing_ok=True)
 
 
 def ask_for_snapshots(logs: Sequence[Path], *, within_s: float = ANSWER_WITHIN_S) -> list[Path]:
-    """Of all that may be written to, and wait; those of whom nobody answered."""
+    """Ask for snapshots of all logs in use and wait; returns the logs without an answer."""
     asked: dict[Path, Path] = {}
     try:
         for path in _newest(logs):
             if _may_be_written_to(path):
                 request = _request_beside(path)
-                with suppress(OSError):  # Where nothing can be put nobody writes a log either.
+                with suppress(OSError):  # No program can write a log there either.
                     request.touch(mode=0o600, exist_ok=False)
                     asked[path] = request
         until_s = time.monotonic() + within_s
@@ -65,7 +64,7 @@ def ask_for_snapshots(logs: Sequence[Path], *, within_s: float = ANSWER_WITHIN_S
 
 
 def _newest(logs: Sequence[Path]) -> list[Path]:
-    """Of each participant in each directory: only that one is written to."""
+    """The newest log per participant and directory: no other is written to."""
     newest: dict[tuple[Path, str], Path] = {}
     for path in sorted(logs):
         newest[path.parent, _participant_of(path)] = path

@@ -1,13 +1,13 @@
-"""A delivery log as a file: SQLite of its own, one for each profile and stretch of time.
+"""Reads delivery logs: SQLite files, one per profile and stretch of time.
 
-``<participant>-<number>.delivery.db``, in WAL mode, so that it can be read while the application
-writes, and after the process was killed holds all that was committed.  It is not encrypted, and
-needs not be: there is nothing in it but pseudonyms, message ids, hashes and numbers.  The table
-``log`` says whose it is and under which schema version it was written.
+A log is ``<participant>-<number>.delivery.db`` in WAL mode, so it can be read while the application
+writes, and keeps all that was committed if the process is killed.  It needs no encryption: it holds
+only pseudonyms, message ids, hashes and numbers.  The table ``log`` names its owner and schema
+version.
 
-Here it is read.  A file may come from anywhere: what is no log, damaged, locked or of another
-version is a ``DeliveryLogError`` with the file and one of a few reasons; what stands in the rows is
-whatever it is, see ``engine.delivery.check``.
+A file may come from anywhere.  One that is not a log, damaged, locked or of another version raises
+``DeliveryLogError`` with the file and one of a few reasons.  Rows are returned as they are;
+``engine.delivery.check`` checks them.
 """
 
 import json
@@ -34,24 +34,24 @@ from engine.delivery.ddl import HEADER_COLUMNS, create_statements
 
 SUFFIX: Final = ".delivery.db"
 APPLICATION_ID: Final = 0x43444C31
-"""In the file's header: "CDL1"."""
+""""CDL1", in the file's header."""
 BUSY_MS: Final = 2_000
 BATCH_ROWS: Final = 20_000
 _ROWS_AT_ONCE: Final = 1_000
-"""So many rows' values are alive together: few enough for the processor's cache."""
+"""How many rows' values are in memory together: few enough for the processor's cache."""
 _HEADER: Final = tuple(column.name for column in HEADER_COLUMNS)
 _LISTS: Final = {Type.TEXTS, Type.INT64S}
 _MAX_CELL_BYTES: Final = 64 * 1024
-"""Nothing in the contract is longer; who made the file may think otherwise."""
+"""Nothing in the contract is longer, but a foreign file may hold more."""
 
 
 _ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeDecodeError)
-"""What the driver raises for a file that is not as it should be."""
+"""What the driver raises for a malformed file."""
 _NO_PLACE_FOR_WAL: Final = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
 def _code(error: Exception) -> int:
-    """SQLite's primary result code, 0 if it is none of its errors."""
+    """SQLite's primary result code; 0 for any other error."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
@@ -77,7 +77,7 @@ class DeliveryLogError(StorageError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogHeader:
-    """What is the same in all rows of a log."""
+    """The values that are the same in all rows of a log."""
 
     schema_version: int
     log_id: str
@@ -94,7 +94,7 @@ class LogHeader:
 
 
 def create_tables(connection: sqlite3.Connection, header: LogHeader) -> None:
-    """Within the caller's transaction."""
+    """Create the tables, within the caller's transaction."""
     for statement in create_statements():
         connection.execute(statement)
     values = [*map(header.value, _HEADER), header.created_ms, header.previous_log_id]
@@ -105,14 +105,14 @@ def create_tables(connection: sqlite3.Connection, header: LogHeader) -> None:
 
 
 def find_logs(place: Path) -> list[Path]:
-    """A log itself, or all logs in a directory and below it, sorted."""
+    """``place`` itself if it is a log, or all logs in this directory and below, sorted."""
     if place.is_dir():
         return sorted(place.rglob(f"*{SUFFIX}"))
     return [place]
 
 
 class LogReader:
-    """Reads one file; changes nothing.  Use it as a context manager, in one thread."""
+    """Reads one file and changes nothing.  Use it as a context manager, in one thread."""
 
     def __init__(self, path: Path) -> None:
         """Raises DeliveryLogError."""
@@ -141,12 +141,12 @@ class LogReader:
     # --- reading ------------------------------------------------------------------------------
 
     def last_seq(self) -> int:
-        """Of the newest event, 0 if there is none: what a later reading goes on after."""
+        """The newest event's number, 0 if there is none: a later reading continues after it."""
         ((newest,),) = self._all("SELECT coalesce(max(seq), 0) FROM delivery_event")
         return newest if isinstance(newest, int) else 0
 
     def last_kind(self) -> object:
-        """Of the newest event, None if there is none."""
+        """The newest event's kind; None if there is none."""
         rows = self._all("SELECT kind FROM delivery_event ORDER BY seq DESC LIMIT 1")
         return rows[0][0] if rows else None
 
@@ -159,11 +159,11 @@ class LogReader:
         through_seq: int | None = None,
         passed_over: int = 0,
     ) -> Iterator[list[tuple[object, ...]]]:
-        """Rows as tuples in the order of ``columns`` (None = the table's), many at a time.
+        """Rows as tuples in the order of ``columns`` (None = the table's), in batches.
 
-        As they stand in the file: nothing is checked, lists are JSON text.  ``after_seq`` and
-        ``through_seq`` bound events, which come in the order of ``seq``; of what they leave, the
-        first ``passed_over`` rows are left out.  Raises DeliveryLogError, also half-way.
+        Values are as in the file: nothing is checked, lists are JSON text.  ``after_seq`` and
+        ``through_seq`` bound events, which come in the order of ``seq``.  The first ``passed_over``
+        rows of these are skipped.  Raises DeliveryLogError, also half-way.
         """
         wanted = [table.column(name) for name in (table.names if columns is None else columns)]
         selected = ", ".join(map(self._expression, wanted))
@@ -186,10 +186,10 @@ class LogReader:
         after_seq: int = 0,
         through_seq: int | None = None,
     ) -> Iterator[tuple[int, bytes]]:
-        """As ``batches``, but of each row what ``line``, SQL that makes a blob, makes of it.
+        """Like ``batches``, but renders each row by ``line``, an SQL expression that gives a blob.
 
-        They come joined by line feeds, with how many there are.  For whoever wants text of rows:
-        one object for each of them, where a tuple takes one for each of its cells.
+        Yields the number of rows and the rows, joined by line feeds.  This makes one object per row
+        instead of one per cell.
         """
         rest, bounds = _bounds(table, after_seq, through_seq)
         sql = f"SELECT {line} FROM {table.name}{rest}"  # noqa: S608 - the caller's own expression
@@ -209,7 +209,7 @@ class LogReader:
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
-        """Whatever is read within is of one moment, and what is written meanwhile is not seen."""
+        """Read from one snapshot: what is written in the meantime is not seen."""
         self._all("BEGIN")
         try:
             yield
@@ -219,7 +219,7 @@ class LogReader:
     def checked(
         self, table: Table = DELIVERY_EVENT, *, after_seq: int = 0
     ) -> Iterator[tuple[tuple[object, ...], str | None]]:
-        """Rows with lists decoded, each with what is wrong with it, None if nothing is."""
+        """Rows with lists decoded, each with its first problem or None."""
         lists = [number for number, column in enumerate(table.columns) if column.type in _LISTS]
         for batch in self.batches(table, after_seq=after_seq):
             for raw in batch:
@@ -245,8 +245,8 @@ class LogReader:
         except _ERRORS as error:
             if _code(error) not in _NO_PLACE_FOR_WAL or _size(self._wal):
                 raise self._refused(error) from error
-        # A write-ahead log needs a writable directory beside it; where there is none, and nothing
-        # waits in it, the file is all that there is: for example on a medium that is read-only.
+        # A write-ahead log needs a writable directory beside it.  Without one, as on a read-only
+        # medium, and with nothing left in the log, the file alone is complete.
         try:
             return self._open(uri + "&immutable=1")
         except _ERRORS as error:
@@ -314,7 +314,7 @@ class LogReader:
             raise self._refused(error) from error
 
     def _refused(self, error: Exception) -> DeliveryLogError:
-        """SQLite's own words name no content of the file."""
+        """Translate SQLite's error into a reason that names no content of the file."""
         code = _code(error)
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             return DeliveryLogError(self.path, "locked", "another program has locked it")
@@ -326,7 +326,7 @@ class LogReader:
 
 
 def _bounds(table: Table, after_seq: int, through_seq: int | None) -> tuple[str, list[int]]:
-    """Which rows, as the end of a SELECT and its values."""
+    """The end of a SELECT that bounds events, and its values."""
     if table is not DELIVERY_EVENT:
         return "", []
     last = 2**63 - 1 if through_seq is None else through_seq
@@ -341,5 +341,5 @@ def _decoded(raw: tuple[object, ...], lists: Sequence[int]) -> tuple[object, ...
             try:
                 row[number] = json.loads(text)
             except (ValueError, RecursionError):
-                row[number] = b""  # Of no list's type, so it is refused.
+                row[number] = b""  # No list's type, so the check refuses it.
     return tuple(row)

@@ -1,7 +1,7 @@
-"""What a session did, as the recorder is told: each input of a state machine and what came of it.
+"""What a session did, for the recorder: each input of a state machine and its transition.
 
-A session notes steps as it takes them, sans-I/O like itself, and forgets them with its transition;
-only where somebody records does the runner hand them on, once what they wrote is durable.
+A session collects steps, sans-I/O, and forgets them with its transition.  If a recorder is active,
+the runner passes them on once their writes are durable.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -14,7 +14,7 @@ from engine.core.sds.types import Transition
 
 
 class Arrived(NamedTuple):
-    """A copy came; the steps after it are what it led to."""
+    """A copy arrived; the steps after it are what it led to."""
 
     at_ms: UnixMs
     waku_hash: WakuHash
@@ -23,7 +23,7 @@ class Arrived(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The copy that arrived last did not check out."""
+    """The copy that arrived last failed a check."""
 
     at_ms: UnixMs
     reason: str

@@ -1,1 +1,1 @@
-"""Who belongs to a group, from signed statements."""
+"""Group membership, computed from signed statements."""

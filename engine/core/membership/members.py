@@ -1,16 +1,15 @@
-"""Who is in a group: verified joins and leaves, the same result in whatever order they arrive.
+"""Who is in a group: verified joins and leaves give the same result in any order.
 
-``Membership`` takes join statements (checked by an injected ``VerifyJoin``) and leaves, and hands
-back ``MemberRecord``s to be made durable.  It defines n of "held by k of n".
+``Membership`` takes join statements (checked by an injected ``VerifyJoin``) and leaves, and returns
+``MemberRecord``s to make durable.  It defines n of "held by k of n".  Bytes, signatures, SDS and
+the disk are handled elsewhere.
 
 Convergence comes first.  Per participant only the latest join and the latest leave count, by the
-time that the participant wrote down: member if and only if the join is later.  So history may
-arrive in any order, twice or late, and everybody ends with the same set.  For the same reason
-whoever *ever* joined is acceptable: messages from before a leave may arrive after it, and a leave
-is a wish to go, not an expulsion (that takes a new epoch key, which the leaver lacks).  A name is
-that of the latest join or of the latest ``rename``, whichever is later.
-
-Nothing here knows bytes, signatures, SDS or the disk.
+participant's own times; they are a member if and only if the join is later.  So history may arrive
+in any order, twice or late, and everyone ends with the same set.  For the same reason anyone who
+*ever* joined is accepted: messages from before a leave may arrive after it.  A leave is a wish to
+go, not an expulsion; that takes a new epoch key, which the leaver does not get.  A name comes from
+the latest join or the latest ``rename``, whichever is later.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,10 +22,13 @@ from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.records import MemberRecord
 
 MAX_MEMBERS = 2000
-"""Everybody who ever joined, those who left included."""
+"""Limit on everyone who ever joined, including those who left."""
 
 VerifyJoin: TypeAlias = Callable[[Join], ParticipantId]
-"""Whose statement it is, proved for this group.  Raises RemoteProtocolError or CryptoError."""
+"""Verifies a statement for this group and returns whose it is.
+
+Raises RemoteProtocolError or CryptoError.
+"""
 
 
 class Membership:
@@ -47,11 +49,11 @@ class Membership:
 
     @property
     def n(self) -> int:
-        """Current members, ourselves included if we are one."""
+        """The number of current members, including us if we are one."""
         return len(self.member_ids())
 
     def member_ids(self) -> frozenset[ParticipantId]:
-        """Current members: what SDS's ``MembersChanged`` wants."""
+        """Current members, as SDS's ``MembersChanged`` takes them."""
         return frozenset(who for who, record in self._records.items() if record.left_ms is None)
 
     def members(self) -> tuple[MemberRecord, ...]:
@@ -59,11 +61,11 @@ class Membership:
         return tuple(record for record in self.everyone() if record.left_ms is None)
 
     def everyone(self) -> tuple[MemberRecord, ...]:
-        """Whoever ever joined, those who left included; by time of joining, then by id."""
+        """Everyone who ever joined, including those who left; by time of joining, then by id."""
         return tuple(sorted(self._records.values(), key=lambda r: (r.joined_ms, r.participant_id)))
 
     def is_member(self, participant_id: ParticipantId) -> bool:
-        """Now: not those who left."""
+        """Whether they are a member now."""
         record = self._records.get(participant_id)
         return record is not None and record.left_ms is None
 
@@ -75,7 +77,7 @@ class Membership:
     def admit_admin(
         self, participant_id: ParticipantId, public_key: bytes, *, now_ms: UnixMs, name: str = ""
     ) -> MemberRecord | None:
-        """The admin, as an invite tells it: a key; the rest comes with the admin's own join.
+        """Add the admin from an invite, which has only a key; their own join brings the rest.
 
         ``now_ms`` is when we heard of it, by our own clock.  Returns the record to store, None if
         nothing changed.
@@ -97,11 +99,11 @@ class Membership:
         )
 
     def join(self, sender_id: ParticipantId, join: Join, *, now_ms: UnixMs) -> MemberRecord | None:
-        """A message of ``sender_id`` carried this statement.
+        """Apply a join statement carried by a message of ``sender_id``.
 
-        ``now_ms`` is when we heard of it, by our own clock: it counts for somebody new.  Returns
-        the record to store, None if nothing changed.  Raises RemoteProtocolError
-        ``foreign_join`` or ``too_many_members``, or what verifying raises.
+        ``now_ms`` is when we heard of it, by our own clock; it is kept for a new member.  Returns
+        the record to store, None if nothing changed.  Raises RemoteProtocolError ``foreign_join``
+        or ``too_many_members``, or what verifying raises.
         """
         self._require_own(sender_id, join)
         known = self._records.get(sender_id)
@@ -120,9 +122,9 @@ class Membership:
         return self._put(self._named_later(known, joined))
 
     def rename(self, sender_id: ParticipantId, name: str, named_ms: UnixMs) -> MemberRecord | None:
-        """A message of ``sender_id``, written at ``named_ms``, said what they are called.
+        """Apply a new name, from a message of ``sender_id`` written at ``named_ms``.
 
-        Returns the record to store, None if nothing changed: unknown, or known of a later time.
+        Returns the record to store, None if nothing changed: unknown, or named later already.
         """
         known = self._records.get(sender_id)
         if known is None or named_ms <= known.joined_ms:
@@ -132,7 +134,7 @@ class Membership:
         return self._put(replace(known, name=name, named_ms=named_ms))
 
     def leave(self, sender_id: ParticipantId, left_ms: UnixMs) -> MemberRecord | None:
-        """A message of ``sender_id``, written at ``left_ms``, said that they leave.
+        """Apply a leave, from a message of ``sender_id`` written at ``left_ms``.
 
         Returns the record to store, None if nothing changed: unknown, or joined again since.
         """

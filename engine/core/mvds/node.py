@@ -1,9 +1,9 @@
 """The MVDS node: 2/MVDS as a state machine, composed from its parts.
 
-Inputs go in with the time; out comes a transition whose writes must be durable before its sends are
-performed and its events shown.  After a storage error the machine is ahead of the disk: throw it
-away and build it again from ``MvdsState``.  It refuses to know how payloads are encoded, sealed and
-carried, holds no bodies, and puts messages in no order: that is the reader's.
+It takes inputs with the time and returns transitions.  A transition's writes must be durable before
+its sends are performed and its events shown.  After a storage error the machine is ahead of the
+disk: discard it and build it again from ``MvdsState``.  The node does not encode, seal or carry
+payloads, holds no bodies, and does not order messages; that is the reader's task.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ from engine.core.mvds.types import (
 )
 
 SET_BACK_EPOCHS = 60
-"""What a clock is corrected by every now and then is less."""
+"""Occasional clock corrections are smaller than this."""
 
 
 class MvdsNode:
@@ -58,7 +58,7 @@ class MvdsNode:
         now_ms: UnixMs,
         counters: Counters | None = None,
     ) -> None:
-        """``groups`` says who is in which; whether we are named too does not matter."""
+        """``groups`` maps each group to its members, with or without us."""
         counters = counters if counters is not None else Counters()
         peer_ids = frozenset[ParticipantId]().union(*groups.values()) - {own_id}
         self._config = config
@@ -91,8 +91,8 @@ class MvdsNode:
     def handle(self, input_: Input, *, now_ms: UnixMs) -> MvdsTransition:
         """Take one input.
 
-        Raises RemoteProtocolError for a payload to be dropped (nothing has changed then) and
-        LocalProtocolError for what the caller may not ask.
+        Raises RemoteProtocolError for a payload to be dropped, having changed nothing.  Raises
+        LocalProtocolError for a request that is not allowed.
         """
         before, self._epoch = self._epoch, Epoch(now_ms // self._config.epoch_ms)
         if self._epoch < before - SET_BACK_EPOCHS:
@@ -104,7 +104,7 @@ class MvdsNode:
             case AppendMessage():
                 self._append(input_, step)
             case DeadlineReached():
-                pass  # What is due is sent in any case.
+                pass  # Every input sends what is due.
             case PeerSeen(peer_id=peer_id):
                 self._seen(peer_id, step)
             case ConnectivityChanged(online=online):
@@ -123,7 +123,7 @@ class MvdsNode:
         return step.transition()
 
     def next_deadline(self) -> UnixMs | None:
-        """When ``DeadlineReached`` is due next; None = not before another input."""
+        """When ``DeadlineReached`` is due next; None if not before another input."""
         if not self._online:
             return None
         epochs = (self._sender.next_epoch(), self._records.next_load())
@@ -131,23 +131,23 @@ class MvdsNode:
         return None if epoch is None else UnixMs(epoch * self._config.epoch_ms)
 
     def is_held(self, message_id: MvdsId) -> bool:
-        """Whether we received it, ever."""
+        """Whether we ever received it."""
         return message_id in self._receiver.held
 
     @property
     def awaits(self) -> bool:
-        """Whether something of ours is not acknowledged yet, also if it is only on disk."""
+        """Whether any message of ours is unacknowledged, even if it is only on disk."""
         return self._records.has_own or not self._records.complete
 
     def is_awaited(self, message_id: MvdsId) -> bool:
-        """Whether a message of ours is still being sent to somebody, as far as is in memory."""
+        """Whether a message of ours is still being sent to a peer, judging by memory alone."""
         lives = (peer.live.get(message_id) for peer in self._peers.values())
         return self._records.is_own(message_id) and any(
             live is not None and not live.record.given_up for live in lives
         )
 
     def snapshot(self) -> MvdsState:
-        """All that is in memory and durable: for audits and tests, costs O(records)."""
+        """Everything durable that is in memory, for audits and tests; costs O(records)."""
         return MvdsState(
             records=tuple(
                 live.record for peer in self._peers.values() for live in peer.live.values()
@@ -212,7 +212,7 @@ class MvdsNode:
         self._receiver.loaded(input_.asked_ids, step)
 
     def _answered_requests(self, records: Sequence[Record]) -> list[Record]:
-        """REQUESTs that were only on disk when their message came."""
+        """REQUESTs that were only on disk when their message arrived."""
         held = self._receiver.held
         return [
             record

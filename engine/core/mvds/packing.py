@@ -1,7 +1,7 @@
-"""What fits one payload: sizes of an encoding, never too small, without encoding anything.
+"""What fits one payload: encoded sizes, never too small, without encoding anything.
 
-The specification's field numbers are the larger ones of the two generations, so they bound both; a
-test holds these numbers against the codec.
+The specification's field numbers are the larger ones of the two generations, so they bound both.  A
+test compares these numbers with the codec.
 """
 
 from operator import attrgetter
@@ -13,7 +13,7 @@ from engine.core.mvds.types import MvdsId, Record, RecordType, SendPayload
 ID_ENTRY_BYTES: Final = 36
 """Field number, length, 32 bytes."""
 MESSAGE_FRAME_BYTES: Final = 61
-"""Everything of a message but its body: two lengths, group id, a timestamp of up to ten bytes."""
+"""A message without its body: two lengths, group id, a timestamp of up to ten bytes."""
 
 
 class Packing:
@@ -25,7 +25,7 @@ class Packing:
         self._records: list[Record] = []
 
     def take(self, record: Record, spare: int) -> bool:
-        """Whether there is room for it, with so many bytes to spare; if so, it is in."""
+        """Add ``record`` if that leaves ``spare`` bytes; True if it was added."""
         message = record.type is RecordType.MESSAGE
         room = self._room - (MESSAGE_FRAME_BYTES + record.body_bytes if message else ID_ENTRY_BYTES)
         if room < spare:
@@ -42,7 +42,7 @@ class Packing:
         return True
 
     def payload(self, peer: Peer) -> SendPayload | None:
-        """In order of creation; None = there is nothing to say."""
+        """The payload, in order of creation; None if it is empty."""
         if not self._acks and not self._records:
             return None
         offers: list[MvdsId] = []

@@ -1,9 +1,8 @@
-"""What one peer still has to be told: its records, and what of them may go now.
+"""What one peer still has to receive: its records, and which of them may go now.
 
-A record is in one of three places: in the node's schedule until its ``send_epoch``; in ``fresh``
-when it was never sent and need not wait; in ``due`` when its epoch has come.  ``forward`` names
-those that go ahead of their time because the peer was seen.  Nothing here decides when a payload
-goes.
+A record is in one of three places: in the node's schedule until its ``send_epoch``; in ``fresh`` if
+it was never sent and need not wait; in ``due`` when its epoch has come.  ``forward`` lists those to
+send early because the peer was seen.  The sender decides when a payload goes.
 """
 
 from collections import deque
@@ -16,7 +15,7 @@ UNSENT: Final = Epoch(-1)
 
 
 class Live:
-    """A record in memory, and when this run of the node sent it last, and last as a MESSAGE."""
+    """A record in memory, and when this run of the node last sent it, and last as a MESSAGE."""
 
     __slots__ = ("message_epoch", "record", "sent_epoch")
 
@@ -53,23 +52,23 @@ class Peer:
         """In order of creation."""
         self.requests = 0
         self.acks: dict[MvdsId, bool] = {}
-        """Pending; True = written."""
+        """Pending acknowledgements; True = on disk."""
         self.fresh: dict[MvdsId, None] = {}
         self.due: dict[MvdsId, None] = {}
         self.forward: deque[MvdsId] = deque()
         self.forwarding = False
-        """Records that are still on disk are to be brought forward too."""
+        """Also bring forward the records that are still on disk."""
         self.heard_ms: UnixMs | None = None
-        """When a payload of theirs came."""
+        """When the peer's last payload came."""
         self.seen_ms: UnixMs | None = None
         self.open_epoch = Epoch(0)
-        """From when on the next payload may go, unless at once."""
+        """The epoch from which the next regular payload may go."""
         self.at_once_epoch = UNSENT
         self.at_once_used = 0
 
     @property
     def waiting(self) -> bool:
-        """Whether a payload would have something in it."""
+        """Whether a payload would not be empty."""
         return bool(self.acks or self.fresh or self.due or self.forward)
 
     def add(self, record: Record) -> Live:
@@ -84,11 +83,11 @@ class Peer:
         self.due.pop(message_id, None)
 
     def sort(self) -> None:
-        """After records came from disk."""
+        """Restore the order after records came from disk."""
         self.live = dict(sorted(self.live.items(), key=_created_ms))
 
     def take_at_once(self, epoch: Epoch, limit: int) -> bool:
-        """Whether one more payload may go ahead of its time in this epoch; if so, it is counted."""
+        """Whether one more payload may go early in this epoch; if so, it is counted."""
         if self.at_once_epoch != epoch:
             self.at_once_epoch, self.at_once_used = epoch, 0
         if self.at_once_used >= limit:

@@ -1,9 +1,9 @@
 """What a payload does to the state: 2/MVDS, the receiving halves of both modes.
 
-Acknowledgements first, then requests, offers, messages: an acknowledged message is not sent again
-for a request in the same payload.  Everything is looked at before anything changes, so that a
-payload which breaks a rule leaves no trace.  A message is delivered once and acknowledged as often
-as it comes; an offer of one that we hold is acknowledged; one unknown id does not stop the rest.
+Acknowledgements come first, then requests, offers, messages: an acknowledged message is not sent
+again for a request in the same payload.  All checks precede any change, so a payload that breaks a
+rule leaves no trace.  A message is delivered once and acknowledged as often as it arrives.  An
+offer of a message that we hold is acknowledged.  An unknown id does not stop the rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,11 +33,11 @@ from engine.core.mvds.types import (
 )
 
 IdOf: TypeAlias = Callable[[MvdsMessage], MvdsId]
-"""May raise RemoteProtocolError for a message that has none."""
+"""Raises RemoteProtocolError for a message that has no id."""
 
 
 class About(Enum):
-    """Why a record that is still on disk is looked for."""
+    """Why to look up a record that is still on disk."""
 
     ACK = auto()
     REQUEST = auto()
@@ -45,7 +45,7 @@ class About(Enum):
 
 
 class Receiver:
-    """Takes in what peers, and the user about them, say."""
+    """Handles the payloads of peers, and the user's requests to resend."""
 
     def __init__(  # noqa: PLR0913 - the parts of one machine
         self,
@@ -70,7 +70,10 @@ class Receiver:
         self._awaited: dict[Key, set[About]] = {}
 
     def receive(self, received: PayloadReceived, step: MvdsStep) -> None:
-        """Raises RemoteProtocolError: ``mvds_unknown_peer``, ``mvds_foreign_group``."""
+        """Take a payload.
+
+        Raises RemoteProtocolError ``mvds_unknown_peer`` or ``mvds_foreign_group``.
+        """
         peer, payload = self._peers.get(received.peer_id), received.payload
         if peer is None:
             raise RemoteProtocolError("mvds_unknown_peer")
@@ -90,11 +93,11 @@ class Receiver:
             self._take(peer, message_id, message, step)
 
     def resend(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> bool:
-        """Whether there is such a message of ours, or may be on disk."""
+        """Send one of our messages again; False if there is none, not even perhaps on disk."""
         return self._about(About.RESEND, peer, message_id, step)
 
     def loaded(self, asked: Iterable[Key], step: MvdsStep) -> None:
-        """Records came from disk: what was said about them counts now."""
+        """Records came from disk: apply what was waiting for them."""
         answered = set(asked)
         for key, abouts in tuple(self._awaited.items()):
             peer, message_id = self._peers[key[0]], key[1]
@@ -144,11 +147,11 @@ class Receiver:
         return True
 
     def _unknown(self, about: About) -> None:
-        """Of no record of ours: ignored, and the rest goes on."""
+        """Count an id that matches no record of ours, and ignore it."""
         self._counters.add(f"mvds.unknown_{about.name.lower()}")
 
     def _renew(self, peer: Peer, live: Live, kind: RecordType, step: MvdsStep) -> None:
-        """From the start again; of what was given up the time begins anew."""
+        """Start a record over.  If it was given up, its waiting time starts over, too."""
         record = live.record
         given_up = record.given_up
         fresh = replace(
@@ -196,7 +199,7 @@ class Receiver:
         step.notes.append(NoteHeld(message_id))
         step.events.append(MvdsDelivered(peer.peer_id, message_id, message))
         for other in self._peers.values():
-            if message_id in other.live:  # Whoever offered it too need not go on.
+            if message_id in other.live:  # Others who offered it need not send it.
                 self._records.remove(other, message_id, step)
                 self._acknowledge(other, message_id, step)
 
@@ -205,7 +208,7 @@ class Receiver:
 
 
 def _may_be_requested(live: Live, epoch: Epoch) -> bool:
-    """It was offered, and is not just on its way as a message."""
+    """Whether to send on request: it was offered, and is not already on its way as a message."""
     record = live.record
     if record.type is RecordType.MESSAGE:
         return record.given_up

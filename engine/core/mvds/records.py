@@ -1,11 +1,11 @@
-"""The state of 2/MVDS: per peer records of type OFFER, REQUEST and MESSAGE, never of type ACK.
+"""The state of 2/MVDS: per-peer records of type OFFER, REQUEST and MESSAGE, never of type ACK.
 
-All changes of records go through here, so that memory, the schedule and what is written agree, and
-so that the body of a message goes when no record needs it any more.
+All changes of records go through here.  So memory, schedule and disk agree, and a message's body is
+dropped when no record needs it.
 
-A node may start with those records that are due soonest and ask for the others later, in order of
-``send_epoch`` or by id when a peer speaks of one.  One question is open at a time; what was removed
-meanwhile is not taken back from the answer, and what is in memory is newer than what is on disk.
+A node may start with the records that are due soonest and load the others later, in order of
+``send_epoch`` or by id when a peer names one.  One load is open at a time.  A record removed in the
+meantime is not restored from its answer, and records in memory are newer than those on disk.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ from engine.core.mvds.types import (
 
 
 class Records:
-    """Those in memory, and what is known of the others."""
+    """The records in memory, and what is known of those on disk."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Records:
         return bool(self._bodies)
 
     def is_own(self, message_id: MvdsId) -> bool:
-        """Whether it is a message of ours that somebody still needs."""
+        """Whether it is a message of ours that a peer still needs."""
         return message_id in self._bodies
 
     # --- changes ---
@@ -76,7 +76,7 @@ class Records:
         return self._insert(peer, record)
 
     def replace(self, live: Live, record: Record, step: MvdsStep) -> None:
-        """Its peer and message stay; a REQUEST stays one."""
+        """Replace a record.  Its peer and message stay the same; a REQUEST stays a REQUEST."""
         live.record = record
         step.put(record)
 
@@ -104,7 +104,7 @@ class Records:
     # --- those on disk ---
 
     def want(self, key: Key) -> bool:
-        """Have a record looked for by id; False = it is none, or too many are wanted."""
+        """Look a record up by id; False if all are in memory, or too many look-ups wait."""
         if self.complete:
             return False
         if key not in self._wanted and len(self._wanted) >= self._config.max_wanted_ids:
@@ -114,7 +114,7 @@ class Records:
         return True
 
     def ask(self, step: MvdsStep, *, hurry: bool) -> None:
-        """Ask for what is due, for what was wanted, and with ``hurry`` for more in any case."""
+        """Load records that are due or were looked up; with ``hurry`` load more in any case."""
         before = self.loaded_before
         if before is None or self._loading:
             return
@@ -126,8 +126,8 @@ class Records:
         step.sends.append(LoadRecords(from_epoch, self._config.load_records, ids))
 
     def loaded(self, answer: RecordsLoaded) -> list[Record]:
-        """Those that were not in memory yet."""
-        if self._asked_from is not None:  # Else only some named ones were asked for.
+        """Take loaded records; returns those that were not in memory yet."""
+        if self._asked_from is not None:  # Else the load was only by id.
             self.loaded_before = answer.loaded_before
         self._loading = False
         taken = self._take_in(answer.records)
@@ -135,7 +135,7 @@ class Records:
         return taken
 
     def next_load(self) -> Epoch | None:
-        """When the records on disk are needed; never if those were all given up."""
+        """When the records on disk are needed; None if all of those were given up."""
         before = self.loaded_before
         return None if self._loading or before == NEVER else before
 

@@ -1,8 +1,8 @@
-"""Which records become due when: an index on ``send_epoch``, so an epoch costs what is due.
+"""An index of records by ``send_epoch``, so that an epoch costs only what is due.
 
-Records by epoch, and a heap of the epochs.  A record that changes or goes leaves its old entry
-behind, which is recognised and thrown away when its epoch comes.  Records that were given up are in
-no schedule.
+It holds records by epoch, and a heap of the epochs.  A record that changes or goes leaves its old
+entry behind; that is recognised and dropped when its epoch comes.  Records that were given up are
+in no schedule.
 """
 
 from heapq import heappop, heappush
@@ -41,7 +41,7 @@ class RetrySchedule:
         return None
 
     def take_due(self, up_to: Epoch) -> list[_Entry]:
-        """What may be sent up to this epoch, earliest first."""
+        """Remove and return what may be sent up to this epoch, earliest first."""
         due: list[_Entry] = []
         while self._epochs and self._epochs[0] <= up_to:
             epoch = heappop(self._epochs)

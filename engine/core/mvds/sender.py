@@ -1,9 +1,9 @@
 """When a payload goes and what is in it: 2/MVDS, Flow and Retransmission.
 
-At most one payload per peer and epoch holds all that waits: acknowledgements, what is new, what is
-due again, what is brought forward.  Ahead of the next epoch go a few payloads with nothing but what
-is new, so that a conversation in quick turns does not wait for the clock.  Every send raises
-``send_count`` and ``send_epoch``.  Offline nothing goes and nothing counts.
+At most one regular payload per peer and epoch holds all that waits: acknowledgements, new records,
+those due again, those brought forward.  A few payloads with only new things may go ahead of the
+next epoch, so that a quick exchange does not wait for the clock.  Every send raises ``send_count``
+and ``send_epoch``.  Offline, nothing is sent and nothing counts as an attempt.
 """
 
 from collections import deque
@@ -30,7 +30,7 @@ from engine.core.mvds.types import (
 
 
 class Sender:
-    """The peers for whom something waits."""
+    """Sends to the peers for which something waits."""
 
     def __init__(self, records: Records, *, config: MvdsConfig, random_unit: RandomUnit) -> None:
         self._records = records
@@ -42,7 +42,7 @@ class Sender:
     # --- what waits ---
 
     def first_type(self, body_bytes: int) -> RecordType:
-        """As what a message of ours goes at first."""
+        """The record type with which a message of ours starts."""
         match self._config.mode:
             case Mode.BATCH:
                 return RecordType.MESSAGE
@@ -55,13 +55,13 @@ class Sender:
                 assert_never(self._config.mode)
 
     def send_fresh(self, peer: Peer, record: Record, step: MvdsStep) -> None:
-        """A record that was never sent as what it is: at once, or with the next epoch."""
+        """Send a record of a new type: at once, or with the next epoch."""
         peer.due.pop(record.message_id, None)
         peer.fresh[record.message_id] = None
         self._note(peer, step.epoch)
 
     def send_again(self, peer: Peer, live: Live) -> None:
-        """Ahead of its time, with the next payload that may hold more than what is new."""
+        """Repeat a record early, with the next regular payload."""
         if live.record.message_id not in peer.fresh:
             peer.due[live.record.message_id] = None
             self._waiting[peer] = None
@@ -73,13 +73,13 @@ class Sender:
             self._note(peer, step.epoch)
 
     def bring_forward(self, peer: Peer) -> None:
-        """All that waits for a peer who is there now, in order of creation."""
+        """Send early all that waits for a peer that is online now, in order of creation."""
         peer.forward = deque(peer.live)
         peer.forwarding = bool(peer.forward) or not self._records.complete
         self._waiting[peer] = None
 
     def clock_set_back(self, peers: Iterable[Peer], epoch: Epoch) -> None:
-        """What was noted of epochs that are still to come means nothing: all goes once more."""
+        """Notes about future epochs are meaningless now, so everything is sent once more."""
         for peer in peers:
             peer.open_epoch = min(peer.open_epoch, Epoch(epoch + 1))
             for live in peer.live.values():
@@ -87,7 +87,7 @@ class Sender:
             self.bring_forward(peer)
 
     def restore(self, peer: Peer) -> None:
-        """Acknowledgements that waited before a restart need wait no longer."""
+        """Acknowledgements that waited before a restart wait no longer."""
         self._waiting[peer] = None
 
     def _note(self, peer: Peer, epoch: Epoch) -> None:
@@ -97,7 +97,7 @@ class Sender:
 
     @property
     def hungry(self) -> bool:
-        """Whether a peer that was seen has nothing left in memory but may have on disk."""
+        """Whether a peer that was seen has nothing left in memory, but perhaps on disk."""
         return any(peer.forwarding and not peer.forward for peer in self._waiting)
 
     def next_epoch(self) -> Epoch | None:
@@ -120,7 +120,7 @@ class Sender:
             self._flush_peer(peer, step)
 
     def settle(self, step: MvdsStep) -> None:
-        """Acknowledgements that did not go with this step's payloads are written."""
+        """Write acknowledgements that did not go with this step's payloads."""
         for peer, message_id in self._new_acks:
             if peer.acks.get(message_id) is False:
                 peer.acks[message_id] = True
@@ -169,7 +169,7 @@ class Sender:
             live = peer.live[message_id]
             record = live.record
             if record.waited_epochs >= patience and live.sent_epoch != UNSENT:
-                expired.append(live)  # Tried for too long, and once since the node started.
+                expired.append(live)  # Tried for too long, and at least once in this run.
                 continue
             if repeats_whole and self._is_worth_repeating(record):
                 record = replace(record, type=RecordType.MESSAGE)
@@ -183,7 +183,7 @@ class Sender:
             self._give_up(peer, live, step)
 
     def _repeats_whole(self, peer: Peer, step: MvdsStep) -> bool:
-        """Whether the peer is there: an offer would cost about the same, and two trips more."""
+        """Whether the peer is online: an offer would cost about the same, plus two trips."""
         config = self._config
         return (
             config.mode is Mode.MIXED
@@ -224,7 +224,7 @@ class Sender:
         step: MvdsStep,
         at_most: int | None = None,
     ) -> None:
-        """What was sent is sent again later, as far as we know now."""
+        """Schedule the next attempt of a record just sent."""
         count, kind = record.send_count + 1, record.type
         wait = self._config.backoff(count, self._random_unit)
         if at_most is not None:
@@ -233,7 +233,7 @@ class Sender:
         if kind is RecordType.MESSAGE:
             live.message_epoch = step.epoch
             if self._config.mode is Mode.MIXED:
-                kind = RecordType.OFFER  # From now on; a REQUEST makes it a MESSAGE again.
+                kind = RecordType.OFFER  # A REQUEST makes it a MESSAGE again.
         changed = Record(
             record.peer_id,
             record.message_id,

@@ -1,7 +1,7 @@
-"""One step of the node while it is being taken: the writes, sends and events so far.
+"""The writes, sends and events of one step of the node, while it is taken.
 
-A record may change several times within one step (appended, then sent at once); it is written once,
-as it is in the end.  Bodies are kept before the records that need them and dropped after.
+A record may change several times in one step (appended, then sent); only its final state is
+written.  Bodies are stored before the records that need them, and dropped after.
 """
 
 from engine.core.ids import ParticipantId, UnixMs

@@ -1,10 +1,12 @@
 """The vocabulary of MVDS: payloads, records, inputs, writes, sends, events, saved state.
 
-Shapes follow 2/MVDS.  A node keeps *records* per (peer, message): what still has to be offered,
-requested or sent to whom, how often it was, and in which epoch it may be again.  Acknowledgements
-are never records; they only wait for the next payload.  A transition's ``writes`` become durable in
-one transaction, then ``sends`` are performed, then ``events`` shown.  Bodies are not in memory: who
-performs a send looks them up.  Nothing here knows bytes on the wire, seals or topics.
+Shapes follow 2/MVDS.  A node keeps *records* per (peer, message): what it still has to offer,
+request or send, how often it did, and in which epoch it may again.  Acknowledgements are never
+records; they only wait for the next payload.
+
+A transition's ``writes`` become durable in one transaction, then ``sends`` are performed, then
+``events`` shown.  Bodies are not in memory: the sender of a payload looks them up.  Wire format,
+seals and topics are handled elsewhere.
 """
 
 from enum import StrEnum
@@ -17,18 +19,18 @@ MvdsId = NewType("MvdsId", bytes)
 """sha256("MESSAGE_ID" ‖ group id ‖ timestamp ‖ body), 32 bytes."""
 
 GroupId = NewType("GroupId", bytes)
-"""A synchronisation context, exactly 32 bytes; for a pair derived from both identities."""
+"""A synchronisation context, exactly 32 bytes; for a pair, derived from both identities."""
 
 Epoch = NewType("Epoch", int)
 """Unix milliseconds // ``MvdsConfig.epoch_ms``: never set back by a restart."""
 
 NEVER: Final = Epoch(2**62)
-"""``send_epoch`` of a record that was given up: it is sent again only when the user asks."""
+"""``send_epoch`` of a record that was given up: it is sent again only if the user asks."""
 
 
 @value(frozen=True, slots=True)
 class MvdsMessage:
-    """``timestamp`` is whole seconds, as the references have it; the body carries a nonce."""
+    """``timestamp`` is in whole seconds, as in the references; the body contains a nonce."""
 
     group_id: GroupId
     timestamp: int
@@ -37,7 +39,7 @@ class MvdsMessage:
 
 @value(frozen=True, slots=True)
 class Payload:
-    """What travels: everything for one peer in one epoch."""
+    """Everything for one peer in one epoch, as sent."""
 
     acks: tuple[MvdsId, ...] = ()
     offers: tuple[MvdsId, ...] = ()
@@ -46,7 +48,7 @@ class Payload:
 
 
 class WireGeneration(StrEnum):
-    """Two sets of field numbers with one meaning; we answer in the one that was used last."""
+    """Two sets of field numbers with the same meaning; we answer in the one used last."""
 
     RFC = "rfc"
     """5001 … 5004, 6001 … 6003: the specification and status-im's fork."""
@@ -62,7 +64,7 @@ class RecordType(StrEnum):
 
 @value(frozen=True, slots=True)
 class Record:
-    """One thing that this peer still has to be told."""
+    """One thing that this peer still has to receive."""
 
     peer_id: ParticipantId
     message_id: MvdsId
@@ -70,18 +72,19 @@ class Record:
     send_count: int
     send_epoch: Epoch
     body_bytes: int
-    """0 of a REQUEST: we do not have it."""
+    """0 for a REQUEST: we do not have the body."""
     created_ms: UnixMs
     waited_epochs: int = 0
-    """Its waits so far, the one until ``send_epoch`` with them: what giving up goes by.  Each
-    counts as long as it was meant to be, so that time asleep, away or jumped over is none."""
+    """All waits so far, including the one until ``send_epoch``; they decide when to give up.  Each
+    counts with its planned length, so time asleep, away or skipped by a clock does not count.
+    """
 
     @property
     def given_up(self) -> bool:
         return self.send_epoch == NEVER
 
     def waited_until(self, epoch: Epoch) -> int:
-        """As ``waited_epochs``, without what is left of the wait in this epoch."""
+        """Like ``waited_epochs``, without the rest of the current wait."""
         return max(self.waited_epochs - max(self.send_epoch - epoch, 0), 0)
 
 
@@ -97,7 +100,7 @@ class MvdsState:
     loaded_before: Epoch | None = None
     pending_acks: tuple[tuple[ParticipantId, MvdsId], ...] = ()
     held: frozenset[MvdsId] = frozenset()
-    """Messages received, ever: a duplicate is acked again and delivered once."""
+    """All messages ever received: a duplicate is acknowledged again but not delivered."""
 
 
 # --- inputs -------------------------------------------------------------------------------------
@@ -105,7 +108,7 @@ class MvdsState:
 
 @value(frozen=True, slots=True, kw_only=True)
 class AppendMessage:
-    """Something new for these peers, each of whom is in the message's group."""
+    """A new message for these peers; each is in the message's group."""
 
     message: MvdsMessage
     peer_ids: tuple[ParticipantId, ...]
@@ -113,7 +116,7 @@ class AppendMessage:
 
 @value(frozen=True, slots=True, kw_only=True)
 class PayloadReceived:
-    """``peer_id`` is proved by signature."""
+    """A payload; its signature proves ``peer_id``."""
 
     peer_id: ParticipantId
     payload: Payload
@@ -122,21 +125,21 @@ class PayloadReceived:
 
 @value(frozen=True, slots=True, kw_only=True)
 class PeerSeen:
-    """The peer is online now: what waits for it is brought forward."""
+    """The peer is online now: bring forward what waits for it."""
 
     peer_id: ParticipantId
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class ConnectivityChanged:
-    """Whether anybody can be reached at all: offline nothing is sent and no attempt counts."""
+    """Whether anyone can be reached.  Offline, nothing is sent and no attempt counts."""
 
     online: bool
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class ResendRequested:
-    """The user wants it sent again now, given up or not."""
+    """The user wants the message sent again now, given up or not."""
 
     peer_id: ParticipantId
     message_id: MvdsId
@@ -172,7 +175,7 @@ Input: TypeAlias = (
 
 @value(frozen=True, slots=True)
 class KeepMessage:
-    """The body of one of our own messages, until nobody needs it any more."""
+    """Store the body of an own message until no peer needs it."""
 
     message_id: MvdsId
     message: MvdsMessage
@@ -180,7 +183,7 @@ class KeepMessage:
 
 @value(frozen=True, slots=True)
 class DropMessage:
-    """No OFFER or MESSAGE needs this body any more, unless one of another peer is only on disk."""
+    """No OFFER or MESSAGE needs this body, unless one of another peer is only on disk."""
 
     message_id: MvdsId
 
@@ -200,14 +203,14 @@ class RemoveRecord:
 
 @value(frozen=True, slots=True)
 class NoteHeld:
-    """Received and given on: never again."""
+    """Received and delivered, so never again."""
 
     message_id: MvdsId
 
 
 @value(frozen=True, slots=True)
 class PutPendingAck:
-    """To be said with the next payload to this peer."""
+    """Acknowledge with the next payload to this peer."""
 
     peer_id: ParticipantId
     message_id: MvdsId
@@ -235,7 +238,7 @@ MvdsWrite: TypeAlias = (
 
 @value(frozen=True, slots=True)
 class SendPayload:
-    """One payload for one peer, never empty; the messages' bodies are to be looked up by id."""
+    """One payload for one peer, never empty.  Look the messages' bodies up by id."""
 
     peer_id: ParticipantId
     acks: tuple[MvdsId, ...]
@@ -247,9 +250,9 @@ class SendPayload:
 
 @value(frozen=True, slots=True)
 class LoadRecords:
-    """Read more records from disk and hand them in as ``RecordsLoaded``.
+    """Read more records from disk and return them as ``RecordsLoaded``.
 
-    Those from ``from_epoch`` on, and those named by id.
+    Read those from ``from_epoch`` on, and those named by id.
     """
 
     from_epoch: Epoch | None
@@ -265,7 +268,7 @@ MvdsSend: TypeAlias = SendPayload | LoadRecords
 
 @value(frozen=True, slots=True)
 class MvdsDelivered:
-    """A message that we did not have; in no order."""
+    """A message that is new to us; in no order."""
 
     peer_id: ParticipantId
     message_id: MvdsId
@@ -282,7 +285,7 @@ class Acknowledged:
 
 @value(frozen=True, slots=True)
 class GivenUp:
-    """Tried for too long: nothing more is sent until the user asks."""
+    """Tried for too long: nothing more is sent unless the user asks."""
 
     peer_id: ParticipantId
     message_id: MvdsId
@@ -293,7 +296,7 @@ MvdsEvent: TypeAlias = MvdsDelivered | Acknowledged | GivenUp
 
 @value(frozen=True, slots=True)
 class MvdsTransition:
-    """``writes`` first, in one transaction; then ``sends``; then ``events``."""
+    """Perform ``writes`` first, in one transaction; then ``sends``; then ``events``."""
 
     writes: tuple[MvdsWrite, ...] = ()
     sends: tuple[MvdsSend, ...] = ()
