@@ -35,8 +35,7 @@ class Agreement:
     """The peer's latest instance, which our answers name."""
     passed_over: int = 0
     """The highest round in which a decline not meant for us was ignored; lower ones stay
-    ignored.
-    """
+    ignored."""
 
     def opened(self, *, now_ms: UnixMs) -> "Agreement":
         """Ask, in a new round.  Raises LocalProtocolError if there is no higher round."""

@@ -18,8 +18,7 @@ MAX_DELAY_MS = 60_000
 MAX_SEED = 2**63 - 1
 _HELD_BACK_AT_LEAST_MS = 50
 """The least delay of a reordered transmission, so that later ones overtake it even if the plain
-delay is constant.
-"""
+delay is constant."""
 
 _MASK = 2**64 - 1
 _ALLOWED = (

@@ -74,8 +74,7 @@ class MvdsConfig:
     backoff: BackOff = back_off
     at_once_per_epoch: int = 8
     """Payloads per peer and epoch that may go ahead of the next epoch, with only new things: a
-    record, an answer, an acknowledgement. 0 = strictly one per peer and epoch.
-    """
+    record, an answer, an acknowledgement. 0 = strictly one per peer and epoch."""
     request_again: bool = True
     """A repeated OFFER brings our REQUEST forward: the first REQUEST got lost."""
     give_up_after_ms: int = 30 * DAY_MS

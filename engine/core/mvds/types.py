@@ -76,8 +76,7 @@ class Record:
     created_ms: UnixMs
     waited_epochs: int = 0
     """All waits so far, including the one until ``send_epoch``; they decide when to give up.  Each
-    counts with its planned length, so time asleep, away or skipped by a clock does not count.
-    """
+    counts with its planned length, so time asleep, away or skipped by a clock does not count."""
 
     @property
     def given_up(self) -> bool:

@@ -1,8 +1,8 @@
-"""One instance of an author: whose it is, and which of its messages lie where in the log.
+"""One instance of an author: whose it is, and which of its messages are where in the log.
 
-Sequence numbers count 1, 2, 3 and so on, so where they do, four bytes per message are enough; a
-number far from all others, which only somebody hostile or a lost past makes, is kept apart.  What
-the log's rows are is not known here.
+Consecutive sequence numbers cost four bytes per message.  A number far from all others, which only
+a hostile author or a lost past produces, is stored separately.  The contents of the log's rows are
+the log's business.
 """
 
 from array import array
@@ -12,7 +12,7 @@ from engine.core.sds.sequences import SequenceSet
 
 _NOWHERE = 2**32 - 1
 _NEAR = 64
-"""A number at most this far beyond the last leaves room for those between."""
+"""A number at most this far beyond the last one leaves room for those between."""
 
 
 class Author:
@@ -24,13 +24,13 @@ class Author:
         self.owner = owner
         self.held = SequenceSet()
         self.newest = 0
-        """The log's row of its message that is last in the log's order; the log knows which."""
+        """The log row of its last message in the log's order; the log determines which."""
         self._rows = array("I", (_NOWHERE,))
         """The log's row by sequence number."""
         self._apart: dict[int, int] = {}
 
     def note(self, sequence: int, row: int) -> None:
-        """The message with this number is in that row.  Of two, the one noted first stays."""
+        """Note the row of the message with this number.  Of two, the one noted first stays."""
         rows, lasts = self._rows, self.held.lasts
         beyond = sequence - len(rows)
         if beyond == 0 and not self._apart:
@@ -50,19 +50,19 @@ class Author:
         self.held.add(sequence)
 
     def replace(self, sequence: int, row: int) -> None:
-        """Another message with this number counts."""
+        """From now on another message counts under this number."""
         if sequence in self._apart:
             self._apart[sequence] = row
         else:
             self._rows[sequence] = row
 
     def forget(self, sequence: int) -> None:
-        """The message with this number is not here any more."""
+        """The message with this number left the log."""
         if self._apart.pop(sequence, None) is None:
             self._rows[sequence] = _NOWHERE
         self.held.remove(sequence)
 
     def row_of(self, sequence: int) -> int | None:
-        """Where the message with this number lies."""
+        """The row of the message with this number; None if it is not here."""
         row = self._rows[sequence] if 0 <= sequence < len(self._rows) else _NOWHERE
         return self._apart.get(sequence) if row == _NOWHERE else row

@@ -1,11 +1,11 @@
 """The bloom filter over received message ids, in js-waku's layout.
 
-Participant state of the specification: one filter per channel, rolled over at a capacity.  k = 10.
-Bit h lives in word h // 64, bit h % 64, each 64-bit word big-endian; so in bytes it is byte
-(h // 8) xor 7, bit h % 8.  A filter of 18 752
-bytes has 150 000 bits (js-waku's only size); any other multiple of 8 bytes has 8 bits per byte.
+This is participant state of the specification: one filter per channel, rolled over at a capacity. k
+= 10.  Bit h is bit h % 64 of word h // 64, and each 64-bit word is big-endian; so in bytes it is
+bit h % 8 of byte (h // 8) xor 7.  A filter of 18 752 bytes has 150 000 bits (js-waku's only size);
+any other multiple of 8 bytes has 8 bits per byte.
 
-A positive is never proof.  This module knows neither channels nor holders.
+A positive is never proof.  This module knows no channels or holders.
 """
 
 from collections.abc import Collection, Iterable
@@ -28,10 +28,11 @@ _SMALLEST_CAPACITY: Final = 16
 _ROUNDS: Final = range(HASHES)
 _BIT: Final = tuple(1 << bit for bit in range(8))
 _IN_WORD: Final = 56
-"""A big-endian word has its bytes the other way round: bit h of the array is bit h xor 56 of the
-number that the array is, read little-endian."""
+"""A big-endian word has its bytes in reverse: bit h of the array is bit h xor 56 of the number that
+the array forms, read little-endian."""
 _ONE_NUMBER: Final = 4_096
-"""Filters of up to so many bits, as in sealed channels, are one number: an id is one *or*."""
+"""Filters of up to this many bits, as in sealed channels, are one number: adding an id is one
+*or*."""
 
 
 def bits_of(length: int) -> int:
@@ -43,7 +44,7 @@ def bits_of(length: int) -> int:
 def base_hashes(message_id: str) -> tuple[int, int]:
     """A and B before the reduction modulo m."""
     other = message_id + " b"
-    if message_id.isascii():  # As ``js_hash`` has it, without asking twice.
+    if message_id.isascii():  # What ``js_hash`` does, without asking twice.
         return abs(mmh3.hash(message_id)), abs(mmh3.hash(other))
     return abs(js_hash(message_id)), abs(js_hash(other))
 
@@ -56,7 +57,7 @@ def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def _mask(message_id: MessageId, bits: int) -> int:
-    """The ten bits as one number; remembered, because a rollover asks again."""
+    """The ten bits as one number; cached, because a rollover asks again."""
     first, second = base_hashes(message_id)
     first, step = first % bits, second % bits
     mask = 0
@@ -66,17 +67,17 @@ def _mask(message_id: MessageId, bits: int) -> int:
 
 
 def false_positive_rate(filter_bytes: bytes) -> float:
-    """P(an id that was never added is reported), from how full the filter is."""
+    """The probability that an id never added is reported, from the filter's fill."""
     return fill_of(filter_bytes) ** HASHES
 
 
 def fill_of(filter_bytes: bytes) -> float:
-    """Share of bits that are set."""
+    """The share of bits that are set."""
     return int.from_bytes(filter_bytes, "big").bit_count() / bits_of(len(filter_bytes))
 
 
 class ReceivedBloom:
-    """Somebody else's filter: asked for ids, never changed."""
+    """Another member's filter: read, never changed."""
 
     __slots__ = ("_bits", "_data")
 
@@ -92,7 +93,7 @@ class ReceivedBloom:
         return fill_of(self._data)
 
     def may_contain(self, hashes: tuple[int, int]) -> bool:
-        """Whether the id with these ``base_hashes`` is perhaps in it."""
+        """Whether the filter may contain the id with these ``base_hashes``."""
         data, bits = self._data, self._bits
         at, step = hashes[0] % bits, hashes[1] % bits
         for _ in _ROUNDS:
@@ -105,11 +106,11 @@ class ReceivedBloom:
 
 
 class BloomFilter:
-    """Our own filter: grows with what it holds up to its capacity, then wants a rollover.
+    """Our own filter: it grows up to its capacity, then needs a rollover.
 
-    ``fixed``: always js-waku's size.  ``add`` answers whether the filter is past its size; then the
-    owner calls ``rebuild`` with the ids that it shall hold from now on (at most half the capacity,
-    or all of them if there are fewer), which makes the work per added id constant on average.
+    ``fixed``: always js-waku's size.  ``add`` returns whether the filter is past its size.  Then
+    the owner calls ``rebuild`` with the ids to hold from now on (at most half the capacity, or all
+    if there are fewer), which keeps the work per added id constant on average.
     """
 
     __slots__ = ("_bits", "_data", "_number", "capacity", "count", "fixed", "room")
@@ -120,9 +121,9 @@ class BloomFilter:
         self.rebuild(())
 
     def rebuild(self, ids: Iterable[MessageId], *, rolled_over: bool = False) -> None:
-        """Start again with these ids, in the smallest size that has room for them.
+        """Start over with these ids, in the smallest size that has room for them.
 
-        ``rolled_over``: more than these were held before, so in the size of the capacity.
+        ``rolled_over``: there were more ids before, so use the size of the capacity.
         """
         wanted = list(ids)
         room = self.capacity if rolled_over else min(_SMALLEST_CAPACITY, self.capacity)
@@ -138,12 +139,12 @@ class BloomFilter:
         self.include(wanted)
 
     def add(self, message_id: MessageId) -> bool:
-        """Include an id; True = no room left for it: rebuild (it is included nevertheless)."""
+        """Include an id; True if the filter is then past its size: rebuild."""
         self.include((message_id,))
         return self.count > self.room
 
     def kept_of(self, total: int) -> int:
-        """How many of the newest ids the filter holds once ``total`` were added to it."""
+        """How many of the newest ids the filter holds once ``total`` were added."""
         if total <= self.capacity:
             return total
         half = self.capacity // 2
@@ -161,7 +162,7 @@ class BloomFilter:
             data = self._data
             for first, second in map(base_hashes, ids):
                 at, step = first % bits, second % bits
-                for _ in _ROUNDS:  # As in ``positions``, without a tuple of them.
+                for _ in _ROUNDS:  # Like ``positions``, without a tuple.
                     data[(at >> 3) ^ 7] |= _BIT[at & 7]
                     at += step
                     if at >= bits:

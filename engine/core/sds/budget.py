@@ -1,10 +1,10 @@
-"""What each member may make us send: bytes out against bytes in, by the minute.
+"""The answer budget: how many bytes each member may make us send per minute.
 
 A request or a claim of a few hundred bytes can ask for megabytes.  So in any minute a member is
-answered with at most ``answer_bytes_factor`` times the bytes that came from it, or with
-``answer_bytes_per_minute`` where that is more; the rest waits for the minutes after.  Whoever
-lacks a lot gets all of it this way, and whoever asks for the sake of asking gets no more.  What is
-asked for, and whether it is lacking, is not known here.
+sent at most ``answer_bytes_factor`` times the bytes that came from it, or
+``answer_bytes_per_minute`` if that is more; the rest waits for later minutes.  A member that is
+missing a lot gets all of it this way, and one that asks only to make us send gets no more.  What is
+requested, and whether it is really missing, is decided elsewhere.
 """
 
 from collections import deque
@@ -16,20 +16,20 @@ from engine.core.sds.config import SdsConfig
 
 SLOT_MS: Final = 10_000
 _SLOTS: Final = 6
-"""Of a minute.  One more is counted, the one that goes on: so no minute has more than is due."""
+"""Slots per minute.  The current slot counts besides, so no minute has more than allowed."""
 _MAX_ACCOUNTS: Final = 2_048
-"""More than ever belong to one group; where senders are not verified there may be any number."""
+"""More than any group has; where senders are not verified there may be any number."""
 
 
 class AnswerBudget:
-    """Accounts of all members."""
+    """The accounts of all members."""
 
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
         self._accounts: dict[ParticipantId, _Account] = {}
 
     def took(self, participant_id: ParticipantId, size: int, now_ms: UnixMs) -> None:
-        """So many bytes came from a member."""
+        """Credit ``size`` bytes that came from a member."""
         account, slot = self._accounts.get(participant_id), now_ms // SLOT_MS
         if account is None:
             account = self._open(participant_id)
@@ -40,7 +40,7 @@ class AnswerBudget:
     def charge(self, askers: Iterable[ParticipantId], size: int, now_ms: UnixMs) -> UnixMs | None:
         """Charge an answer of ``size`` bytes to the first of the askers who can pay for it.
 
-        None: it can be sent.  Else: when to try again.
+        None: it can be sent.  Otherwise: when to try again.
         """
         again_slot: int | None = None
         cost = self._cost(size)
@@ -55,11 +55,11 @@ class AnswerBudget:
         return UnixMs((again_slot or 0) * SLOT_MS)
 
     def forget(self) -> None:
-        """The clock was set back."""
+        """The clock was set back, so the accounts start over."""
         self._accounts.clear()
 
     def _cost(self, size: int) -> int:
-        """With the padding, an eighth at most, and what is wrapped around a repair."""
+        """The size with padding, an eighth at most, and what is wrapped around a repair."""
         return size + size // 8 + self._config.answer_overhead_bytes
 
     def _open(self, participant_id: ParticipantId) -> "_Account":
@@ -75,9 +75,9 @@ class _Account:
     def __init__(self) -> None:
         self.slot = 0
         self.taken = self.given = 0
-        """In the slot that goes on."""
+        """Bytes in the current slot."""
         self._past: deque[tuple[int, int, int]] = deque()
-        """Slots of the last minute with what was taken and given in each."""
+        """Past slots of the last minute: slot, bytes taken, bytes given."""
         self._past_taken = self._past_given = 0
 
     def turn_to(self, slot: int) -> None:
@@ -95,7 +95,7 @@ class _Account:
             self._past_given -= given
 
     def free_slot(self, cost: int, config: SdsConfig) -> int:
-        """The first slot in which so much can be given, if nothing is taken until then."""
+        """The first slot with room for ``cost`` bytes, if nothing is taken until then."""
         taken, given = self._past_taken + self.taken, self._past_given + self.given
         if _is_within(taken, given, cost, config):
             return self.slot
@@ -107,6 +107,6 @@ class _Account:
 
 
 def _is_within(taken: int, given: int, cost: int, config: SdsConfig) -> bool:
-    """The first answer always is, however large."""
+    """The first answer is always allowed, however large."""
     allowed = max(config.answer_bytes_factor * taken, config.answer_bytes_per_minute)
     return not given or given + cost <= allowed

@@ -1,11 +1,11 @@
-"""The chain of an author's messages: each names the one before, so nobody can tell two stories.
+"""The chain of an author's messages: each names the one before, which exposes contradictions.
 
-Beside the specification: content bears the author's sequence number and the id of the author's
-previous message, and the id of a message commits to both.  Two messages with one number, or one
-that names another predecessor than the one that is here, prove that their author told different
-people different things (a *fork*).  All of it is delivered; what the other branch has and we lack
-is looked for; the proof is kept.  Why an author forks is not known here: a copied profile does it
-in good faith.
+This goes beyond the specification.  Content carries the author's sequence number and the id of the
+author's previous message; a message's id commits to both.  Two messages with one number, or a
+message that names another predecessor than the one we have, prove that their author sent different
+people different messages (a *fork*).  All of them are delivered, messages missing here from the
+other branch are looked for, and the proof is kept.  An author may fork in good faith, with a copied
+profile; the reason is not examined.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ from engine.core.sds.step import Step
 from engine.core.sds.types import HistoryEntry
 
 MAX_FORKS: Final = 1_024
-"""Proofs that a channel keeps."""
+"""How many proofs a channel keeps."""
 
 
 class Chains:
@@ -34,9 +34,9 @@ class Chains:
         previous_id: MessageId | None,
         step: Step,
     ) -> MessageId | None:
-        """Look at a message that is about to enter the log.
+        """Check a message that is about to enter the log.
 
-        Returns ``previous_id`` if it is to be remembered, because that message is not here.
+        Returns ``previous_id`` if it must be remembered because that message is not here.
         """
         log, message_id = self._parts.log, position.message_id
         twin, before = log.neighbours(author)
@@ -47,7 +47,7 @@ class Chains:
         if previous_id is None or before == previous_id:
             return None
         known = log.get(previous_id)
-        if known is not None:  # On another branch, or not the one before at all.
+        if known is not None:  # On another branch, or not directly before it.
             if known.author != AuthorSequence(author.instance_id, author.sequence - 1):
                 self._found(sender_id, author, previous_id, message_id, step)
             return None

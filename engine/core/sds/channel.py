@@ -1,9 +1,9 @@
 """The SDS channel: Protocol Steps of the specification, composed from their parts.
 
-Inputs go in with the time; out comes a Transition whose writes must be durable before its sends are
-performed and its events shown.  After a storage error the machine is ahead of the disk: throw it
-away and build it again from ``ChannelState``.  It refuses to know how messages are signed, sealed,
-stored, carried or shown, and it keeps no content once a message is delivered.
+It takes inputs with the time and returns transitions.  A transition's writes must be durable before
+its sends are performed and its events shown.  After a storage error the machine is ahead of the
+disk: discard it and build it again from ``ChannelState``.  Signing, sealing, storage, transport and
+display are handled elsewhere.  The channel keeps no content once a message is delivered.
 """
 
 from typing import assert_never
@@ -78,9 +78,9 @@ class SdsChannel:
         clock_offset_ms: int = 0,
         counters: Counters | None = None,
     ) -> None:
-        """``members`` includes ourselves; empty = unknown, as in an open channel.
+        """``members`` includes us; empty = unknown, as in an open channel.
 
-        ``clock_offset_ms``: how far our clock is ahead of ``now_ms``, which only ever goes on.
+        ``clock_offset_ms``: how far our clock is ahead of ``now_ms``, which never goes back.
         """
         self._parts = build_parts(
             channel_id,
@@ -110,8 +110,8 @@ class SdsChannel:
     ) -> Transition:
         """Take one input.
 
-        Raises RemoteProtocolError for a message to be dropped (nothing has changed then) and
-        LocalProtocolError for what the caller may not ask.
+        Raises RemoteProtocolError for a message to be dropped, having changed nothing.  Raises
+        LocalProtocolError for a request that is not allowed.
         """
         step, parts = Step(now_ms), self._parts
         if now_ms != self._now_ms:
@@ -164,7 +164,7 @@ class SdsChannel:
         return step
 
     def next_deadline(self) -> UnixMs | None:
-        """When ``DeadlineReached`` is due next; None = not before another input."""
+        """When ``DeadlineReached`` is due next; None if not before another input."""
         parts = self._parts
         deadlines = [self._receiver.next_release(), parts.incoming.next_deadline()]
         if parts.clock.online:
@@ -183,24 +183,24 @@ class SdsChannel:
         return message_id in self._parts.log
 
     def keeps(self, message_id: MessageId) -> bool:
-        """Whether nothing more can come of it: in the log, or set aside with its bytes."""
+        """Whether a further copy is useless: it is in the log, or set aside with its bytes."""
         return message_id in self._parts.log or self._parts.set_aside.keeps(message_id)
 
     def set_aside(self) -> tuple[SetAsideOf, ...]:
-        """Whose messages are beyond a day's quota, and how many."""
+        """The authors beyond their daily quota, and how many messages are set aside."""
         return self._parts.set_aside.tell()
 
     def waiting_aside(self, sender_id: ParticipantId) -> int:
-        """How many of this author's are set aside with their bytes."""
+        """How many of this author's messages are set aside with their bytes."""
         return self._parts.set_aside.waiting(sender_id)
 
     def wants(self, message_id: MessageId) -> bool:
-        """Whether it is looked for: a dependency that lacks, lost ones only if asked for again."""
+        """Whether it is a missing dependency; a lost one only if the user asked again."""
         missing = self._parts.missing
         return missing.find(message_id) is not None or missing.is_asked_again(message_id)
 
     def gaps(self) -> tuple[Gap, ...]:
-        """What lacks, each where it belongs; of very many gaps, the last ones as one."""
+        """What is missing, by place; if there are very many gaps, the last ones are merged."""
         missing = self._parts.missing
         places = missing.places(self._parts.config.gap_event_entries)
         beyond = len(missing) - sum(len(entries) for _, entries in places)
@@ -225,20 +225,20 @@ class SdsChannel:
         return incoming.before(end) - incoming.before(place)
 
     def oldest_lamport(self) -> int | None:
-        """Of the first message in the log; None: it is empty."""
+        """The Lamport timestamp of the first message in the log; None if it is empty."""
         return self._parts.log.oldest_lamport()
 
     @property
     def store_queried_ms(self) -> UnixMs | None:
-        """Up to when Stores were asked for everything."""
+        """The time up to which Stores were queried for everything."""
         return self._parts.store.queried_ms
 
     def forks(self) -> tuple[Fork, ...]:
-        """Authors who told different people different things, with the proof."""
+        """Authors who sent different people different messages, with the proof."""
         return tuple(self._parts.forks.values())
 
     def snapshot(self) -> ChannelState:
-        """All that is durable, as it would be loaded: for audits and tests, costs O(log)."""
+        """The durable state as it would be loaded, for audits and tests; costs O(log)."""
         parts = self._parts
         return ChannelState(
             lamport_timestamp=parts.lamport_timestamp,
@@ -270,7 +270,7 @@ class SdsChannel:
         ids = [entry.message_id for entry in history]
         message_id = self._message_id_of(me, parts.channel_id, lamport, ids, content)
         if parts.knows(message_id):
-            # In open channels the same words have the same id, whoever says them.
+            # In open channels equal content has an equal id, whoever sends it.
             raise LocalProtocolError("there is a message with this id already")
         message = self._message(lamport, message_id, history, content, step)
         self._since_holdings += 1
@@ -279,7 +279,7 @@ class SdsChannel:
             self._since_holdings = 0
             claim = parts.claim()
         raw = self._sign(message, claim, parts.clock_ms(step.now_ms))
-        parts.lamport_timestamp = lamport  # The log tells it at the next start.
+        parts.lamport_timestamp = lamport  # The log yields it at the next start.
         position = Position(lamport, message_id)
         logged = LogEntry(position, me, None, author, None, len(raw))
         parts.log.insert(logged)
@@ -329,7 +329,7 @@ class SdsChannel:
         step.sends.append(Broadcast(message_id=message.message_id, raw=raw, purpose=purpose))
 
     def _causal_history(self, now_ms: UnixMs) -> tuple[HistoryEntry, ...]:
-        """Without what is from the future: others hold it aside, and would wait for it."""
+        """Without messages from the future: others hold them aside and would wait for them."""
         parts = self._parts
         return parts.log.causal_history(parts.config.causal_history_size, parts.latest(now_ms))
 
@@ -377,7 +377,7 @@ class SdsChannel:
     def _copy_accepted(self, input_: CopyAccepted, step: Step) -> None:
         parts, message_id, hint = self._parts, input_.message_id, input_.retrieval_hint
         if input_.peers <= 0 or parts.log.sender_of(message_id) != parts.participant_id:
-            return  # Sync and ephemeral messages are not in the log and need no care.
+            return  # Sync and ephemeral messages are not in the log.
         if hint is not None and parts.log.set_hint(message_id, hint):
             step.writes.append(SaveRetrievalHint(message_id, hint))
         parts.outgoing.accept(message_id, step)
@@ -406,7 +406,7 @@ class SdsChannel:
             self._introduce(now_ms)
 
     def _introduce(self, now_ms: UnixMs) -> None:
-        """Let the others know where we stand, and so learn where they do."""
+        """Tell the others what we hold, and so learn what they hold."""
         parts = self._parts
         if parts.alone:
             return
@@ -451,7 +451,7 @@ class SdsChannel:
             self._sync_due(step)
 
     def _hasten_repairs(self, now_ms: UnixMs) -> None:
-        """Requests travel with the next message: make it come soon."""
+        """Requests travel with the next message, so send one soon."""
         parts = self._parts
         if parts.alone or parts.timer.for_repairs or not self._requests_due(now_ms):
             return
@@ -475,7 +475,7 @@ class SdsChannel:
             self._send_sync(step, for_silent_member=True)
 
     def _all_level(self) -> bool:
-        """Everybody is known to hold exactly what we hold: there is nothing to say."""
+        """Whether every member is known to hold exactly what we hold: there is nothing to send."""
         parts = self._parts
         if not parts.members:
             return not len(parts.log)

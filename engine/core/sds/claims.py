@@ -1,11 +1,11 @@
 """What every other member last claimed to hold, and who is level with us.
 
-Holdings are ours, beside the specification: ranges of sequence numbers per author instance, signed
-by the claimant, each with the first bytes of its last message's id.  Where these are another
-message's than ours, the author has told different people different things, and the claim is
-believed only up to the number before.  Newer claims replace older ones.  A claim about a limited
-number of instances or ranges is partial: silence beyond the limit means nothing.  What follows from
-a claim (holders, repairs, sync messages) is decided elsewhere.
+Holdings go beyond the specification: ranges of sequence numbers per author instance, signed by the
+claimant, each with the first bytes of its last message's id.  If these differ from our message's,
+the author sent different people different messages, and the claim counts only up to the number
+before.  Newer claims replace older ones.  A claim at the limit of instances or ranges is partial:
+silence beyond the limit means nothing.  Holders, repairs and sync messages that follow from a claim
+are decided elsewhere.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,7 +50,7 @@ class _Heard:
         self.holdings = claim.holdings or {}
         self.held_aside = frozenset(claim.held_aside)
         self.held_from: int | None = None
-        """The smallest Lamport timestamp that is ahead of the member's clock, as far as we know."""
+        """The smallest Lamport timestamp known to be too far ahead of the member's clock."""
         self.disputed = disputed
         """Numbers where the member holds another message than we do."""
         self.sets = {
@@ -61,7 +61,7 @@ class _Heard:
                 self.sets[instance_id].remove(number)
         self.bloom_filter = bloom_filter
         self.received: ReceivedBloom | None = None
-        """The filter that came with it, unless it is not to be believed."""
+        """The filter that came with it, unless it is not trusted."""
 
 
 def _received(bloom_filter: bytes | None) -> ReceivedBloom | None:
@@ -97,10 +97,11 @@ class Claims:
         self._config = config
         self._claims: dict[ParticipantId, _Heard] = {}
         self._mistaken: dict[ParticipantId, set[MessageId]] = {}
-        """What a member's filter has though it asked for it: by chance, and likely for long."""
+        """Ids in a member's filter that the member still asks for: false positives, likely for
+        long."""
         self.repeated = False
-        """Whether the claim heard last is the first of its sender or adds nothing to the one before
-        but the sender's own messages."""
+        """Whether the last claim is its sender's first, or adds nothing to the one before but the
+        sender's own messages."""
 
     def hear(
         self,
@@ -111,9 +112,9 @@ class Claims:
         *,
         is_news: bool = True,
     ) -> Iterator[tuple[InstanceId, SequenceRange]]:
-        """Take a claim; yields what it adds to the previous one, nothing that is disputed.
+        """Take a claim; yields what it adds to the previous one, except what is disputed.
 
-        ``is_news``: it is later than all before it; else it replaces none.
+        ``is_news``: it is later than all before it; otherwise it replaces none.
         """
         previous = self._claims.get(participant_id)
         disputed = self._disputed(claim.holdings or {})
@@ -128,7 +129,7 @@ class Claims:
         )
         self.repeated = previous is None or self._says_nothing_new(participant_id, previous, new)
         if is_news:
-            # A filter may err; so whoever is still stuck with the same one is not judged by it.
+            # A filter may err, so it is not used against a member that keeps sending the same one.
             stuck = previous is not None and self.repeated and previous.bloom_filter == bloom_filter
             new.received = None if stuck else _received(bloom_filter)
             self._claims[participant_id] = new
@@ -159,7 +160,7 @@ class Claims:
         )
 
     def _author_of(self, instance_id: InstanceId) -> ParticipantId | None:
-        """Whose messages those of an instance are, if we hold any."""
+        """The author of an instance, if we hold any of its messages."""
         held = self._log.held(instance_id)
         newest = self._log.id_of(instance_id, held.lasts[-1]) if held else None
         return None if newest is None else self._log.sender_of(newest)
@@ -170,9 +171,10 @@ class Claims:
         return claim is not None and sequence in claim.sets.get(instance_id, _NOTHING)
 
     def holds_aside(self, participant_id: ParticipantId, lamport_timestamp: int) -> bool:
-        """Whether the member cannot deliver what is dated so, because its clock is behind that.
+        """Whether the member cannot deliver messages so dated, because its clock is behind.
 
-        It names a few of the messages; what is no less ahead than one of them is too far as well.
+        It names a few of them; any message at least as far ahead as one of these is too far as
+        well.
         """
         claim = self._claims.get(participant_id)
         if claim is None or claim.held_from is None:
@@ -180,7 +182,7 @@ class Claims:
         return lamport_timestamp >= claim.held_from
 
     def perhaps_received(self, participant_id: ParticipantId, message_id: MessageId) -> bool:
-        """Whether the filter beside the member's newest claim has it, as what waits there is."""
+        """Whether the filter beside the member's newest claim has it; waiting messages count."""
         claim = self._claims.get(participant_id)
         if claim is None or claim.received is None:
             return False
@@ -189,25 +191,25 @@ class Claims:
         return claim.received.may_contain(base_hashes(message_id))
 
     def asked(self, participant_id: ParticipantId, message_ids: Iterable[MessageId]) -> None:
-        """The member asks for these, so that it lacks them whatever its filter says."""
+        """The member asks for these, so they are missing there whatever its filter says."""
         self._mistaken.pop(participant_id, None)
         mistaken = {item for item in message_ids if self.perhaps_received(participant_id, item)}
         if mistaken:
             self._mistaken[participant_id] = mistaken
 
     def retain(self, members: frozenset[ParticipantId]) -> None:
-        """Forget who is no member."""
+        """Forget everyone who is not a member."""
         for participant_id in self._claims.keys() - members:
             del self._claims[participant_id]
             self._mistaken.pop(participant_id, None)
 
     def forget(self) -> None:
-        """Nobody has told us anything yet: we were away."""
+        """Forget all claims: we were away."""
         self._claims.clear()
         self._mistaken.clear()
 
     def are_level(self, participant_ids: Iterable[ParticipantId]) -> bool:
-        """Whether all of these claimed exactly what we hold."""
+        """Whether all these members claimed exactly what we hold."""
         mine = self.own()
         return all(self._equals(participant_id, mine) for participant_id in participant_ids)
 
@@ -233,7 +235,7 @@ class Claims:
     def _said_since(
         self, participant_id: ParticipantId, claim: _Heard, instance_id: InstanceId
     ) -> bool:
-        """Whether all that the claim lacks of an author was written by the claimant after it."""
+        """Whether all that the claim is missing of an author was written by the claimant later."""
         if instance_id in claim.disputed:
             return False
         held, theirs = self._log.held(instance_id), claim.sets.get(instance_id, _NOTHING)
@@ -254,9 +256,9 @@ class Claims:
         )
 
     def lacking(self, participant_id: ParticipantId) -> Iterator[Iterator[tuple[InstanceId, int]]]:
-        """What we hold and the member's newest claim lacks: per author, oldest first.
+        """What we hold and the member's newest claim is missing: per author, oldest first.
 
-        What it disputes comes before all else: nothing of it is known to be missing there.
+        What the claim disputes comes first: it may be missing there.
         """
         claim = self._claims.get(participant_id)
         if claim is None:
@@ -264,7 +266,7 @@ class Claims:
         for instance_id, numbers in claim.disputed.items():
             yield ((instance_id, number) for number in numbers)
         complete = len(claim.sets) < self._config.holdings_max_instances
-        # However many instances somebody made up, a claim is compared with so many.
+        # A member can make up any number of instances, so the comparison is bounded.
         known = islice(self._log.instances(), MAX_INSTANCES)
         recent = self._log.recent_instances(self._config.holdings_max_instances)
         for instance_id in dict.fromkeys(chain(known, recent, claim.sets)):
@@ -286,7 +288,7 @@ class Claims:
 
 
 def _agree(theirs: tuple[SequenceRange, ...], mine: tuple[SequenceRange, ...]) -> bool:
-    """The same numbers, and where it is told the same last message of each range."""
+    """Whether the numbers agree, and the last message of each range where its head is given."""
     return len(theirs) == len(mine) and all(
         one.first == other.first and one.last == other.last and one.head in {b"", other.head}
         for one, other in zip(theirs, mine, strict=True)

@@ -1,9 +1,8 @@
-"""Every interval and limit of a channel, with ours and js-waku's defaults.
+"""Every interval and limit of a channel, with our defaults and js-waku's.
 
 The specification leaves nearly all of them to the implementation ("a set period", "a predefined
-capacity").  Ours are the dataclass defaults; ``js_defaults`` gives those of ``@waku/sds`` and its
-``ReliableChannel``, for channels open to js-waku and for comparison.  Nothing here decides
-anything.
+capacity").  Ours are the dataclass defaults.  ``js_defaults`` gives those of ``@waku/sds`` and its
+``ReliableChannel``, for channels open to js-waku and for comparison.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,34 +16,34 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloodLimits:
-    """What one author may send in a day, and how much of what is beyond is kept."""
+    """The quota of one author per day, and how much beyond it is kept."""
 
     bytes_per_day: int = 64 * MIB
     """Of signed parts."""
     messages_per_day: int = 20_000
     fetched_days: int = 8
-    """So many days' quotas may be fetched of one author in a day."""
+    """How many days' quotas of one author may be fetched in a day."""
     waiting_bytes: int = 64 * MIB
-    """Of a channel: what may be shown on demand, over all authors."""
+    """Per channel, over all authors: messages that can be shown on demand."""
     waiting_messages: int = 20_000
     bare_ids: int = 20_000
-    """Of a channel: beyond that, so many ids are kept."""
+    """Per channel: how many ids are kept of messages beyond that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SdsConfig:
-    """How one channel behaves; all members of a channel need not agree, but do better if so."""
+    """The behaviour of one channel.  Members need not agree, but do better if they do."""
 
     # --- messages ---
     max_content_bytes: int = 100 * 1024
-    """Of our own messages; 150 KiB in all is what a receiver takes, history and filter included."""
+    """The limit of our own messages.  A receiver takes 150 KiB in all, with history and filter."""
     causal_history_size: int = 10
     """js 200, nim 10; the specification recommends 2."""
     open_bloom: bool = False
-    """Always the 18 752-byte filter that js-waku insists on; else sized to what it holds."""
+    """Always use the 18 752-byte filter that js-waku requires; otherwise size it to its content."""
     bloom_capacity: int = 32
-    """Rolled over past this many ids.  js 10 000.  In sealed channels holdings say the same with
-    certainty in a few bytes, so the filter covers the recent past only."""
+    """Roll over past this many ids; js 10 000.  In sealed channels holdings state the same with
+    certainty in a few bytes, so the filter covers only the recent past."""
     holdings_every: int = 20
     """Every n-th content message carries holdings; sync messages always do."""
     holdings_max_instances: int = 64
@@ -52,22 +51,23 @@ class SdsConfig:
     max_ahead_ms: int = 5 * MINUTE_MS
     """A content message whose Lamport timestamp is further ahead of our clock is held aside."""
     max_held_ahead_per_sender: int = 32
-    """So that one wrong clock does not take everybody's room."""
+    """Keeps one wrong clock from taking everyone's room."""
     max_held_ahead: int = 256
     held_event_entries: int = 64
     held_claim_entries: int = 64
-    """Of those held aside, so many are named in what we claim: their senders learn why."""
+    """How many messages held aside our claim names, so that their senders learn why."""
 
     # --- outgoing sweep ---
     resend_unacknowledged_ms: tuple[int, int] = (10 * SECOND_MS, 10 * MINUTE_MS)
-    """First period and the bound of its doubling.  js: 30 s, constant, 10 times."""
+    """The first period, and the bound of its doubling. js: 30 s, constant, 10 times."""
     resend_possibly_ms: tuple[int, int] = (30 * SECOND_MS, 30 * MINUTE_MS)
     resend_jitter: float = 0.2
     """A period is multiplied by 1 ± this."""
     online_jitter_ms: int = 500
-    """After becoming online, what is due waits this long at most: not everybody at once."""
+    """After coming online, due messages wait at most this long, so that not all members send
+    together."""
     sweep_batch: int = 32
-    """Rebroadcasts per deadline; the next slice follows after ``sweep_spacing_ms``."""
+    """Rebroadcasts per deadline; the next batch follows after ``sweep_spacing_ms``."""
     sweep_spacing_ms: int = 100
     fail_after_attempts: int = 10
     """Attempts while online without any copy ever accepted, after which a message is FAILED
@@ -79,7 +79,7 @@ class SdsConfig:
     lost_after_ms: int = DAY_MS
     """Of online time."""
     longest_tick_ms: int = 15 * MINUTE_MS
-    """More time than this between two calls is sleep, not searching."""
+    """A longer time between two calls counts as sleep, not as searching."""
     max_waiting_per_sender: int = 200
     max_waiting_bytes_per_sender: int = 2 * MIB
     max_waiting: int = 5_000
@@ -88,10 +88,11 @@ class SdsConfig:
     max_missing_per_sender: int = 1_000
     """Dependencies that we look for because one sender named them."""
     max_missing_named_by_syncs: int = 16
-    """Of those, so many that nothing waits for: a sync message names our newest ten."""
+    """How many of those may be ones that no message waits for: a sync message names our newest
+    ten."""
     lost_if_old_after_ms: int = HOUR_MS
-    """Of online time, for what is missing before a message that came when it was older than
-    ``lost_after_ms``: whoever has it has had that time."""
+    """Online time for dependencies of a message that was older than ``lost_after_ms`` when it came:
+    anyone who has them had that time already."""
     gap_event_entries: int = 64
 
     # --- repair (SDS-R) ---
@@ -101,29 +102,29 @@ class SdsConfig:
     repair_backoff_max_ms: int = 10 * MINUTE_MS
     """js asks once and never again."""
     requests_in_vain: int = 24
-    """Of what one member named, so many are asked for without finding any; from then on we wait,
+    """After this many fruitless requests for what one member named, we wait before the next ones:
     twice as long for each 4 more, up to ``namer_backoff_max_ms``."""
     namer_backoff_max_ms: int = 10 * MINUTE_MS
     repair_buffer: int = 1_000
     repair_answers_per_sweep: int = 8
-    """Answers every ``sweep_spacing_ms``, however many are asked for: a request costs its sender
-    some bytes for each, an answer costs us up to a whole message."""
+    """Answers per ``sweep_spacing_ms``, however many are requested: each request costs its sender a
+    few bytes, and an answer costs us up to a whole message."""
     answer_bytes_per_minute: int = 256 * 1024
-    """What a member is answered with in a minute at most; the rest waits for the next ones."""
+    """The most bytes that a member is sent in answers per minute; the rest waits."""
     answer_bytes_factor: int = 8
-    """Or so many times what came from it in that minute, if that is more."""
+    """Or this many times the bytes that came from it in that minute, if that is more."""
     answer_overhead_bytes: int = 1_024
-    """What an answer has around the message: a signature, who both are, the envelope."""
+    """The overhead of an answer: a signature, both ids, the envelope."""
     answer_again_longest_ms: int = 10 * MINUTE_MS
-    """Whoever asks for the same again and again waits twice as long each time, up to this."""
+    """A member that asks for the same message again waits twice as long each time, up to this."""
     push_again_longest_ms: int = HOUR_MS
-    """The same for what a member is sent unasked: it may lack it on purpose."""
+    """The same for unasked pushes: a member may leave the message out on purpose."""
     repair_group_size: int = 128
     """Members per response group."""
     push_per_claim: int = 16
-    """Messages that a member's holdings lack, sent again unasked, per such claim."""
+    """Messages missing from a member's holdings that we push per claim."""
     push_again_ms: int = 15 * SECOND_MS
-    """A claim does not make us push what was sent so short a time ago, by us or within our hearing:
+    """A claim does not make us push what was sent this short a time ago, by us or another member:
     the copy and the claim may have crossed."""
     # --- sync ---
     sync_interval_ms: int = 30 * SECOND_MS
@@ -133,42 +134,43 @@ class SdsConfig:
     sync_multiplier_content_received: float = 0.5
     sync_multiplier_own_sync: float = 2.0
     sync_gap_ms: int = 20 * SECOND_MS
-    """No round by the timer alone follows our own sync or content sooner: first everybody has the
-    time (interval x ``sync_multiplier_content_received``) to say what it holds.  js 0."""
+    """A timed round waits this long after our own sync or content.  First every member gets the
+    time (interval x ``sync_multiplier_content_received``) to tell what it holds. js 0."""
     sync_multiplier_repairs: float = 0.3
     sync_slowdown_max: int = 20
-    """While nothing but a silent member keeps us from being level, rounds double up to this
-    multiple (10 minutes on average).  js never slows down: 1."""
+    """While only a silent member keeps us from being level, rounds double up to this multiple (10
+    minutes on average). js never slows down: 1."""
     sync_patient_rounds: int = 3
-    """Rounds before they slow down: an answer may well have been lost."""
+    """Rounds before they slow down: an answer may have been lost."""
     prompt_sync_ms: tuple[int, int] | None = (300, 2_000)
-    """In a small group: acknowledge after a random delay in this range.  None: js's timer only."""
+    """In a small group, acknowledge after a random delay in this range.  None: only js's timer."""
     prompt_members: int = 16
-    """What counts as a small group."""
+    """The largest group that counts as small."""
     answer_sync_after_ms: int = 20 * SECOND_MS
-    """Who syncs without having news is answered if our last own sync is older than this; the wait
-    doubles while all that is said is the same."""
+    """A member that syncs without news is answered if our last sync is older than this.  The wait
+    doubles while all repeat the same."""
     answer_sync_longest_ms: int = HOUR_MS
-    """Where that ends: while one member is away, the others would answer one another in vain."""
+    """The bound of that wait: while one member is away, the others would keep answering each
+    other."""
 
     # --- Store ---
     store_query_interval_ms: int = 10 * SECOND_MS
-    """How soon Stores are asked for dependencies that are missing; js 10 s."""
+    """The delay before Stores are asked for missing dependencies; js 10 s."""
     store_query_longest_ms: int = 10 * MINUTE_MS
-    """The wait for one that no Store had doubles up to this.  js: no doubling."""
+    """The wait for a dependency that no Store had doubles up to this. js: no doubling."""
     query_on_connect: bool = True
-    """Ask for all that was said meanwhile when a Store can be reached: the first time, after having
-    been offline, and if the last success is older than ``query_on_connect_after_ms``.  js the
-    same, with the same times."""
+    """Ask for everything sent in the meantime when a Store can be reached: the first time, after
+    having been offline, and if the last success is older than ``query_on_connect_after_ms``. js
+    does the same, with the same times."""
     query_on_connect_after_ms: int = 5 * MINUTE_MS
     query_on_connect_longest_ms: int = 30 * DAY_MS
-    """No further back than this without the user's asking."""
+    """The farthest back to ask unless the user asks for more."""
 
     # --- holders ---
     review_holders_ms: int = 30 * DAY_MS
     bloom_review_messages: int = 64
-    """Newest own messages whose holders are reviewed with a received filter, besides the outgoing
-    buffer: filters show nothing certain, so they may not cost more than a little."""
+    """How many of our newest messages to review with a received filter, besides the outgoing
+    buffer.  Filters prove nothing, so they must cost little."""
     bloom_max_fill: float = 0.55
 
     # --- flooding ---
@@ -178,9 +180,9 @@ class SdsConfig:
     def for_small_group(cls) -> "SdsConfig":
         """For sealed groups of up to 16 members.
 
-        js's repair times (30 s to 120 s) are made for crowds, where many hear one request and the
-        wait lets one answer silence the others.  In a group of sixteen a duplicate answer costs
-        next to nothing, and a gap that stays open for a minute costs the conversation.
+        js's repair times (30 s to 120 s) suit crowds, where many hear one request and the wait lets
+        one answer silence the others.  In a group of sixteen a duplicate answer costs next to
+        nothing, and a gap that stays open for a minute harms the conversation.
         """
         return cls(
             repair_t_min_ms=400,
@@ -195,7 +197,7 @@ class SdsConfig:
 
     @classmethod
     def js_defaults(cls) -> "SdsConfig":
-        """What ``@waku/sds`` 0.0.8 with ``ReliableChannel`` does, as far as we can be told to."""
+        """The behaviour of ``@waku/sds`` 0.0.8 with ``ReliableChannel``, as near as possible."""
         return cls(
             causal_history_size=200,
             open_bloom=True,
@@ -212,7 +214,7 @@ class SdsConfig:
 
     @classmethod
     def for_open_channel(cls) -> "SdsConfig":
-        """Ours, in a channel that js-waku can read: its filter, its repair and sync times."""
+        """Our defaults for a channel that js-waku can read: with its filter and timing."""
         return replace(
             cls(),
             open_bloom=True,

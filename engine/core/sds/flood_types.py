@@ -1,6 +1,6 @@
-"""What is told of an author who sends more than a day's quota: saved state, writes, the event.
+"""Types for an author who exceeds the daily quota: saved state, writes, the event.
 
-A part of the vocabulary of ``types``; what becomes of it is decided in ``flooding``.
+They are part of the vocabulary of ``types``; ``flooding`` decides what happens.
 """
 
 from engine.core.ids import MessageId, ParticipantId
@@ -9,33 +9,33 @@ from engine.core.value import value
 
 @value(frozen=True, slots=True, kw_only=True)
 class SetAside:
-    """A message beyond what its author may send in a day: received, and not delivered."""
+    """A message beyond its author's daily quota: received, but not delivered."""
 
     message_id: MessageId
     sender_id: ParticipantId
     lamport_timestamp: int = 0
     size: int = 0
-    """Bytes of its signed part, which are kept; 0: only the id is."""
+    """Bytes of its signed part, which are kept; 0: only the id is kept."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What one author has sent that counts for one day: see ``flooding``."""
+    """What one author's quota has been charged for one day: see ``flooding``."""
 
     sender_id: ParticipantId
     day: int
     """Days since 1970."""
     fetched: bool
-    """All that was fetched on that day, of whatever day it is."""
+    """Counts everything fetched on that day, whatever day it is from."""
     messages: int
     size: int
     lifted: bool = False
-    """Somebody wants to see all of it."""
+    """The user wants to see all of it."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class PutSetAside:
-    """Insert or replace; ``raw`` is b"" where only the id is kept."""
+    """Insert or replace; ``raw`` is b"" if only the id is kept."""
 
     entry: SetAside
     raw: bytes
@@ -49,14 +49,14 @@ class RemoveSetAside:
 
 @value(frozen=True, slots=True, kw_only=True)
 class ForgetSetAside:
-    """All ids of this author of which nothing else is kept."""
+    """Forget all ids of this author that are kept without their bytes."""
 
     sender_id: ParticipantId
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class PutSpent:
-    """Insert, or replace what is kept for the same author, day and kind."""
+    """Insert, or replace the entry of the same author, day and kind."""
 
     spent: Spent
 
@@ -75,7 +75,7 @@ class SetAsideOf:
 
 @value(frozen=True, slots=True, kw_only=True)
 class SetAsideChanged:
-    """An author began to send more than a day's quota, or nothing is set aside of one any more."""
+    """An author began to exceed the quota, or nothing of theirs is set aside any more."""
 
     senders: tuple[SetAsideOf, ...]
-    """Of whom anything is set aside now."""
+    """All authors with anything set aside now."""

@@ -1,14 +1,14 @@
-"""What one author may send in a day, and what lies beyond it.
+"""The daily quota of each author, and what happens beyond it.
 
-Whoever has a group's key can sign any number of texts, and everybody else would have to keep them.
-So each author has a *quota* per day, in messages and in bytes of signed parts.  What comes live
-counts for the day by our clock; what a Store or another member brings counts for the day of its
-Lamport timestamp, so that a newcomer may fetch months at once, and besides for the day on which it
-comes, with a quota of several days, because its author chooses that timestamp.
+Anyone with a group's key can sign any number of messages, and every other member would have to keep
+them.  So each author has a *quota* per day, in messages and in bytes of signed parts.  Live
+messages count for the day by our clock.  What a Store or another member brings counts for the day
+of its Lamport timestamp, so a newcomer can fetch months at once.  The author chooses that
+timestamp, so it also counts for the day of arrival, with a quota of several days.
 
-What is beyond is *set aside*: not delivered, not claimed, and no longer looked for; who names it
-does not wait for it.  Up to a bound its bytes are kept until somebody wants to see them, of the
-rest only the id.
+What is beyond is *set aside*: not delivered, not claimed, and no longer looked for; messages that
+name it do not wait for it.  Up to a bound its bytes are kept until the user wants to see them.  Of
+the rest only the id is kept.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,17 +30,18 @@ from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.step import Step
 
 _ACCOUNTS_KEPT: Final = 10_000
-"""Of days other than today; whoever fills them is still bound by what may come in a day."""
+"""Limit on other days' accounts.  An author who fills them is still bound by the quota for arrivals
+in a day."""
 _SAVED_STEPS: Final = 16
-"""An account is saved whenever another sixteenth is spent: nearly never, for most authors.  So a
-restart forgives less than that."""
+"""An account is saved whenever another sixteenth is spent: rarely, for most authors.  So a restart
+forgives less than that."""
 
 _Key: TypeAlias = tuple[ParticipantId, int, bool]
 
 
 @dataclass(slots=True)
 class Account:
-    """What counts for one author and day; ``fetched``: all that came on it, of whatever day."""
+    """What one author spent of one day's quota; ``fetched``: all arrivals on it, of any day."""
 
     sender_id: ParticipantId
     day: int
@@ -83,13 +84,13 @@ class Account:
 
 
 class Quotas:
-    """The accounts of all authors: today's, and those of other days that were fetched for."""
+    """The accounts of all authors: today's, and those of other days for fetched messages."""
 
     def __init__(self, limits: FloodLimits, spent: Iterable[Spent] = ()) -> None:
         self._limits = limits
         self._day = -1
         self._today: dict[tuple[ParticipantId, bool], Account] = {}
-        """No more than there are members."""
+        """At most two per member."""
         self._others: dict[_Key, Account] = {}
         for one in spent:
             account = self._new(one.sender_id, one.day, fetched=one.fetched)
@@ -100,7 +101,7 @@ class Quotas:
     def accounts(
         self, sender_id: ParticipantId, lamport_timestamp: int, clock_ms: UnixMs, *, live: bool
     ) -> tuple[Account, ...]:
-        """What a message that comes now is charged to."""
+        """The accounts to which a message that arrives now is charged."""
         today = clock_ms // DAY_MS
         if today != self._day:
             self._begin(today)
@@ -110,14 +111,14 @@ class Quotas:
         return self._of(sender_id, day), self._of(sender_id, today, fetched=True)
 
     def have_room(self, accounts: tuple[Account, ...], size: int) -> bool:
-        """Whether a message of this size is within all of them, or its author's is lifted today."""
+        """Whether all accounts have room for it, or the author's quota is lifted today."""
         for account in accounts:
             if not account.has_room(size):
                 return self._of(account.sender_id, self._day).lifted
         return True
 
     def lift(self, sender_id: ParticipantId, clock_ms: UnixMs, step: Step) -> None:
-        """Somebody wants to see all that this author sends today."""
+        """Lift the quota: the user wants to see all that this author sends today."""
         (account,) = self.accounts(sender_id, 0, clock_ms, live=True)
         account.lifted = True
         account.save(step)
@@ -155,20 +156,20 @@ class Quotas:
 
 
 class SetAsideTable:
-    """What is set aside, by id: with its bytes on disk as long as there is room, or the id alone.
+    """Messages set aside, by id: with their bytes on disk while there is room, or the id alone.
 
-    Where there is no room, the author of whom most is kept gives way, the newest first.
+    If there is no room, the author with most bytes kept gives way, the newest message first.
     """
 
     def __init__(self, limits: FloodLimits, entries: Iterable[SetAside] = ()) -> None:
         self._limits = limits
         self._kept: dict[ParticipantId, dict[MessageId, SetAside]] = {}
-        """By author, in the order in which they came."""
+        """By author, in order of arrival."""
         self._sizes: dict[ParticipantId, int] = {}
         self._of: dict[MessageId, ParticipantId] = {}
-        """Whose each of those is."""
+        """The author of each of those."""
         self._bare: dict[MessageId, ParticipantId] = {}
-        """Only the id is kept; longest ago first."""
+        """Ids kept alone, oldest first."""
         self._bare_counts: dict[ParticipantId, int] = {}
         for entry in entries:
             if entry.size:
@@ -183,7 +184,7 @@ class SetAsideTable:
         return message_id in self._of or message_id in self._bare
 
     def keeps(self, message_id: MessageId) -> bool:
-        """Whether its bytes are here, too."""
+        """Whether its bytes are kept, too."""
         return message_id in self._of
 
     def is_flooding(self, sender_id: ParticipantId) -> bool:
@@ -191,11 +192,11 @@ class SetAsideTable:
         return sender_id in self._kept or sender_id in self._bare_counts
 
     def waiting(self, sender_id: ParticipantId) -> int:
-        """How many are here to be shown."""
+        """How many can be shown."""
         return len(self._kept.get(sender_id, ()))
 
     def tell(self) -> tuple[SetAsideOf, ...]:
-        """Of each author, in the order of their ids."""
+        """The state per author, in the order of their ids."""
         return tuple(
             SetAsideOf(
                 sender_id=sender_id,
@@ -229,7 +230,7 @@ class SetAsideTable:
             self._add_bare(entry.message_id, entry.sender_id, step)
 
     def remove(self, message_id: MessageId, step: Step) -> None:
-        """It is to be shown."""
+        """Remove a message that is about to be shown."""
         sender_id = self._of.get(message_id) or self._bare[message_id]
         if message_id in self._of:
             self._let_go(message_id)
@@ -240,7 +241,7 @@ class SetAsideTable:
             step.set_aside_changed = True
 
     def forget_bare(self, sender_id: ParticipantId, step: Step) -> None:
-        """What only the id is kept of may come again."""
+        """Forget ids kept alone, so that the messages may come again."""
         for message_id in [each for each, whose in self._bare.items() if whose == sender_id]:
             self._forget_bare(message_id)
         step.writes.append(ForgetSetAside(sender_id=sender_id))
@@ -278,7 +279,7 @@ class SetAsideTable:
         bare = SetAside(message_id=message_id, sender_id=sender_id)
         step.writes.append(PutSetAside(entry=bare, raw=b"", retrieval_hint=None))
         while len(self._bare) > self._limits.bare_ids:
-            # Whoever names it makes us look for it, and then it is set aside again.
+            # If a member names it, we look for it, and then set it aside again.
             oldest = next(iter(self._bare))
             self._forget_bare(oldest)
             step.writes.append(RemoveSetAside(message_id=oldest))

@@ -1,6 +1,6 @@
-"""What is told of an author who told two stories: the proof, its write, the event.
+"""Types for an author who forked: the proof, its write, the event.
 
-A part of the vocabulary of ``types``; how a fork is found is decided in ``chains``.
+They are part of the vocabulary of ``types``; ``chains`` detects forks.
 """
 
 from engine.core.ids import InstanceId, MessageId, ParticipantId
@@ -9,10 +9,10 @@ from engine.core.value import value
 
 @value(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """Proof that an author told different people different things: two messages that it signed.
+    """Proof that an author sent different people different messages: two that it signed.
 
-    Both have the same sequence number, or the second names another message before it than the
-    first, which has that number.
+    Both have the same sequence number; or the second names another predecessor than the first,
+    which has the predecessor's number.
     """
 
     sender_id: ParticipantId
@@ -24,7 +24,7 @@ class Fork:
 
 @value(frozen=True, slots=True, kw_only=True)
 class PutFork:
-    """Insert; one proof for each instance of an author is kept."""
+    """Insert; one proof per author instance is kept."""
 
     fork: Fork
 

@@ -1,8 +1,8 @@
-"""The bytes in which each message came first: another form of the same content is not heard.
+"""Detects other signed bytes under a known message id; only the first form counts.
 
-An id commits to what was said and after what, not to what is signed beside it (claims, hints, a
-filter, the time).  So its author could sign other bytes under a known id, and tell different people
-different things there.  The first form stays; a retransmission is the same to the last byte.
+An id commits to the content and its dependencies, not to what is signed beside it (claims, hints, a
+filter, the time).  So an author could sign other bytes under a known id and tell different people
+different things there.  The first form stays; a retransmission is identical to the last byte.
 """
 
 from typing import Final
@@ -15,18 +15,18 @@ _KEPT: Final = 4_096
 
 
 class Forms:
-    """Hashes of the signed bytes of what was logged last."""
+    """Hashes of the signed bytes of the messages logged last."""
 
     def __init__(self, parts: SharedState) -> None:
         self._parts = parts
         self._newer: dict[MessageId, int] = {}
         self._older: dict[MessageId, int] = {}
-        """Those before: a generation goes when the next one is full."""
+        """The previous generation; it is dropped when the next one is full."""
 
     def check(self, message_id: MessageId, raw: bytes) -> None:
-        """A message that is here came again.  Raises RemoteProtocolError ``another_form``.
+        """Check a message that came again.  Raises RemoteProtocolError ``another_form``.
 
-        Of what was logged before the start the first bytes that come count.
+        For messages logged before the start, the first bytes that arrive count.
         """
         parts = self._parts
         if message_id in parts.incoming.waiting:
@@ -41,7 +41,7 @@ class Forms:
             raise RemoteProtocolError("another_form")
 
     def note(self, message_id: MessageId, raw: bytes) -> None:
-        """It was logged."""
+        """Note the form of a logged message."""
         if len(self._newer) >= _KEPT:
             self._newer, self._older = {}, self._newer
         self._newer[message_id] = hash(raw)

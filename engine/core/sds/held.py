@@ -1,14 +1,14 @@
-"""Content messages from the future, held aside until their time has come.
+"""Content messages from the future, held aside until their time comes.
 
-A Lamport timestamp far ahead of our clock is never adopted: one wrong clock would push everybody's
-ahead for good.  The message is kept like one that waits for a dependency (and saved in the same
-place: that it is held follows from its timestamp), and received when it is no longer ahead, because
-time passed or our clock was set.
+A Lamport timestamp far ahead of our clock is never adopted: one wrong clock would push everyone's
+ahead for good.  The message is kept like one that waits for a dependency, and saved in the same
+place; its timestamp shows that it is held.  It is received once it is no longer ahead, because time
+passed or our clock was set.
 
 The room is bounded per sender and per channel, so that one wrong clock leaves the others theirs.
-When a sender's share is full, its message furthest ahead gives way to one that is less far.  When
-the channel's room is full, the one furthest ahead of all does, or one of the sender who has most:
-identities cost nothing, and eight of them could fill it for a year.
+If a sender's share is full, its message furthest ahead gives way to one that is less far.  If the
+channel's room is full, the message furthest ahead of all gives way, or one of the sender with most:
+identities cost nothing, and eight of them could fill the room for a year.
 """
 
 from bisect import bisect_left, insort
@@ -28,11 +28,11 @@ class HeldAside:
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
         self.waiting: dict[MessageId, IncomingEntry] = {}
-        """By id; others may ask it whether something is held, and no more."""
+        """By id; other parts may only test whether a message is held."""
         self._due: list[tuple[int, MessageId]] = []
         """By our clock."""
         self._shares: dict[ParticipantId, list[tuple[int, MessageId]]] = {}
-        """Each sender's, ascending by when they are due."""
+        """Each sender's messages, ascending by due time."""
 
     def __contains__(self, message_id: MessageId) -> bool:
         return message_id in self.waiting
@@ -44,7 +44,7 @@ class HeldAside:
         return iter(self.waiting.values())
 
     def newest_ids(self, count: int) -> tuple[MessageId, ...]:
-        """Those that came last, in the order in which they came."""
+        """The messages that came last, in order of arrival."""
         return tuple(islice(self.waiting, max(len(self.waiting) - count, 0), None))
 
     def due_ms(self, entry: IncomingEntry) -> UnixMs:
@@ -52,7 +52,7 @@ class HeldAside:
         return UnixMs((entry.message.lamport_timestamp or 0) - self._config.max_ahead_ms)
 
     def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
-        """Which held messages must give way to ``entry``; None = it is refused itself."""
+        """The held messages that must give way to ``entry``; None: ``entry`` is refused."""
         config, place = self._config, self._place(entry)
         share = self._shares.get(entry.message.sender_id, [])
         if len(share) >= config.max_held_ahead_per_sender:
@@ -74,7 +74,7 @@ class HeldAside:
         insort(self._shares.setdefault(entry.message.sender_id, []), place)
 
     def remove(self, entry: IncomingEntry) -> None:
-        """Take out one that gives way."""
+        """Remove a message that gives way."""
         self._due.remove(self._place(entry))
         heapify(self._due)
         self._leave(entry)
@@ -94,7 +94,7 @@ class HeldAside:
         return UnixMs(self._due[0][0]) if self._due else None
 
     def take_due(self, clock_ms: UnixMs) -> list[IncomingEntry]:
-        """What is no longer ahead, oldest first."""
+        """Remove and return what is no longer ahead, oldest first."""
         due: list[IncomingEntry] = []
         while self._due and self._due[0][0] <= clock_ms:
             entry = self.waiting[heappop(self._due)[1]]
@@ -103,7 +103,7 @@ class HeldAside:
         return due
 
     def event(self, clock_offset_ms: int) -> HeldAsideChanged:
-        """All that is held now, the soonest due first; our clock is that far ahead of inputs'."""
+        """All messages held now, the soonest due first; due times are by our clock."""
         soonest = sorted(self._due)[: self._config.held_event_entries]
         entries = [self.waiting[message_id] for _, message_id in soonest]
         return HeldAsideChanged(

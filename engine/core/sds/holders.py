@@ -1,9 +1,9 @@
 """Who holds our messages, how we know, and since when.
 
-Beyond the specification's three states: the table that the user sees, reviewed until every other
-member is known for certain to hold a message or 30 days have passed.  Certain is only what a member
-signed (a causal history, holdings, a repair); a filter, or anybody unverified, says *maybe*.  A
-state never moves backwards.  Messages of other people have no place here.
+This table goes beyond the specification's three states.  The user sees it, and it is reviewed until
+every other member certainly holds a message or 30 days have passed.  Only what a member signed is
+certain (a causal history, holdings, a repair).  A filter, or an unverified member, gives *maybe*.
+A state never moves backwards.  The table covers only our own messages.
 """
 
 from bisect import bisect_left
@@ -25,7 +25,7 @@ from engine.core.sds.types import HeldByChanged, HolderEntry, SequenceRange
 
 _BLOOM: Final = HolderSource.BLOOM
 MAYBE_HOLDERS: Final = 256
-"""Of one message: in an open channel anybody may speak under any number of names."""
+"""Per message: in an open channel anyone can use any number of names."""
 
 
 class _Own:
@@ -43,7 +43,7 @@ _by_participant: Final = attrgetter("participant_id")
 
 
 class _Sequences:
-    """Our own sequence numbers, ascending; those that are not under review are swept out lazily."""
+    """Our own sequence numbers, ascending; those no longer under review are removed lazily."""
 
     __slots__ = ("_under_review", "ids", "numbers")
 
@@ -55,7 +55,7 @@ class _Sequences:
     def add(self, number: int, message_id: MessageId) -> None:
         ids, numbers, under_review = self.ids, self.numbers, self._under_review
         if ids.get(number) in under_review:
-            return  # A copied profile has used the number twice; the first one counts.
+            return  # A copied profile used the number twice; the first counts.
         if not numbers or numbers[-1] < number:
             numbers.append(number)
         elif number not in ids:
@@ -73,7 +73,7 @@ class _Sequences:
 
 
 class HoldersTable:
-    """Our messages that are not yet held by everybody, with their holders."""
+    """Our messages that some member may not hold yet, with their holders."""
 
     def __init__(
         self,
@@ -86,9 +86,9 @@ class HoldersTable:
         self._maybe_room = max(MAYBE_HOLDERS, len(self._others))
         self._me = participant_id
         self.under_review: dict[MessageId, _Own] = {}
-        """By id; others may ask it whether something is, and no more."""
+        """By id; other parts may only test whether a message is under review."""
         self._told: dict[ParticipantId, set[MessageId]] = {}
-        """What each said about messages under review, certain or not."""
+        """The messages under review that each member has given evidence of, certain or not."""
         self._sequences: dict[InstanceId, _Sequences] = {}
         self._restored: dict[MessageId, list[HolderEntry]] = {}
         for entry in holders:
@@ -104,7 +104,7 @@ class HoldersTable:
         return (entry for own in self.under_review.values() for entry in own.holders.values())
 
     def restored_ids(self) -> Iterable[MessageId]:
-        """Messages with saved holders, in no order; to be tracked at start."""
+        """Messages with saved holders, in no order; track them at start."""
         return self._restored.keys()
 
     def track(
@@ -134,7 +134,7 @@ class HoldersTable:
         now_ms: UnixMs,
         false_probability: float | None = None,
     ) -> HolderEntry | None:
-        """Record evidence; returns the entry to save, None if it says nothing new."""
+        """Record evidence; returns the entry to save, None if it is no news."""
         own = self.under_review.get(message_id)
         if own is None or participant_id == self._me:
             return None
@@ -153,7 +153,7 @@ class HoldersTable:
         return entry
 
     def take_events(self, message_ids: Iterable[MessageId]) -> list[HeldByChanged]:
-        """What to tell about messages whose holders changed; complete ones leave the table."""
+        """Events for messages whose holders changed; complete ones leave the table."""
         events: list[HeldByChanged] = []
         others = self._others
         for message_id in message_ids:
@@ -181,13 +181,13 @@ class HoldersTable:
     def without(
         self, participant_id: ParticipantId, count: int
     ) -> list[tuple[MessageId, tuple[int, int]]]:
-        """Of the messages put under review last, those that this participant is not known to hold.
+        """Of the messages put under review last, those that this member is not known to hold.
 
         With their bloom hashes.
         """
         told = self._told.get(participant_id, ())
         if len(told) == len(self.under_review):
-            return []  # What is told is under review, so that is all of it.
+            return []  # The member has given evidence of all messages under review.
         newest = islice(reversed(self.under_review), count)
         wanted = [message_id for message_id in newest if message_id not in told]
         return [(message_id, self.under_review[message_id].hashes) for message_id in wanted]
@@ -195,9 +195,9 @@ class HoldersTable:
     def untold(
         self, participant_id: ParticipantId, message_ids: Iterable[MessageId], *, certain: bool
     ) -> list[MessageId]:
-        """Of these messages, those under review whose evidence this participant can better.
+        """Of these messages, those under review whose evidence this member can improve.
 
-        ``certain``: by what it signed; otherwise only those of which it said nothing yet.
+        ``certain``: by what it signed; otherwise only messages without evidence from it.
         """
         under_review = self.under_review
         ours = [*filter(under_review.__contains__, message_ids)] if under_review else []
@@ -217,13 +217,13 @@ class HoldersTable:
         return self._sequences.keys()
 
     def untrack(self, message_id: MessageId) -> None:
-        """It is not in the log any more."""
+        """Stop the review of a message that left the log."""
         own = self.under_review.get(message_id)
         if own is not None:
             self._close(message_id, own)
 
     def members_changed(self, members: frozenset[ParticipantId]) -> None:
-        """Who must hold a message before it is complete."""
+        """Set who must hold a message before it is complete."""
         self._others = members - {self._me}
         self._maybe_room = max(MAYBE_HOLDERS, len(self._others))
         for message_id, own in list(self.under_review.items()):

@@ -1,12 +1,12 @@
 """The buffer of incoming messages with unmet causal dependencies.
 
-Participant state of the specification.  Waiting messages are indexed by the dependencies they wait
-for, so that a delivery wakes exactly those it completes.  The buffer is bounded per sender and per
-channel in number and bytes; when a sender's share is full, its newest waiting message gives way to
-an older one, because only old ones can let the buffer empty (what gave way is fetched again).  When
-the channel's room is full, the one who has most gives way to whoever has less: identities cost
-nothing, and a few dozen of them could fill it.
-What a dependency is and when it is met is told by the caller.
+This is participant state of the specification.  Waiting messages are indexed by the dependencies
+they wait for, so a delivery wakes exactly those that it completes.  The buffer is bounded in number
+and bytes, per sender and per channel.  If a sender's share is full, its newest waiting message
+gives way to an older one, because only old ones let the buffer empty; what gave way is fetched
+again.  If the channel's room is full, the sender with most gives way to one with less: identities
+cost nothing, and a few dozen could fill it.  The caller decides what a dependency is and when it is
+met.
 """
 
 from bisect import bisect_left, insort
@@ -21,7 +21,7 @@ from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.types import IncomingEntry
 
 _MOST_LEAVING: Final = 32
-"""For one message; who would need more room than that has to wait until there is some."""
+"""At most this many give way to one message; if it needs more room, it has to wait."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Share:
-    """What one sender occupies; ``order`` ascending by (Lamport timestamp, id)."""
+    """One sender's share; ``order`` ascends by (Lamport timestamp, id)."""
 
     size_bytes: int = 0
     order: list[tuple[int, MessageId]] = field(default_factory=list)
@@ -48,9 +48,9 @@ class IncomingBuffer:
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
         self.waiting: dict[MessageId, _Waiting] = {}
-        """By id; others may ask it whether something waits, and no more."""
+        """By id; other parts may only test whether a message waits."""
         self.waiters: dict[MessageId, dict[MessageId, None]] = {}
-        """By what they wait for; the same."""
+        """By the dependency they wait for; likewise for other parts."""
         self._shares: dict[ParticipantId, _Share] = {}
         self._order: list[tuple[int, MessageId]] = []
         self._size_bytes = 0
@@ -66,7 +66,7 @@ class IncomingBuffer:
         return (waiting.entry for waiting in self.waiting.values())
 
     def before(self, place: Position | None) -> int:
-        """How many wait that lie before this place; None: all."""
+        """How many waiting messages lie before this place; None: all."""
         if place is None:
             return len(self._order)
         return bisect_left(self._order, (place.lamport_timestamp, place.message_id))
@@ -75,12 +75,12 @@ class IncomingBuffer:
         return message_id in self.waiters
 
     def oldest_waiter(self, dependency: MessageId) -> int | None:
-        """The smallest Lamport timestamp of what waits for it; None = nothing does."""
+        """The smallest Lamport timestamp of what waits for it; None if nothing does."""
         waiters = self.waiters.get(dependency, ())
         return min((_place(self.waiting[waiter].entry)[0] for waiter in waiters), default=None)
 
     def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:
-        """Which waiting messages must give way to ``entry``; None = it is refused itself."""
+        """The waiting messages that must give way to ``entry``; None: ``entry`` is refused."""
         config, place, size = self._config, _place(entry), len(entry.raw)
         share = self._shares.get(entry.message.sender_id) or _Share()
         number, share_bytes = len(share.order), share.size_bytes
@@ -117,9 +117,10 @@ class IncomingBuffer:
         sender_id: ParticipantId,
         by_count: bool,
     ) -> IncomingEntry | None:
-        """The newest of whoever has most waiting, taken out of ``left``; None: that is the sender.
+        """Take the newest message of the sender with most waiting out of ``left``.
 
-        ``left``: number and bytes of each, the sender's with what is to come.
+        ``left``: number and bytes per sender, including what is to come.  None if no one has more
+        than ``sender_id``.
         """
         place = 0 if by_count else 1
         most = max(left, key=lambda who: left[who][place])
@@ -147,7 +148,7 @@ class IncomingBuffer:
             heappush(self._unshown, (shown_at, message_id))
 
     def remove(self, message_id: MessageId) -> IncomingEntry:
-        """Take a message out, delivered or given way."""
+        """Remove a message that is delivered or gives way."""
         waiting = self.waiting.pop(message_id)
         entry = waiting.entry
         for dependency in waiting.unmet:
@@ -165,7 +166,7 @@ class IncomingBuffer:
         return entry
 
     def meet(self, dependency: MessageId) -> list[IncomingEntry]:
-        """A dependency is met: take out what waited for nothing else."""
+        """A dependency is met: remove and return what waited for nothing else."""
         complete: list[MessageId] = []
         for message_id in self.waiters.pop(dependency, ()):
             unmet = self.waiting[message_id].unmet
@@ -202,7 +203,7 @@ class IncomingBuffer:
 
 
 def waiting_entry(entry: MessageReceived | IncomingEntry, now_ms: UnixMs) -> IncomingEntry:
-    """What has just been received, as it is saved if it has to wait."""
+    """A message just received, in the form in which it is saved if it has to wait."""
     if isinstance(entry, IncomingEntry):
         return entry
     shown = False

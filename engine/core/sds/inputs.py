@@ -1,7 +1,7 @@
-"""What can happen to an SDS channel: everything that its state machine takes.
+"""The inputs of an SDS channel: commands, messages, Store results, time.
 
-The user, the network, the Stores and the clock speak to the core in these words only; what it
-answers is in ``types``.  The times of inputs are not in them: whoever hands one in says now.
+User, network, Stores and clock reach the core only through these types; ``types`` has the outputs.
+Inputs carry no time of their own: the caller passes the current time along.
 """
 
 from typing import TypeAlias
@@ -13,9 +13,9 @@ from engine.core.value import value
 
 @value(frozen=True, slots=True)
 class SendContent:
-    """The user said something.  ``author`` is already inside ``content``, the next number.
+    """The user sends a message.  ``author``, with the next number, is already inside ``content``.
 
-    ``replaces``, inside it too: the message from the future of which this is a copy.
+    ``replaces``, inside it too: the message from the future that this one replaces.
     """
 
     content: bytes
@@ -32,13 +32,14 @@ class SendEphemeral:
 class MessageReceived:
     """A decoded and, in a sealed channel, verified message.
 
-    ``raw`` is what a repair response resends (sealed: the signed part as received; open: the SDS
-    bytes).  ``author`` is what the content says, None for sync, ephemeral and foreign content.
-    ``repaired_by`` is set when somebody else sent it again under an outer signature of their own.
-    ``verified``: the sender is proved by signature, so holders may be certain.  ``stored``: it
-    came from a Store, so that what its sender lacks by it is of some time ago.  ``previous_id``
-    and ``replaces`` are what the content says: the author's message before this one, and the one
-    from the future of which this is a copy.
+    - ``raw`` is what a repair response resends (sealed: the signed part as received; open: the SDS
+      bytes).
+    - ``author`` comes from the content; None for sync, ephemeral and foreign content.
+    - ``repaired_by`` is set when another member sent it again under its own outer signature.
+    - ``verified``: the sender is proved by signature, so holders may be certain.
+    - ``stored``: it came from a Store, so its claims are of some time ago.
+    - ``previous_id`` and ``replaces`` come from the content: the author's message before this one,
+      and the one from the future that this one replaces.
     """
 
     message: Message
@@ -53,9 +54,9 @@ class MessageReceived:
     previous_id: MessageId | None = None
     replaces: MessageId | None = None
     id_checked: bool = False
-    """Whoever decoded the content has recomputed the message's id from it."""
+    """The decoder of the content has already recomputed the message's id from it."""
     wanted: bool = False
-    """It was set aside, and somebody wants to see it all the same."""
+    """It was set aside, and the user wants to see it."""
 
 
 @value(frozen=True, slots=True)
@@ -79,9 +80,9 @@ class ConnectivityChanged:
 
 @value(frozen=True, slots=True, kw_only=True)
 class ClockSet:
-    """Our clock is ``offset_ms`` ahead of the time that inputs are given: it was set.
+    """Our clock was set and is ``offset_ms`` ahead of the time of inputs.
 
-    Timers go by the time of inputs, which nobody can set; what others see goes by our clock.
+    Timers go by the time of inputs, which no one can set; what others see goes by our clock.
     """
 
     offset_ms: int
@@ -89,40 +90,40 @@ class ClockSet:
 
 @value(frozen=True, slots=True, kw_only=True)
 class MembersChanged:
-    """Everybody in the channel, ourselves included."""
+    """All members of the channel, including us."""
 
     members: frozenset[ParticipantId]
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class ResendRequested:
-    """The user wants one of our messages sent again now, given up or not."""
+    """The user wants one of our messages sent again now, even if it was given up."""
 
     message_id: MessageId
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class RetrieveRequested:
-    """The user wants missing messages asked for again now."""
+    """The user wants missing messages requested again now."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class RetrieveLostRequested:
-    """The user wants these, which were given up, asked for once more.
+    """The user wants these lost messages requested once more.
 
     They stay lost until they come: nothing waits for them again.
     """
 
     message_ids: tuple[MessageId, ...]
     of_members: bool = True
-    """Ask the members, too, and not Stores alone."""
+    """Ask the members, too, not only Stores."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class ShowSetAside:
-    """Somebody wants to see what this author sends today, however much it is.
+    """The user wants to see what this author sends today, however much it is.
 
-    What is set aside of it is handed in again as ``MessageReceived.wanted``.
+    Messages set aside are passed in again with ``MessageReceived.wanted``.
     """
 
     sender_id: ParticipantId
@@ -137,23 +138,24 @@ class StoreChanged:
 
 @value(frozen=True, slots=True, kw_only=True)
 class HastenStoreQuery:
-    """Much waits for what lacks: ask Stores now for those dependencies that it is time for."""
+    """Much waits for missing dependencies: ask Stores now for those that are due."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class StoreAnswered:
-    """All that Stores have up to ``through_ms`` of an ``AskStore.since_ms`` was handed in."""
+    """All that Stores have up to ``through_ms`` of an ``AskStore.since_ms`` was passed in."""
 
     through_ms: UnixMs
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class StoresMissing:
-    """All Stores that there are were asked for these by their hints, and none brought them.
+    """All known Stores were asked for these by their hints, and none delivered them.
 
-    ``lacked``: how many said that they do not have them; ``silent``: addresses of those that gave
-    no answer.  ``decided``: nobody else is worth waiting for, so that what is old may count as
-    lost.  ``kept_back``: a Store has them, but they are from before all that one wants to see.
+    - ``lacked``: how many said that they do not have them.
+    - ``silent``: addresses of those that gave no answer.
+    - ``decided``: no other Store is worth waiting for, so what is old may count as lost.
+    - ``kept_back``: a Store has them, but they are older than what the user wants to see.
     """
 
     message_ids: tuple[MessageId, ...]

@@ -1,9 +1,9 @@
-"""murmur3_x86_32 of a text as js-waku computes it, characters beyond ASCII included.
+"""murmur3_x86_32 of a text as js-waku computes it, including non-ASCII characters.
 
-There it works on an array of numbers, one per character: the first UTF-16 unit of each.  Four of
-them make a word by shifting and or-ing, so that those above 255 run into their neighbours; in the
-last, shorter word nothing is cut off but what exceeds 32 bits, and the length counts characters.
-For ASCII this is murmur3 of the bytes, which ``mmh3`` computes a hundred times faster.
+js-waku hashes an array with one number per character: its first UTF-16 unit.  Four of them make a
+word by shifting and or-ing, so values above 255 overlap their neighbours.  In the last, shorter
+word only what exceeds 32 bits is cut off, and the length counts characters.  For ASCII this is
+murmur3 of the bytes, which ``mmh3`` computes a hundred times faster.
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,14 @@
 """The local log's index: which messages were delivered, and in which order.
 
-Participant state and Resolve Conflicts of the specification: ascending by (Lamport timestamp,
-message id).  Only what the protocol asks for is in memory, as columns: ids, positions, senders,
-hints and authors' sequence numbers; content stays on disk.  A look-up is a dict access; an
+This is Participant state and Resolve Conflicts of the specification: ascending by (Lamport
+timestamp, message id).  Memory holds only what the protocol needs, as columns: ids, positions,
+senders, hints and authors' sequence numbers; content stays on disk.  A look-up is a dict access; an
 insertion is an append, or a binary search when a message comes late.  The newest entries are kept
 as dependencies, ready for the next message.
 
-An author may have used one sequence number twice, telling different people different things.  Then
-the message that comes first in the log's order counts under that number, and each of them is also
-the only message of an instance of its own, named by its id: so holdings tell of all of them, and
-whoever holds the same claims the same.
+A forked author used one sequence number for several messages.  Then the first in the log's order
+counts under that number.  Each of them is also the only message of its own instance, named by its
+id.  So holdings name all of them, and members who hold the same claim the same.
 """
 
 from array import array
@@ -37,19 +36,19 @@ class LogIndex:
     def __init__(self, entries: Iterable[LogEntry] = ()) -> None:
         self._table = LogTable.of(entries)
         self.rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
-        """By id.  Others ask it what is here, which every message does a dozen times."""
+        """By id.  Other parts look messages up here, a dozen times per message."""
         self._order = array("I", self._in_order())
         """Row numbers, ascending by position."""
         self._authors: dict[InstanceId, Author] = {}
         self._recent: dict[InstanceId, None] = {}
-        """Of many authors those who spoke last; empty = to be chosen again."""
+        """The most recently active of many authors; empty = to be chosen again."""
         self._tail: deque[HistoryEntry] | None = None
-        """The newest entries, as many as were asked for last; None = to be gathered again."""
+        """The newest entries, as many as last requested; None = to be gathered again."""
         self._twins: dict[AuthorSequence, list[int]] = {}
-        """Rows of the messages that share one number, where several do."""
+        """Rows of the messages that share one number, if several do."""
         self.expected: dict[AuthorSequence, tuple[MessageId, MessageId]] = {}
-        """What an author's later message says came before it, and that message's id; only where
-        this is not known to be here."""
+        """The predecessor that an author's later message names, and that message's id; only where
+        the predecessor is not known to be here."""
         self._note_authors()
 
     def __contains__(self, message_id: MessageId) -> bool:
@@ -63,20 +62,20 @@ class LogIndex:
         return None if row is None else self._table[row]
 
     def sender_of(self, message_id: MessageId) -> ParticipantId | None:
-        """Who sent a message; None = it is not in the log."""
+        """Who sent a message; None if it is not in the log."""
         row = self.rows.get(message_id)
         return None if row is None else self._table.senders[row]
 
     def size_of(self, message_id: MessageId) -> int:
-        """Of a message that is here."""
+        """The size of a message that is here."""
         return self._table.sizes[self.rows[message_id]]
 
     def entries(self) -> Iterator[LogEntry]:
-        """All of them, ascending by position; for snapshots and audits, never per message."""
+        """All entries, ascending by position; for snapshots and audits, never per message."""
         return map(self._table.__getitem__, self._order)
 
     def insert(self, entry: LogEntry) -> bool:
-        """Add a message at its place; True = it came late, others lie behind it."""
+        """Add a message at its place; True if it came late, before others."""
         table, order, tail = self._table, self._order, self._tail
         position, sender_id, author = entry.position, entry.sender_id, entry.author
         message_id, lamport = position.message_id, position.lamport_timestamp
@@ -107,13 +106,13 @@ class LogIndex:
             self._tail = None
         else:
             order.append(row)
-            if tail is not None:  # As ``history_entry`` does, without the call.
+            if tail is not None:  # Like ``history_entry``, without the call.
                 fields = message_id, entry.retrieval_hint, sender_id
                 tail.append(tuple.__new__(HistoryEntry, fields))
         return late
 
     def remove(self, message_id: MessageId) -> None:
-        """Take a message out.  Its row stays, and nothing leads there."""
+        """Remove a message.  Its row stays, but nothing refers to it."""
         row = self.rows.pop(message_id)
         del self._order[bisect_left(self._order, self._place(row), key=self._place)]
         self._tail = None
@@ -137,7 +136,7 @@ class LogIndex:
                 noted.newest = newest
 
     def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> bool:
-        """Note how a message can be retrieved; True = that is news."""
+        """Note how a message can be retrieved; True if that is news."""
         row, hints, tail = self.rows[message_id], self._table.hints, self._tail
         if hints[row] == retrieval_hint:
             return False
@@ -153,7 +152,7 @@ class LogIndex:
         return True
 
     def newest_lamport(self, latest: int | None = None) -> int:
-        """Of the last message, or of the last that is not later than this; 0 if there is none."""
+        """The timestamp of the last message, or the last up to ``latest``; 0 if there is none."""
         order, lamports = self._order, self._table.lamports
         end = len(order) if latest is None else self._end(latest)
         return lamports[order[end - 1]] if end else 0
@@ -176,7 +175,7 @@ class LogIndex:
         return [ids[row] for row in reversed(self._order[max(len(self._order) - count, 0) :])]
 
     def causal_history(self, count: int, latest: int | None = None) -> tuple[HistoryEntry, ...]:
-        """The newest entries that are not later than ``latest`` as dependencies, oldest first."""
+        """The newest entries not later than ``latest`` as dependencies, oldest first."""
         if (
             latest is not None and self.newest_lamport() > latest
         ):  # Our clock was ahead once, or is behind now.
@@ -197,7 +196,7 @@ class LogIndex:
         return self._table.lamports[row], self._table.ids[row]
 
     def _in_order(self) -> Iterable[int]:
-        """Row numbers of what was loaded: in order already, unless some Lamport times are equal."""
+        """Row numbers of loaded entries: in order already unless some Lamport times are equal."""
         rows, lamports = range(len(self._table)), self._table.lamports
         if any(map(ge, lamports, islice(lamports, 1, None))):
             return sorted(rows, key=self._place)
@@ -234,7 +233,7 @@ class LogIndex:
         *,
         gone: MessageId | None = None,
     ) -> None:
-        """Of messages with one number the first counts under it, and each is told by itself."""
+        """The first of messages with one number counts under it; each also counts by itself."""
         self._recent = {}
         twins.sort(key=self._place)
         noted.replace(author.sequence, twins[0])
@@ -251,7 +250,7 @@ class LogIndex:
             self._authors.pop(instance_of_twin(gone), None)
 
     def _note_authors(self) -> None:
-        """All that was loaded."""
+        """Note the authors of all loaded entries."""
         table, authors, order = self._table, self._authors, self._order
         for row in order:
             instance_id = table.instances[row]
@@ -287,7 +286,7 @@ class LogIndex:
         return None if row is None else self._table.ids[row]
 
     def continues(self, author: AuthorSequence, previous_id: MessageId | None) -> bool:
-        """Whether this is the next message of a chain whose last one is here, as nearly always."""
+        """Whether this continues a chain whose last message is here, the usual case."""
         noted = self._authors.get(author.instance_id)
         if noted is None or self.expected:
             return False
@@ -300,28 +299,28 @@ class LogIndex:
         )
 
     def neighbours(self, author: AuthorSequence) -> tuple[MessageId | None, MessageId | None]:
-        """The messages with this number and with the one before it, where they are here."""
+        """The messages with this number and with the one before it, if they are here."""
         noted = self._authors.get(author.instance_id)
         if noted is None:
             return None, None
         sequence, ids = author.sequence, self._table.ids
         before = noted.row_of(sequence - 1)
         previous_id = None if before is None else ids[before]
-        if noted.held.lasts[-1] < sequence:  # As nearly always: the next one.
+        if noted.held.lasts[-1] < sequence:  # The usual case: the next one.
             return None, previous_id
         row = noted.row_of(sequence)
         return None if row is None else ids[row], previous_id
 
     def counted_as(self, message_id: MessageId, author: AuthorSequence) -> AuthorSequence:
-        """Under which instance and number holdings tell of a message that is here."""
+        """The instance and number under which holdings name a message that is here."""
         if author in self._twins:
             return AuthorSequence(instance_of_twin(message_id), 1)
         return author
 
     def holdings(self, *, max_instances: int, max_ranges: int) -> Holdings:
-        """What we state that we hold: recently active authors, their oldest ranges.
+        """The holdings that we claim: recently active authors, their oldest ranges.
 
-        The oldest, because the first hole is the one that delivery waits for.
+        The oldest, because delivery waits for the first hole.
         """
         return {
             instance_id: self._ranges(self._authors[instance_id], max_ranges)
@@ -336,7 +335,7 @@ class LogIndex:
         )
 
     def recent_instances(self, count: int) -> Iterable[InstanceId]:
-        """Whose messages came last, all of them unless there are more than that."""
+        """The most recently active instances; all of them if there are no more than ``count``."""
         authors = self._authors
         if len(authors) <= count:
             return authors
@@ -345,7 +344,7 @@ class LogIndex:
         return self._recent
 
     def _note_recent(self, instance_id: InstanceId) -> None:
-        """Its author spoke, perhaps as one of those who spoke last."""
+        """Note that an author was active."""
         authors, recent = self._authors, self._recent
         if instance_id in recent:
             return
@@ -355,7 +354,7 @@ class LogIndex:
             recent[instance_id] = None
 
     def _most_recent(self, count: int) -> list[InstanceId]:
-        """By the log's order, not by arrival: whoever holds the same claims the same."""
+        """By the log's order, not by arrival, so that members who hold the same claim the same."""
         authors = self._authors
         return nlargest(count, authors, key=lambda key: self._place(authors[key].newest))
 
@@ -367,7 +366,7 @@ def head_of(message_id: MessageId) -> bytes:
 
 
 def instance_of_twin(message_id: MessageId) -> InstanceId:
-    """A message that shares its number with another is the only one of this instance."""
+    """The instance of which a message that shares its number is the only one."""
     return InstanceId(urlsafe_b64decode(message_id + "=="))
 
 

@@ -1,8 +1,8 @@
-"""A log as columns: what a store hands over at start, a million entries at a time.
+"""A log as columns, as a store loads it at start: a million entries at a time.
 
-An object for every entry would cost a start more time and memory than all of its other work.  Read
-from outside a table is a sequence of ``LogEntry``, each made when it is looked at.  Senders and
-instances repeat, so each is kept once.  Order and look-up by id are not its business.
+An object per entry would cost a start more time and memory than all of its other work.  From
+outside a table is a sequence of ``LogEntry``, each created when it is read.  Senders and instances
+repeat, so each is stored once.  Order and look-up by id are left to ``LogIndex``.
 """
 
 from array import array
@@ -23,8 +23,8 @@ Row: TypeAlias = tuple[
     MessageId | None,
     int,
 ]
-"""Lamport timestamp, id, sender, retrieval hint, the author's instance, sequence and previous
-message if any, and the size."""
+"""Lamport timestamp, id, sender and retrieval hint; the author's instance, sequence and previous
+message, if any; and the size."""
 
 _T = TypeVar("_T")
 _CHUNK = 4_096
@@ -56,7 +56,7 @@ class LogTable(Sequence[LogEntry]):
         self.sequences = array("q")
         self.sizes = array("I")
         self.previous: dict[int, MessageId] = {}
-        """By number, of the few whose author's previous message is not known to be here."""
+        """By number, for the few whose author's previous message is not known to be here."""
         self.known_senders: dict[ParticipantId, ParticipantId] = {}
         self.known_instances: dict[InstanceId | None, InstanceId | None] = {}
 
@@ -68,7 +68,7 @@ class LogTable(Sequence[LogEntry]):
             lamports, ids, senders, hints, instances, sequences, previous, sizes = zip(
                 *chunk, strict=True
             )
-            if previous.count(None) < len(chunk):  # Few chunks have any.
+            if previous.count(None) < len(chunk):  # Few chunks have one.
                 numbered = enumerate(previous, len(table.ids))
                 table.previous.update((row, item) for row, item in numbered if item is not None)
             table.lamports.extend(lamports)

@@ -1,10 +1,11 @@
-"""Dependencies that we lack: when to ask for each again, and when it counts as lost.
+"""Missing dependencies: when to ask for each again, and when it counts as lost.
 
-Periodic Incoming Buffer Sweep of the specification (retrieval, *irretrievably lost*) and SDS-R's
-outgoing requests: first asked for at T_req, then again and again with doubling waits until held or
-lost, and less of whoever names what nobody has (``request_turns``).  Lost means: looked for during
-the configured *online* time; time offline or asleep does not count.  A dependency marked lost is
-remembered, so that what waited for it is no causal violation.
+This is the Periodic Incoming Buffer Sweep of the specification (retrieval, *irretrievably lost*)
+and SDS-R's outgoing requests.  A dependency is first requested at T_req, then with doubling waits
+until it is here or lost, and less often if its namer names what no one has (``request_turns``).
+
+Lost means: looked for during the configured *online* time.  Time offline or asleep does not count.
+A lost dependency is remembered, so delivering what waited for it violates no causal order.
 """
 
 from bisect import bisect_left, insort
@@ -29,17 +30,18 @@ from engine.core.sds.types import (
 )
 
 _SET_BACK_MS = 1_000
-"""Less than that is how clocks are kept right, and delays nothing that matters."""
+"""Smaller steps are ordinary clock corrections and delay nothing important."""
 _LOST_KEPT = 10_000
 _MAX_ASKED_AGAIN = 256
-"""Lost ones that somebody wants asked for once more; of more, the first are not."""
+"""Lost dependencies that the user asked for again; beyond that the oldest are dropped."""
 _MAX_ASKED_OF_MEMBERS = 24
-"""A few sync messages' worth of requests, so that one button makes no storm."""
+"""A few sync messages' worth of requests, so that one button causes no storm."""
 _SLACK = 64
 _NAMERS_KEPT = 4
-"""Of one dependency; a message names its author's and others' newest ten, so many name each."""
+"""Namers kept per dependency.  A message names its author's and others' newest ten, so each has
+many."""
 _CROWDED_SHARES = 16
-"""Once half of the room is taken, nobody takes more than this part of a share."""
+"""Once half of the room is taken, no namer gets more than this part of a share."""
 _UNKNOWN: tuple[Namer, ...] = (None,)
 
 
@@ -55,7 +57,7 @@ class OnlineClock:
         self._longest_tick_ms = longest_tick_ms
 
     def tick(self, now_ms: UnixMs) -> bool:
-        """Time has passed; True = the clock was set back, so that what was near is far."""
+        """Note that time has passed; True if the clock was set back."""
         passed_ms = now_ms - self._at_ms
         if not passed_ms:
             return False
@@ -85,19 +87,19 @@ class MissingTable:
         self._places: dict[Position | None, dict[MessageId, None]] = {}
         """The wanted ones by the first message known to depend on them."""
         self._order: list[Position] = []
-        """Those places in order: asked for often, while there may be thousands."""
+        """Those places in order: used often, and there may be thousands."""
         self._lost: dict[MessageId, MissingEntry] = {}
         self._asked_again: dict[MessageId, None] = {}
         self._untold_again: dict[MessageId, UnixMs] = {}
-        """Of those, since when no message of ours has asked the members for it."""
+        """Of those, the ones we have yet to request from members, and since when."""
         self._turns = RequestTurns(config, self._request_at_ms)
         self._losses: list[tuple[int, MessageId]] = []
         self._lost_at: dict[MessageId, int] = {}
         self._named_by: dict[MessageId, tuple[Namer, ...]] = {}
-        """Who named it, the one in whose share it counts first."""
+        """Who named it; the first is the one in whose share it counts."""
         self._named: dict[Namer, int] = {}
         self._unplaced: dict[Namer, int] = {}
-        """Of those named, how many nothing waits for."""
+        """Per namer: how many of them no message waits for."""
         for entry in entries:
             if entry.state is MissingState.LOST:
                 self._lost[entry.entry.message_id] = entry
@@ -110,18 +112,18 @@ class MissingTable:
         return message_id in self._wanted or message_id in self._lost
 
     def __len__(self) -> int:
-        """How many are wanted."""
+        """How many dependencies are wanted."""
         return len(self._wanted)
 
     def entries(self) -> Iterator[MissingEntry]:
         return chain(self._lost.values(), self._wanted.values())
 
     def wanted(self) -> Iterator[MissingEntry]:
-        """Longest missing first."""
+        """The wanted ones, longest missing first."""
         return iter(self._wanted.values())
 
     def places(self, limit: int) -> list[tuple[Position | None, list[MissingEntry]]]:
-        """Where something lacks, in order, what has no place last: up to ``limit`` places."""
+        """Where something is missing, in order, unknown places last: up to ``limit`` places."""
         places: list[Position | None] = [*self._order[:limit]]
         if None in self._places:
             places.append(None)
@@ -131,14 +133,14 @@ class MissingTable:
         return [self._wanted[message_id] for message_id in self._places[place]]
 
     def find(self, message_id: MessageId) -> MissingEntry | None:
-        """One that is wanted."""
+        """The entry if it is wanted."""
         return self._wanted.get(message_id)
 
     def is_lost(self, message_id: MessageId) -> bool:
         return message_id in self._lost
 
     def is_asked_again(self, message_id: MessageId) -> bool:
-        """Whether it is lost and somebody wants it all the same."""
+        """Whether it is lost and the user asked for it again."""
         return message_id in self._asked_again
 
     def room_for(self, number: int, sender_id: ParticipantId) -> bool:
@@ -151,7 +153,7 @@ class MissingTable:
         return total + number <= config.max_missing and named + number <= share
 
     def room_for_syncs(self, sender_id: ParticipantId) -> int:
-        """How many more this sender may name that nothing waits for."""
+        """How many more this sender may name that no message waits for."""
         share = self._config.max_missing_named_by_syncs - self._unplaced.get(sender_id, 0)
         return max(min(share, self._config.max_missing - len(self._wanted)), 0)
 
@@ -164,10 +166,10 @@ class MissingTable:
         before: Position | None = None,
         is_old: bool = False,
     ) -> None:
-        """Start looking for a dependency, or learn more about one we look for already.
+        """Start looking for a dependency, or learn more about one that is wanted already.
 
-        ``before``: the place of the message that names it; ``is_old``: that was older than the
-        time-out when it came, so that this need not be looked for as long as that again.
+        ``before``: the place of the message that names it.  ``is_old``: that message was older than
+        the time-out when it came, so the search need not last that long again.
         """
         config = self._config
         looked_for_ms = max(config.lost_after_ms - config.lost_if_old_after_ms, 0) if is_old else 0
@@ -196,9 +198,9 @@ class MissingTable:
         step.gap_changed = True
 
     def also_named_by(self, message_id: MessageId, named_by: ParticipantId) -> None:
-        """Somebody else names what is wanted: it is asked for when it is their turn, too.
+        """Another member names a wanted dependency: their turns count for it, too.
 
-        Of many namers those of whom least was asked for in vain are remembered.
+        If there are many namers, those with the fewest fruitless requests are kept.
         """
         namers, entry = self._named_by[message_id], self._wanted[message_id]
         if named_by in namers:
@@ -217,7 +219,7 @@ class MissingTable:
             self._turns.schedule(message_id, (named_by,), entry.request_at_ms)
 
     def ask_for_lost(self, request: RetrieveLostRequested, step: Step) -> tuple[MissingEntry, ...]:
-        """Ask once more for these; they stay lost until they come.  Gives back those known."""
+        """Request these once more; they stay lost until they come.  Returns those known."""
         entries = tuple(self._lost[each] for each in request.message_ids if each in self._lost)
         for entry in entries:
             message_id = entry.entry.message_id
@@ -229,7 +231,7 @@ class MissingTable:
         return entries
 
     def note_stores(self, message_id: MessageId, said: StoresSaid, step: Step) -> None:
-        """What Stores said of it; of what is asked for again and again, only if that is news."""
+        """Note the result of asking Stores; for a wanted one only if it is news."""
         known = self._wanted.get(message_id)
         if known is not None:
             before = known.stores
@@ -242,7 +244,7 @@ class MissingTable:
             step.gap_changed = True
 
     def remove(self, message_id: MessageId, step: Step) -> None:
-        """It is here (or nobody wants it any more)."""
+        """It is here, or no longer wanted."""
         if message_id in self._wanted:
             namers = self._named_by[message_id]
             self._take_out(message_id)
@@ -254,14 +256,14 @@ class MissingTable:
         step.gap_changed = True
 
     def forget(self, message_id: MessageId, step: Step) -> None:
-        """What waited for it gave way: if that comes again, it names it again."""
+        """What waited for it gave way; if that comes again, it names it again."""
         if message_id in self._wanted:
             self._take_out(message_id)
             step.writes.append(RemoveMissing(message_id=message_id))
             step.gap_changed = True
 
     def take_lost(self, step: Step) -> list[HistoryEntry]:
-        """Mark as lost, and return, what has been looked for long enough."""
+        """Mark as lost, and return, what was looked for long enough."""
         lost: list[HistoryEntry] = []
         while (top := self._first_loss()) is not None and top <= self._clock.elapsed_ms:
             lost.append(self._lose(heappop(self._losses)[1], step))
@@ -269,7 +271,7 @@ class MissingTable:
         return lost
 
     def give_up(self, message_id: MessageId, step: Step) -> HistoryEntry | None:
-        """Mark as lost before its time; None = it is not wanted."""
+        """Mark as lost early; None if it is not wanted."""
         if message_id not in self._wanted:
             return None
         lost = self._lose(message_id, step)
@@ -287,7 +289,7 @@ class MissingTable:
 
     def _forget_oldest_lost(self, step: Step) -> None:
         while len(self._lost) > _LOST_KEPT:
-            # Whoever names it again makes us look for it again.
+            # If a member names it again, we look for it again.
             forgotten = next(iter(self._lost))
             del self._lost[forgotten]
             self._forget_asked_again(forgotten)
@@ -299,13 +301,13 @@ class MissingTable:
         return None if at is None else UnixMs(now_ms + max(at - self._clock.elapsed_ms, 0))
 
     def next_request(self) -> UnixMs | None:
-        """When the next dependency is to be asked for."""
+        """When to request the next dependency."""
         first = self._turns.next_ms()
         wished = next(iter(self._untold_again.values()), first)
         return wished if first is None or wished is None else min(first, wished)
 
     def take_due(self, limit: int, step: Step) -> tuple[HistoryEntry, ...]:
-        """Up to ``limit`` dependencies to ask for now; each is asked for again later."""
+        """Up to ``limit`` dependencies to request now; each is scheduled again."""
         due: list[HistoryEntry] = []
         if not (self._wanted or self._untold_again):
             return ()
@@ -320,7 +322,7 @@ class MissingTable:
         return tuple(due)
 
     def asked_by_other(self, message_id: MessageId, step: Step) -> None:
-        """Somebody else has just asked: an answer would reach us too, so wait a turn."""
+        """Another member just asked; its answer would reach us too, so wait."""
         entry = self._wanted.get(message_id)
         if entry is not None:
             earliest = step.now_ms + self._times.request_delay_ms(message_id)
@@ -328,13 +330,13 @@ class MissingTable:
                 self._reschedule(entry, step)
 
     def ask_now(self, step: Step) -> None:
-        """The user wants all of it asked for again."""
+        """The user wants everything requested again."""
         self._turns.begin_anew()
         for entry in list(self._wanted.values()):
             self._request_at(replace(entry, requests=0), step.now_ms, step)
 
     def bring_forward(self, now_ms: UnixMs) -> None:
-        """The clock was set back: nothing is asked for later than if it were scheduled now."""
+        """The clock was set back: no request is later than if it were scheduled now."""
         self._turns.begin_anew(UnixMs(now_ms + self._config.namer_backoff_max_ms))
         for message_id, entry in list(self._wanted.items()):
             latest_ms = UnixMs(now_ms + self._wait_ms(entry))
@@ -407,12 +409,12 @@ class MissingTable:
         self._lose_by(entry.entry.message_id, self._clock.elapsed_ms + left_ms)
 
     def _lose_by(self, message_id: MessageId, lost_at: int) -> None:
-        """Look for it no longer than until then."""
+        """Look for it at most until then."""
         if self._lost_at.get(message_id, lost_at + 1) <= lost_at:
             return
         self._lost_at[message_id] = lost_at
         heappush(self._losses, (lost_at, message_id))
-        if len(self._losses) > 2 * len(self._lost_at) + _SLACK:  # Most are found within a day.
+        if len(self._losses) > 2 * len(self._lost_at) + _SLACK:  # Most turn up within a day.
             self._losses = [(at, key) for key, at in self._lost_at.items()]
             heapify(self._losses)
 
@@ -421,7 +423,7 @@ class MissingTable:
         self._untold_again.pop(message_id, None)
 
     def _take_out(self, message_id: MessageId) -> MissingEntry:
-        """It is wanted no more."""
+        """Remove a dependency that is no longer wanted."""
         entry = self._wanted.pop(message_id)
         self._unplace(entry)
         del self._lost_at[message_id]

@@ -1,12 +1,12 @@
-"""When each member last said what it holds or lacks: only what is newer than that is answered.
+"""When each member last claimed or requested something; only newer messages are answered.
 
-Anybody can send recorded bytes once more, without any key; what their author lacked then it has
-long since got.  So the Lamport timestamp of the newest claim or request of each member outlives a
-restart, though the claims themselves do not.  It is saved along with whatever else is to be
-written, or after a minute: a claim by itself is no reason to wait for the disk.
+Anyone can replay recorded bytes without any key; what their author was missing then arrived long
+ago.  So the Lamport timestamp of each member's newest claim or request survives a restart, though
+the claims themselves do not.  It is saved with the next other write, or after a minute: a claim
+alone is no reason to wait for the disk.
 
-What is dated ahead of our clock is answered once, and moves the mark no further than that clock, or
-one claim from a clock that was wrong for a while would outweigh all that its owner says after.
+A message dated ahead of our clock is answered once, and moves the mark only up to that clock.
+Otherwise one claim by a wrong clock would outweigh all later ones of its owner.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,20 +18,20 @@ from engine.core.sds.types import NewestClaim, PutNewestClaims
 
 _SAVE_AFTER_MS: Final = 60_000
 _CLOCKS_DIFFER_MS: Final = 2_000
-"""What is so little ahead of our clock is taken as it is dated."""
+"""A timestamp this little ahead of our clock is taken as it is."""
 _AHEAD_KEPT: Final = 256
-"""Of each member, timestamps further ahead that were answered."""
+"""Per member: answered timestamps that are further ahead."""
 
 
 class NewestClaims:
-    """Lamport timestamps by member, one for each that ever claimed anything."""
+    """Lamport timestamps by member; one for each that ever made a claim."""
 
     def __init__(self, saved: Iterable[NewestClaim]) -> None:
         self._saved = {each.participant_id: each.lamport_timestamp for each in saved}
         self._lamports = dict(self._saved)
         self._ahead: dict[ParticipantId, dict[int, None]] = {}
         self.unsaved: set[ParticipantId] = set()
-        """Whose newest is not on disk; others may ask whether there are any, and no more."""
+        """Members whose newest is not on disk; other parts may only test whether there are any."""
         self._unsaved_since_ms = UnixMs(0)
 
     def entries(self) -> Iterator[NewestClaim]:
@@ -46,7 +46,7 @@ class NewestClaims:
         clock_ms: UnixMs,
         now_ms: UnixMs,
     ) -> bool:
-        """Whether a member says this later than all that it said before, which is noted."""
+        """Note a message; whether it is later than all earlier ones of this member."""
         newest = self._lamports.get(participant_id, -1)
         if lamport_timestamp <= newest:
             return False
@@ -70,14 +70,14 @@ class NewestClaims:
             del ahead[next(iter(ahead))]
 
     def put_clock_right(self, latest: int, clock_ms: UnixMs) -> None:
-        """Our clock was ahead, and we believed what was as far ahead: that was said before now."""
+        """Our clock was ahead, and so were claims that we accepted: they were made before now."""
         for who, lamport in self._lamports.items():
             if lamport > latest:
                 self._lamports[who] = clock_ms - 1
                 self.unsaved.add(who)
 
     def save(self, step: Step) -> None:
-        """At the end of a step, if there is anything unsaved."""
+        """Save at the end of a step, if anything is unsaved."""
         age_ms = step.now_ms - self._unsaved_since_ms
         if not step.writes and 0 <= age_ms < _SAVE_AFTER_MS:
             return

@@ -1,10 +1,10 @@
 """The buffer of unacknowledged outgoing messages and its sweep.
 
-Participant state and Periodic Outgoing Buffer Sweep of the specification: three states with
-distinct resend periods, the first certain evidence removes a message.  Beyond it: periods double up
-to a bound, attempts count only while online, and a message that no relay, service node or Store
-ever took is given up (FAILED) until the user asks again.  How bytes are sealed and published is
-not known here.
+This is participant state and Periodic Outgoing Buffer Sweep of the specification: three states with
+distinct resend periods; the first certain evidence removes a message.  Beyond it, periods double up
+to a bound, and attempts count only while online.  A message that no relay, service node or Store
+ever took is given up (FAILED) until the user asks again.  Sealing and publishing are handled
+elsewhere.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ from engine.core.sds.types import (
     SendPurpose,
 )
 
-# A member that is looked up in its enumeration costs a call.
+# Looking a member up in its enumeration costs a call.
 _UNACKNOWLEDGED: Final = OutgoingState.UNACKNOWLEDGED
 _POSSIBLY_ACKNOWLEDGED: Final = OutgoingState.POSSIBLY_ACKNOWLEDGED
 _ACKNOWLEDGED: Final = OutgoingState.ACKNOWLEDGED
@@ -37,7 +37,7 @@ _CONTENT: Final = SendPurpose.CONTENT
 
 
 class OutgoingBuffer:
-    """Our messages that nobody is known to hold yet, by id and by when each is due."""
+    """Our messages that no one is known to hold yet, by id and by due time."""
 
     def __init__(
         self, entries: Iterable[OutgoingEntry], *, config: SdsConfig, random_unit: RandomUnit
@@ -45,9 +45,9 @@ class OutgoingBuffer:
         self._config = config
         self._random = random_unit
         self.waiting: dict[MessageId, OutgoingEntry] = {}
-        """By id; others may ask it whether something waits, and no more."""
+        """By id; other parts may only test whether a message waits."""
         self.unhinted: dict[MessageId, tuple[int, int]] = {}
-        """Messages that nobody is known to hold perhaps, with their bloom hashes."""
+        """Messages that no one is known to hold even perhaps, with their bloom hashes."""
         self._due: list[tuple[UnixMs, MessageId]] = []
         self._gate_ms = UnixMs(0)
         for entry in entries:
@@ -67,14 +67,14 @@ class OutgoingBuffer:
         return [*filter(self.waiting.__contains__, message_ids)]
 
     def next_deadline(self) -> UnixMs | None:
-        """When the sweep has something to rebroadcast, given that we are online."""
+        """When the sweep next has something to rebroadcast, if we are online."""
         due = self._due
         while due and not self._is_current(due[0]):
             heappop(due)
         return max(due[0][0], self._gate_ms) if due else None
 
     def add(self, message_id: MessageId, raw: bytes, *, online: bool, step: Step) -> None:
-        """A message was just written; sent at once if online, else on becoming online."""
+        """Add a message just written; it is sent now if online, otherwise on coming online."""
         now_ms, accepted = step.now_ms, False
         attempts, next_send_ms = 0, now_ms
         if online:
@@ -90,7 +90,7 @@ class OutgoingBuffer:
         step.writes.append(PutOutgoing(entry))
 
     def acknowledge(self, message_id: MessageId, step: Step) -> None:
-        """Certain evidence: out of the buffer, rebroadcast ends."""
+        """Certain evidence: remove the message, so rebroadcasts end."""
         entry = self.waiting.pop(message_id, None)
         if entry is None:
             return
@@ -99,13 +99,13 @@ class OutgoingBuffer:
         step.events.append(OutgoingChanged(message_id, _ACKNOWLEDGED, entry.accepted))
 
     def remove(self, message_id: MessageId, step: Step) -> None:
-        """It is said again as another message."""
+        """Remove a message that another one replaces."""
         if self.waiting.pop(message_id, None) is not None:
             self.unhinted.pop(message_id, None)
             step.writes.append(RemoveOutgoing(message_id))
 
     def possibly_acknowledge(self, message_id: MessageId, step: Step) -> None:
-        """Uncertain evidence: rebroadcast goes on, more slowly."""
+        """Uncertain evidence: rebroadcasts continue more slowly."""
         entry = self.waiting.get(message_id)
         if entry is None or entry.state is _POSSIBLY_ACKNOWLEDGED:
             return
@@ -141,7 +141,7 @@ class OutgoingBuffer:
         step.events.append(OutgoingChanged(message_id, state, accepted))
 
     def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:
-        """The user wants it sent again now; its attempts start anew."""
+        """The user wants the message sent again now; its attempts start over."""
         entry = self.waiting[message_id]
         failed = entry.state is _FAILED
         state = _UNACKNOWLEDGED if failed else entry.state
@@ -164,11 +164,11 @@ class OutgoingBuffer:
                 self._keep(replace(entry, next_send_ms=latest_ms))
 
     def came_online(self, now_ms: UnixMs) -> None:
-        """What is due goes now, but not everybody's at the same instant."""
+        """Send what is due soon, but not all members at the same instant."""
         self._gate_ms = UnixMs(now_ms + int(self._random() * self._config.online_jitter_ms))
 
     def sweep(self, step: Step) -> None:
-        """Rebroadcast what is due, a bounded slice at a time."""
+        """Rebroadcast what is due, a bounded number at a time."""
         for _ in range(self._config.sweep_batch):
             deadline_ms = self.next_deadline()
             if deadline_ms is None or deadline_ms > step.now_ms:

@@ -1,12 +1,12 @@
 """Receive Message, Deliver Message and the incoming sweep of the specification.
 
-Two things are ours: what is too far ahead of our clock is held aside, and a message that its
-sender said again, because it was from the future, is dropped.
+Two things go beyond it: a message too far ahead of our clock is held aside, and a message from the
+future that its sender replaced is dropped.
 
-A content message whose dependencies are all in the local log (or lost) is delivered, and at once
-everything that waited for it; otherwise it waits in the incoming buffer and its dependencies are
-looked for.  Sync messages never wait and are never logged, but their dependencies are looked for
-too: that is how a lost newest message is noticed.  What a sender claims is reviewed elsewhere.
+A content message whose dependencies are all in the local log (or lost) is delivered, and with it
+everything that waited only for it.  Otherwise it waits in the incoming buffer and its dependencies
+are looked for.  Sync messages never wait and are never logged, but their dependencies are looked
+for too: that reveals a lost newest message.  ``review`` handles what a sender claims.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ from engine.core.sds.types import (
 )
 
 Arrived: TypeAlias = MessageReceived | IncomingEntry
-"""Just received, or after it had to wait."""
+"""A message just received, or one that had to wait."""
 
 _id_of: Final = itemgetter(0)
 
@@ -128,13 +128,13 @@ class Receiver:
     # --- messages from the future ---
 
     def _hold(self, entry: IncomingEntry, step: Step) -> None:
-        """Hold aside what lies too far ahead of our clock, and let its sender know."""
+        """Hold aside a message too far ahead of our clock, and let its sender know."""
         parts, message_id = self._parts, entry.message.message_id
         leaving = parts.held.make_room(entry)
         if leaving is None:
             parts.counters.add("sds.held_ahead_overflow")
             return
-        for victim in leaving:  # Its sender's share is full; it is fetched again later.
+        for victim in leaving:  # Its sender's share is full; it will be fetched again.
             parts.counters.add("sds.held_ahead_gave_way")
             parts.held.remove(victim)
             step.writes.append(RemoveIncoming(message_id=victim.message.message_id))
@@ -143,12 +143,12 @@ class Receiver:
         step.writes.append(PutIncoming(entry=entry))
         parts.missing.remove(message_id, step)
         step.held_changed = True
-        self._release(message_id, step)  # What names it goes on from an earlier time.
+        self._release(message_id, step)  # What names it continues from an earlier time.
         if entry.message.sender_id != parts.participant_id:
             parts.timer.delivered(message_id, step.now_ms, small_group=parts.small_group)
 
     def look_back(self, step: Step) -> None:
-        """Stores have told all."""
+        """All messages of Stores are here."""
         self._review.look_back(step)
 
     def next_release(self) -> UnixMs | None:
@@ -171,10 +171,10 @@ class Receiver:
     def replace(
         self, old_id: MessageId, by: Position, sender_id: ParticipantId, step: Step
     ) -> None:
-        """``sender_id`` said again, at ``by``, what was from the future: drop it, here or to come.
+        """``sender_id`` replaced a message from the future by one at ``by``: drop the old one.
 
-        No effect on somebody else's message, on one that is not further ahead, or on one that
-        replaces another itself.
+        It may be here or yet to come.  No effect on another member's message, on one that is not
+        further ahead, or on one that itself replaces another.
         """
         parts = self._parts
         replacement = Replacement(
@@ -200,7 +200,7 @@ class Receiver:
             self._release_shown(old_id, step)
 
     def _replacement_of(self, entry: Arrived) -> Replacement | None:
-        """What its sender said in its place."""
+        """The replacement by its sender, if there is one."""
         message = entry.message
         found = self._parts.replaced.get((message.message_id, message.sender_id))
         place = message.sender_id, _lamport(message), entry.replaces is not None
@@ -249,7 +249,7 @@ class Receiver:
         if wanted:
             self._want_of_sync(wanted, message.sender_id, step)
         if received.stored or not is_news:
-            return  # Whoever wanted an answer has one by now, or asks again.
+            return  # By now its sender has an answer, or asks again.
         timer, config = parts.timer, parts.config
         if received.holdings is None or not received.verified:
             timer.heard_level_sync(step.now_ms)
@@ -257,7 +257,7 @@ class Receiver:
             asks = parts.small_group
         elif parts.claims.are_level((message.sender_id,)):
             timer.heard_level_sync(step.now_ms)
-            # Who acknowledges wants no answer; who says the same again has not heard somebody.
+            # An acknowledgement needs no answer; a repeated claim shows that its sender missed one.
             asks = parts.claims.repeated
         else:
             timer.arm(config.sync_multiplier_sync_received, step.now_ms)
@@ -268,7 +268,7 @@ class Receiver:
     def _want_of_sync(
         self, wanted: list[HistoryEntry], sender_id: ParticipantId, step: Step
     ) -> None:
-        """Nothing waits for what a sync message names, so it is looked for within limits."""
+        """Look for what a sync message names, within limits, as no message waits for it."""
         missing = self._parts.missing
         room = missing.room_for_syncs(sender_id)
         for entry in wanted:
@@ -289,7 +289,7 @@ class Receiver:
             return
         if received.repaired_by is None:
             if parts.answers.planned:
-                parts.answers.drop(message_id)  # It has come by itself.
+                parts.answers.drop(message_id)  # It came by itself.
         else:
             parts.answers.heard(message_id, step.now_ms)
         if known:
@@ -299,7 +299,7 @@ class Receiver:
         self._take_new(received, ids, step)
 
     def _take_new(self, received: MessageReceived, ids: list[MessageId], step: Step) -> None:
-        """Within its author's quota it is delivered, or waits; beyond, it is set aside."""
+        """Deliver or buffer a message within its author's quota; set aside one beyond it."""
         parts, message, message_id = self._parts, received.message, received.message.message_id
         accounts = parts.accounts_of(received, step.now_ms)
         if message_id in parts.set_aside:
@@ -319,11 +319,11 @@ class Receiver:
         if parts.knows(message_id):
             for account in accounts:
                 account.spend(len(received.raw), step)
-        elif received.wanted:  # There is no room to wait for a gap; other things are fetched again.
+        elif received.wanted:  # No room to wait for a gap; others are refetched.
             parts.set_aside.add(received, step)
 
     def _set_aside(self, received: MessageReceived, step: Step) -> None:
-        """Its author sends more than a day's quota: nobody waits for it any more."""
+        """Set aside a message beyond its author's quota; no message waits for it any more."""
         parts, message_id = self._parts, received.message.message_id
         parts.counters.add("sds.set_aside")
         parts.set_aside.add(received, step)
@@ -348,7 +348,7 @@ class Receiver:
         parts.remember_id(message_id)
 
     def _unmet(self, message: Message, lacking: Iterable[MessageId]) -> set[MessageId]:
-        """Of what is not in the log, what a message has to wait for."""
+        """Those of the dependencies missing from the log that a message has to wait for."""
         parts = self._parts
         unmet = {item for item in lacking if not parts.is_given_up(item)}
         if parts.replaced:
@@ -356,7 +356,7 @@ class Receiver:
                 item.message_id for item in message.causal_history if parts.is_replaced(item)
             )
         for message_id in [*filter(parts.held.waiting.__contains__, unmet)]:
-            # Nobody who delivered it would go on from an earlier time, so this is no dependency.
+            # No one who delivered it would continue from an earlier time, so it is no dependency.
             if _lamport(parts.held.waiting[message_id].message) >= _lamport(message):
                 unmet.discard(message_id)
         return unmet
@@ -372,20 +372,20 @@ class Receiver:
         if received.message.sender_id == parts.participant_id:
             self._note_repair(received, step)
         elif received.repaired_by is None and not received.stored:
-            # Its author sends it again: our acknowledgement was lost.
+            # Its author sends it again, so our acknowledgement was lost.
             self._answer_sync(step)
 
     def _note_repair(self, received: MessageReceived, step: Step) -> None:
-        """Whoever sends one of our messages again under a signature of its own holds it."""
+        """A member that resends one of our messages under its own signature holds it."""
         parts, message = self._parts, received.message
         speaker = received.repaired_by
         if speaker is None or message.sender_id != parts.participant_id:
             return
-        if speaker != parts.participant_id:  # Our own repair, come back, proves nothing.
+        if speaker != parts.participant_id:  # Our own repair coming back proves nothing.
             parts.evidence(message.message_id, speaker, HolderSource.REPAIR, step)
 
     def _answer_sync(self, step: Step) -> None:
-        """Somebody does not seem to know what we hold."""
+        """A member does not seem to know what we hold."""
         parts = self._parts
         if parts.members and parts.timer.asked(step.now_ms):
             multiplier = parts.config.sync_multiplier_content_received
@@ -452,7 +452,7 @@ class Receiver:
     # --- delivery ---
 
     def _deliver(self, entries: Sequence[Arrived], step: Step) -> None:
-        """Deliver, and at once all that waited for nothing else, in the log's order."""
+        """Deliver, together with all that waited for nothing else, in the log's order."""
         parts = self._parts
         ready: list[tuple[int, MessageId, Arrived]] = [
             (_lamport(entry.message), entry.message.message_id, entry) for entry in entries
@@ -471,7 +471,7 @@ class Receiver:
         parts, message, author = self._parts, entry.message, entry.author
         message_id, sender_id = message.message_id, message.sender_id
         replacement = self._replacement_of(entry) if parts.replaced else None
-        if replacement is not None:  # It was released together with what replaces it.
+        if replacement is not None:  # Released together with what replaces it.
             parts.counters.add("sds.replaced")
             parts.missing.remove(message_id, step)
             if isinstance(entry, IncomingEntry) and entry.shown:
@@ -489,7 +489,7 @@ class Receiver:
         late = parts.log.insert(logged)
         self._forms.note(message_id, entry.raw)
         parts.missing.remove(message_id, step)
-        # The log tells it at the next start.
+        # The log yields it at the next start.
         parts.lamport_timestamp = max(parts.lamport_timestamp, lamport)
         is_own = sender_id == parts.participant_id
         step.writes.append(AppendToLog(logged, entry.raw))
@@ -504,7 +504,7 @@ class Receiver:
     # --- sweeps ---
 
     def show_waiting(self, step: Step) -> None:
-        """After the soft time-out, what still waits is shown below the gap."""
+        """Show what still waits after the soft time-out below the gap."""
         parts = self._parts
         for entry in parts.incoming.show_due(step.now_ms):
             step.writes.append(PutIncoming(entry=entry))
@@ -514,10 +514,10 @@ class Receiver:
                 self._release_shown(dependency, step)
 
     def _release_shown(self, dependency: MessageId, step: Step) -> None:
-        """Go on without what somebody says is replaced, once that was waited for long enough.
+        """Continue without a message that someone says is replaced, after waiting long enough.
 
-        Whoever names a dependency may tell different people different senders of it, so some would
-        wait in vain for what the others have dropped.
+        A member may give different people different senders of a dependency.  Some would then wait
+        forever for what the others dropped.
         """
         waiting = self._parts.incoming.waiting
         waiters = self._parts.incoming.waiters.get(dependency, ())
@@ -525,12 +525,12 @@ class Receiver:
             self._release(dependency, step)
 
     def give_up_lost(self, step: Step) -> None:
-        """Mark as irretrievably lost what was looked for long enough; deliver what waited."""
+        """Mark as irretrievably lost what was looked for long enough, and deliver what waited."""
         for lost in self._parts.missing.take_lost(step):
             self._go_on_without(lost, step)
 
     def take_absence(self, lacks: StoresMissing, step: Step) -> None:
-        """Stores were asked in vain: remember who answered, and give up what that decides."""
+        """No Store had these: remember who answered, and give up what that decides."""
         said = StoresSaid(
             at_ms=step.now_ms,
             lacked=lacks.lacked,
@@ -543,10 +543,10 @@ class Receiver:
             self._give_up_absent(lacks.message_ids, step)
 
     def _give_up_absent(self, message_ids: Iterable[MessageId], step: Step) -> None:
-        """Mark as lost what no Store has, and what was said after it is older than the time-out.
+        """Mark as lost what no Store has and what precedes a message older than the time-out.
 
-        Whoever held it has had that time to bring it.  So history from before all Stores and
-        members does not make those wait who join late; what turns up after all takes its place.
+        Anyone who held it had that time to send it.  So history older than all Stores and members
+        does not delay members who join late.  What turns up after all takes its place.
         """
         parts = self._parts
         oldest = parts.clock_ms(step.now_ms) - parts.config.lost_after_ms

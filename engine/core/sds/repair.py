@@ -1,10 +1,10 @@
-"""SDS-R: who asks for a missing message when, who answers, and when.
+"""SDS-R: who asks for a missing message, who answers, and when.
 
-The times are js-waku's: a hash spreads the requests of different members and the answers of those
-who hold the message, so that usually one asks and one answers; the original sender answers at
-once, and whoever hears an answer first keeps quiet.  Beyond js-waku, a member whose signed holdings
-lack a message is sent it unasked after the same kind of wait (it cannot name what it never heard
-of).  How a message is loaded and sealed again is not known here.
+The times are js-waku's.  A hash spreads the requests of different members, and the answers of those
+who hold the message, so that usually one asks and one answers.  The original sender answers at
+once, and a member that hears an answer first stays silent.  Beyond js-waku, a member whose signed
+holdings are missing a message is sent it unasked after the same kind of wait, because it cannot
+name what it never heard of.  Loading and sealing a message again is left to the runner and session.
 """
 
 from collections.abc import Collection, Iterable
@@ -55,26 +55,26 @@ class RepairTimes:
 
 
 class RepairAnswers:
-    """Messages that we shall send again for others, by when.
+    """Planned repairs: messages to send again for others, by due time.
 
-    Each with the members that asked for it or whose holdings lack it: the answer is dropped if by
-    then none does.  Whoever is sent the same again waits twice as long each time, and nobody
-    takes the room of all.
+    Each is planned for the members that asked for it or whose holdings are missing it.  It is
+    dropped if none is missing it when due.  A member that is sent the same again waits twice as
+    long each time, and no member takes all the room.
     """
 
     def __init__(self, config: SdsConfig) -> None:
         self._config = config
         self.planned: dict[MessageId, tuple[UnixMs, dict[ParticipantId, None]]] = {}
-        """By when, and for whom, who was first as the first."""
+        """The due time, and the members it is for, in order of asking."""
         self._shares: dict[ParticipantId, int] = {}
-        """How many are planned because a member was the first to lack them."""
+        """How many repairs each member was the first to need."""
         self._given: dict[tuple[ParticipantId, MessageId], tuple[int, UnixMs]] = {}
-        """How often a member was sent a message and when last; longest ago first."""
+        """How often a member was sent a message, and when last; oldest first."""
         self._due: list[tuple[UnixMs, int, MessageId]] = []
         self._serial = 0
-        """Breaks ties: what was planned first goes first."""
+        """Breaks ties: first planned, first sent."""
         self._sent: dict[MessageId, UnixMs] = {}
-        """When a copy last went out, ours or somebody else's; longest ago first."""
+        """When a copy last went out, ours or another member's; oldest first."""
         self._slice_ms = UnixMs(0)
         self._left_of_slice = config.repair_answers_per_sweep
 
@@ -84,7 +84,7 @@ class RepairAnswers:
     def plan(
         self, message_id: MessageId, at_ms: UnixMs, asker: ParticipantId, *, now_ms: UnixMs
     ) -> bool:
-        """Answer a request at ``at_ms``; False = no need (sent just now) or no room."""
+        """Answer a request at ``at_ms``; False if it was sent just now or there is no room."""
         least_ms = self._config.repair_t_min_ms // 2
         if self._sent_within(least_ms, message_id, now_ms):
             return False
@@ -96,15 +96,15 @@ class RepairAnswers:
     def plan_push(
         self, message_id: MessageId, at_ms: UnixMs, lacking: ParticipantId, *, now_ms: UnixMs
     ) -> bool:
-        """Send to a member whose claim lacks it, unless a copy may have crossed with the claim."""
+        """Send to a member whose claim is missing it, unless a copy crossed with the claim."""
         if self.is_too_soon(message_id, lacking, now_ms):
             return False
         return self._plan(message_id, at_ms, lacking)
 
     def is_too_soon(self, message_id: MessageId, lacking: ParticipantId, now_ms: UnixMs) -> bool:
-        """Whether a copy was on its way when a claim that comes now was made.
+        """Whether a copy was on its way when a claim that arrives now was made.
 
-        Or was sent so often that we wait for more than a claim or two.
+        Also true if it was sent so often that a claim or two do not suffice.
         """
         config, again_ms = self._config, self._config.push_again_ms
         return self._sent_within(again_ms, message_id, now_ms) or self._had_lately(
@@ -116,19 +116,19 @@ class RepairAnswers:
         )
 
     def heard(self, message_id: MessageId, now_ms: UnixMs) -> None:
-        """Somebody else sent it again."""
+        """Another member sent it again."""
         self.drop(message_id)
         self._note_sent(message_id, now_ms)
 
     def drop(self, message_id: MessageId) -> None:
-        """It need not be sent, if it was to be."""
+        """Cancel the repair, if one is planned."""
         planned = self.planned.pop(message_id, None)
         if planned is not None:
             self._leave_share(planned[1])
 
     def bring_forward(self, now_ms: UnixMs) -> None:
         """The clock was set back: no answer is later than if it had been planned just now."""
-        self._sent.clear()  # When is not known any more.
+        self._sent.clear()  # The times are unknown now.
         self._given.clear()
         self._slice_ms = min(self._slice_ms, now_ms)
         latest_ms = UnixMs(now_ms + self._config.repair_t_max_ms)
@@ -150,7 +150,7 @@ class RepairAnswers:
         return None
 
     def take_due(self, now_ms: UnixMs) -> Iterable[tuple[MessageId, Collection[ParticipantId]]]:
-        """What is to be sent now, each with the members that lacked it."""
+        """Remove and yield what is due, each with the members that need it."""
         if not self._slice_ms <= now_ms < self._slice_ms + self._config.sweep_spacing_ms:
             self._slice_ms, self._left_of_slice = now_ms, self._config.repair_answers_per_sweep
         while self._left_of_slice:
@@ -166,14 +166,14 @@ class RepairAnswers:
     def put_off(
         self, message_id: MessageId, lacking: Iterable[ParticipantId], until_ms: UnixMs
     ) -> None:
-        """What was due cannot be sent yet."""
+        """Postpone a due repair that cannot be sent yet."""
         self._left_of_slice += 1
         self._put(message_id, until_ms, dict.fromkeys(lacking))
 
     def answered(
         self, message_id: MessageId, lacking: Iterable[ParticipantId], now_ms: UnixMs
     ) -> None:
-        """Remember that these were sent it just now."""
+        """Remember that these members were sent it now."""
         self._note_sent(message_id, now_ms)
         for participant_id in lacking:
             key = participant_id, message_id
@@ -201,7 +201,7 @@ class RepairAnswers:
         first_ms: int,
         longest_ms: int,
     ) -> bool:
-        """Whether it was sent to a member so short a time ago: twice that for each time."""
+        """Whether it was sent to a member too recently; the limit doubles each time."""
         given = self._given.get((participant_id, message_id))
         if given is None:
             return False
@@ -224,7 +224,7 @@ class RepairAnswers:
         return True
 
     def _room_for(self, participant_id: ParticipantId) -> bool:
-        """An eighth for each; less once half is taken, so that the others find room, too."""
+        """Each member gets an eighth, and less once half is taken, so that others find room."""
         room, planned = self._config.repair_buffer, len(self.planned)
         share = room // (_CROWDED_SHARES if 2 * planned >= room else _SHARES)
         return planned < room and self._shares.get(participant_id, 0) < max(share, 1)

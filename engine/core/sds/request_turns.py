@@ -1,10 +1,10 @@
-"""Whose missing dependencies are asked for next: those who name them take turns.
+"""Shares requests for missing dependencies among their namers, by turns.
 
-Anybody can name messages that nobody has, and every member would ask for them again and again.  So
-each namer has a queue of its own.  What is asked for counts against whoever named it until
-something of theirs is found; once too much was asked in vain we wait, longer and longer, before
-that namer has another turn.  A dependency that several name is in the queue of each, so nobody can
-drag what others name into disrepute.  What is asked for again, and when, is decided elsewhere.
+Anyone can name messages that no one has, and every member would request them again and again.  So
+each namer has its own queue.  A request counts against the namers until one of theirs is found.
+After too many fruitless requests, a namer's next turn comes later and later.  A dependency with
+several namers is in each one's queue, so no one can discredit what others name.  What is requested
+again, and when, is decided in ``missing``.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,28 +15,29 @@ from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
 
 Namer: TypeAlias = ParticipantId | None
-"""None: not known any more, since a restart."""
+"""None: unknown since a restart."""
 _FOUND_MAKES_UP_FOR: Final = 16
-"""Requests in vain: if three of four messages are lost on the way, one in sixteen is answered."""
+"""Fruitless requests that one find offsets: if three of four messages are lost on the way, one in
+sixteen is answered."""
 _DOUBLED_EVERY: Final = 4
 _SLACK: Final = 64
 _MAX_NAMERS: Final = 4_096
 
 
 class RequestTurns:
-    """The queue of each namer, and when it is its turn."""
+    """The queue of each namer, and the time of its turn."""
 
     def __init__(self, config: SdsConfig, request_at: Callable[[MessageId], UnixMs | None]) -> None:
-        """``request_at``: when a dependency is to be asked for; None = it is wanted no more."""
+        """``request_at``: when to request a dependency; None if it is no longer wanted."""
         self._config = config
         self._request_at = request_at
         self._namers: dict[Namer, _Namer] = {}
         self._turns: list[tuple[UnixMs, int, Namer]] = []
         self._serial = 0
-        """Of those whose turn it is, who had one longest ago goes first."""
+        """Among due namers the one whose last turn is longest ago goes first."""
 
     def schedule(self, message_id: MessageId, namers: Iterable[Namer], at_ms: UnixMs) -> None:
-        """Ask for it then, on behalf of each of these."""
+        """Request it at this time, on behalf of each namer."""
         for who in namers:
             namer = self._namers.get(who)
             if namer is None:
@@ -50,7 +51,7 @@ class RequestTurns:
             self._set_turn(who, namer)
 
     def next_ms(self) -> UnixMs | None:
-        """When it is anybody's turn."""
+        """The time of the next turn."""
         turns = self._turns
         while turns:
             at_ms, serial, who = turns[0]
@@ -65,7 +66,7 @@ class RequestTurns:
         return None
 
     def take(self, limit: int, now_ms: UnixMs) -> list[MessageId]:
-        """Whose turn it is, one dependency of each and again, up to ``limit``."""
+        """Take one dependency per namer whose turn it is, round after round, up to ``limit``."""
         taken: list[MessageId] = []
         asked: dict[Namer, _Namer] = {}
         while len(taken) < limit and (at_ms := self.next_ms()) is not None and at_ms <= now_ms:
@@ -85,7 +86,7 @@ class RequestTurns:
         return taken
 
     def found(self, namers: Iterable[Namer]) -> None:
-        """What these named is here."""
+        """Something that these namers named has arrived."""
         for who in namers:
             namer = self._namers.get(who)
             if namer is None:
@@ -102,7 +103,7 @@ class RequestTurns:
         return 0 if namer is None else namer.asked_in_vain
 
     def begin_anew(self, latest_ms: UnixMs | None = None) -> None:
-        """Nobody has to wait for a turn; or, a clock was set back, not beyond ``latest_ms``."""
+        """Let every namer have a turn; after a clock was set back, by ``latest_ms``."""
         for who, namer in self._namers.items():
             if latest_ms is None:
                 namer.asked_in_vain, namer.not_before_ms = 0, UnixMs(0)
@@ -110,13 +111,13 @@ class RequestTurns:
             self._set_turn(who, namer)
 
     def _forget_idle(self) -> None:
-        """Where senders are not verified, there may be any number of them."""
+        """Forget namers with an empty queue: unverified senders can be any number."""
         if len(self._namers) >= _MAX_NAMERS:
             for who in [who for who, namer in self._namers.items() if not namer.queue]:
                 del self._namers[who]
 
     def _wait_ms(self, namer: "_Namer") -> int:
-        """How long after a turn the next one comes at the earliest."""
+        """The least wait between two turns."""
         config = self._config
         beyond = namer.asked_in_vain - config.requests_in_vain
         if beyond <= 0:
@@ -165,11 +166,11 @@ class _Namer:
     def __init__(self) -> None:
         self.queue: list[tuple[UnixMs, MessageId]] = []
         self.compacted = 0
-        """Length of the queue when it was last freed of what is wanted no more."""
+        """The queue's length when it was last freed of unwanted entries."""
         self.asked_in_vain = 0
         self.not_before_ms = UnixMs(0)
         self.due_ms: UnixMs | None = None
-        """What its entry in the order of turns was made for; None = it has none."""
+        """The time in its entry in the order of turns; None if it has none."""
         self.turn_ms = UnixMs(0)
         self.serial = 0
-        """These two are that entry; others of the same namer are out of date."""
+        """``turn_ms`` and ``serial`` identify that entry; its other entries are outdated."""

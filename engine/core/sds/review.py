@@ -1,13 +1,16 @@
-"""Review ACK Status of the specification, and all else that a message says beside its content.
+"""Review ACK Status of the specification, and all else that a message carries beside its content.
 
-A causal history names what its sender holds: acknowledged.  A filter says perhaps: possibly
-acknowledged, never more.  Holdings (ours) name ranges of authors' sequence numbers: acknowledged,
-and whoever lacks what we hold is sent it.  Repair requests are SDS-R's.  All of it counts in
-duplicates and sync messages too; nothing here delivers anything.
+- A causal history names what its sender holds: acknowledged.
+- A filter gives only *possibly acknowledged*.
+- Holdings (beyond the specification) name ranges of authors' sequence numbers: acknowledged.  The
+  member is sent what they are missing.
+- Repair requests are SDS-R's.
 
-What somebody lacked when a message was sent that comes from a Store now is looked at once all of
-the Store's messages are here, and then only the newest word of each member: whoever comes back
-after a month does not send the month again.
+All of it counts in duplicates and sync messages too; nothing here delivers anything.
+
+For messages from a Store, what a sender was missing is examined once all of the Store's messages
+are here, and then only each member's newest message.  So a member who returns after a month does
+not send the month again.
 """
 
 from itertools import islice
@@ -26,24 +29,24 @@ _CAUSAL: Final = HolderSource.CAUSAL
 _BLOOM: Final = HolderSource.BLOOM
 _id_of: Final = itemgetter(0)
 _PUT_OFF: Final = 1_024
-"""Members."""
+"""The maximum number of members."""
 _LOOKED_AT: Final = 8
-"""Per author, so many times the messages that a claim may make us push."""
+"""Per author, this many times the number of messages that a claim may make us push."""
 
 
 class AckReview:
-    """Learns from other members' messages who holds what."""
+    """Learns from members' messages who holds what."""
 
     def __init__(self, parts: SharedState) -> None:
         self._parts = parts
         self._put_off: dict[ParticipantId, Message] = {}
-        """The newest from Stores of each member, as long as none came live."""
+        """Each member's newest message from Stores, until one comes live."""
 
     def review(self, received: MessageReceived, ids: list[MessageId], step: Step) -> bool:
-        """Take note of what the sender says it holds, lacks and asks for.
+        """Note what the sender holds, is missing and requests.
 
-        ``ids`` are those of its causal history.  False: it claimed or asked for something later
-        than this, so that this is a copy that somebody kept, and asks for no answer.
+        ``ids`` are those of its causal history.  False: the sender already claimed or requested
+        something later, so this is a kept copy that needs no answer.
         """
         parts, message, verified = self._parts, received.message, received.verified
         claims = verified and received.holdings is not None
@@ -62,14 +65,14 @@ class AckReview:
         elif received.stored:
             self._put_off_what_it_lacks(message)
         else:
-            if received.repaired_by is None:  # Or a flood buys what it takes to repair it.
+            if received.repaired_by is None:  # A flood earns no budget for its own repair.
                 parts.budget.took(message.sender_id, len(received.raw), step.now_ms)
             if claims or message.repair_request or parts.answers.planned or self._put_off:
                 self._answer(message, step, claims=claims)
         return is_news
 
     def _answer(self, message: Message, step: Step, *, claims: bool) -> None:
-        """Plan what the sender is sent for what it claims and asks for."""
+        """Plan the answers to what the sender claims and requests."""
         parts = self._parts
         self._put_off.pop(message.sender_id, None)
         if claims:
@@ -98,7 +101,7 @@ class AckReview:
         self._put_off[message.sender_id] = message
 
     def look_back(self, step: Step) -> None:
-        """Stores have told all: see what each member lacks, by the last that it said."""
+        """All messages of Stores are here: check what each member is missing, by its newest one."""
         put_off, self._put_off = self._put_off, {}
         for sender_id, message in put_off.items():
             self._plan_pushes(sender_id, step.now_ms)
@@ -109,7 +112,8 @@ class AckReview:
         self, message: Message, ids: list[MessageId], step: Step, *, verified: bool
     ) -> None:
         parts = self._parts
-        # Nobody unverified is believed for certain; the protocol's own state follows all the same.
+        # An unverified sender is never certain evidence, but the protocol's own state still
+        # follows.
         source, sender_id = _CAUSAL if verified else _BLOOM, message.sender_id
         if parts.holders.under_review:
             for message_id in parts.holders.untold(sender_id, ids, certain=verified):
@@ -160,30 +164,30 @@ class AckReview:
             parts.timer.progressed()
 
     def _plan_pushes(self, sender_id: ParticipantId, now_ms: UnixMs) -> None:
-        """Send the member what its holdings lack: it cannot ask for what it never heard of."""
+        """Send the member what its holdings are missing: it may never have heard of it."""
         parts = self._parts
         room = parts.config.push_per_claim
         clock_ms = parts.clock_ms(now_ms)
         settled = clock_ms - 2 * parts.config.repair_t_min_ms
-        latest = clock_ms + parts.config.max_ahead_ms  # Later than that is our clock, set back.
+        latest = clock_ms + parts.config.max_ahead_ms  # Beyond that, our clock was set back.
         for entry in self._lacking(sender_id, now_ms):
             position = entry.position
             if not room:
                 break
             if settled < position.lamport_timestamp <= latest:
-                continue  # Still on its way, probably.
+                continue  # Probably still on its way.
             message_id, author_id = position.message_id, entry.sender_id
             if parts.set_aside.is_flooding(author_id):
-                continue  # Others set aside other messages of this author: they want no more.
+                continue  # Others set aside other messages of this author and want no more.
             if parts.times.in_response_group(message_id, author_id, members=len(parts.members)):
                 delay = parts.times.response_delay_ms(message_id, author_id)
                 at_ms = UnixMs(now_ms + delay)
                 room -= parts.answers.plan_push(message_id, at_ms, sender_id, now_ms=now_ms)
 
     def _lacking(self, sender_id: ParticipantId, now_ms: UnixMs) -> list[LogEntry]:
-        """By Lamport time over all authors: the oldest can be delivered at once.
+        """What the member is missing, by Lamport timestamp: it can deliver the oldest at once.
 
-        Without what was sent a moment ago, and what waits there for another that is lacking.
+        Leaves out what was sent a moment ago, and what waits there for another missing message.
         """
         parts, limit = self._parts, self._parts.config.push_per_claim
         found: list[LogEntry] = []

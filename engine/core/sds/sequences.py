@@ -1,7 +1,6 @@
-"""Sets of sequence numbers as ranges: what is held of an author, and what somebody claims to hold.
+"""Sets of sequence numbers as ranges: what is held of an author, or claimed to be.
 
-A set without gaps is one range, however long; a lookup or an insertion is a binary search.  It
-refuses to know whose numbers they are.
+A set without gaps is one range, however long; a look-up or an insertion is a binary search.
 """
 
 from bisect import bisect_left, bisect_right
@@ -39,7 +38,7 @@ class SequenceSet:
         self.lasts[low:high] = [last]
 
     def remove(self, number: int) -> None:
-        """Take one out, if it is in."""
+        """Remove a number, if it is present."""
         index = bisect_left(self.lasts, number)
         if index == len(self.lasts) or self.firsts[index] > number:
             return
@@ -75,7 +74,7 @@ class SequenceSet:
         return not self.holes(other)
 
     def holes(self, other: "SequenceSet") -> list[SequenceRange]:
-        """What ``other`` has and this set lacks, ascending."""
+        """What ``other`` has and this set is missing, ascending."""
         found: list[SequenceRange] = []
         for first, last in zip(other.firsts, other.lasts, strict=True):
             at = first

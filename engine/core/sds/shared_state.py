@@ -1,13 +1,12 @@
-"""The parts of one channel, built from its saved state, and what they need of one another.
+"""The parts of one channel, built from its saved state, and how they depend on each other.
 
-Participant state of the specification as a whole.  The steps (sending, receiving, reviewing,
-sweeping) are elsewhere; here is only what keeps the parts consistent: the filter follows the log,
-and changes of holders and gap become one event each at the end of a step.
+This is the whole participant state of the specification.  The steps (sending, receiving, reviewing,
+sweeping) are elsewhere.  This module keeps the parts consistent: the filter follows the log, and
+changes of holders and gap become one event each at the end of a step.
 
-A message costs its look-ups more than anything else, and a method around a look-up costs thrice as
-much as that.  So a part shows its table by id where every message asks it (``log.rows``,
-``incoming.waiting``, ``held.waiting``, ``holders.under_review``, ``outgoing.waiting``); only the
-part itself ever changes it.
+Look-ups dominate the cost of a message, and a method around a look-up triples it.  So a part
+exposes its table by id where every message needs it (``log.rows``, ``incoming.waiting``,
+``held.waiting``, ``holders.under_review``, ``outgoing.waiting``); only the part itself changes it.
 """
 
 from collections import deque
@@ -68,38 +67,39 @@ class SharedState:
     config: SdsConfig
     counters: Counters
     members: frozenset[ParticipantId]
-    """Empty = unknown (an open channel); else ourselves included.  Set by ``set_members``."""
+    """Empty = unknown (an open channel); otherwise includes us.  Set by ``set_members``."""
     alone: bool = field(init=False)
     small_group: bool = field(init=False)
     clock_offset_ms: int
-    """How far our clock is ahead of the time that inputs are given; timers go by the latter."""
+    """How far our clock is ahead of the time of inputs; timers go by the latter."""
     lamport_timestamp: int
     clock: OnlineClock
     log: LogIndex
     bloom: BloomFilter
     unfiltered: deque[MessageId]
-    """The newest that are not in the filter yet, as many as it could keep."""
+    """The newest ids not in the filter yet, as many as it could hold."""
     unfiltered_count: int = 0
-    """How many are not in the filter yet."""
+    """How many ids are not in the filter yet."""
     outgoing: OutgoingBuffer
     incoming: IncomingBuffer
     held: HeldAside
     quotas: Quotas
     set_aside: SetAsideTable
     replaced: dict[tuple[MessageId, ParticipantId], Replacement]
-    """What its sender said again, whether it has come or not: by message and by who says so.
-    Of several the one with the smallest Lamport timestamp, so that their order changes nothing."""
+    """Messages that were replaced, received or not: by message and by who says so.  If there are
+    several replacements, the one with the smallest Lamport timestamp, so their order does not
+    matter."""
     replacing: dict[MessageId, Replacement]
-    """All of them, by the message that takes the other's place."""
+    """All replacements, by the message that takes the place."""
     disowned: set[MessageId] = field(default_factory=set)
-    """What anybody says is replaced, whether it is theirs or not."""
+    """Messages that anyone says are replaced, theirs or not."""
     forks: dict[InstanceId, Fork]
     own_from_future: list[MessageId] = field(default_factory=list)
-    """Still to be told."""
+    """Still to be reported."""
     lamport_put_back: bool = False
     """Still to be written."""
     news_of_start: bool
-    """Something is held or set aside since before the start: to be told with the first step."""
+    """Something was held or set aside before the start: report it with the first step."""
     times: RepairTimes
     missing: MissingTable
     holders: HoldersTable
@@ -114,15 +114,15 @@ class SharedState:
         self.set_members(self.members)
 
     def set_members(self, members: frozenset[ParticipantId]) -> None:
-        """Everybody in the channel from now on."""
+        """Set the members of the channel."""
         self.members = members
         self.alone = members == {self.participant_id}
         self.small_group = 0 < len(members) <= self.config.prompt_members
 
     def bring_forward(self, now_ms: UnixMs) -> None:
-        """The clock was set back: what was near shall not wait until it has caught up.
+        """The clock was set back: what was due soon must not wait until the clock catches up.
 
-        Nothing is written for that, as every start does the same with what was saved.
+        Nothing is written for that, as every start does the same with saved state.
         """
         self.outgoing.bring_forward(now_ms)
         self.incoming.bring_forward(now_ms)
@@ -132,7 +132,7 @@ class SharedState:
         self.timer.bring_forward(now_ms)
 
     def clock_ms(self, now_ms: UnixMs) -> UnixMs:
-        """Our clock: the system's and what a person added to it."""
+        """Our clock: the system's time plus the user's correction."""
         return UnixMs(now_ms + self.clock_offset_ms)
 
     def latest(self, now_ms: UnixMs) -> int:
@@ -140,10 +140,11 @@ class SharedState:
         return now_ms + self.clock_offset_ms + self.config.max_ahead_ms
 
     def put_clock_right(self, now_ms: UnixMs) -> None:
-        """If our clock was ahead: go on from the last message that is not from the future.
+        """If our clock was ahead, continue from the last message that is not from the future.
 
-        Our own from the future nobody else has delivered, unless their clocks were as wrong.  What
-        was said again already is not said once more: it stays, and its time will come.
+        No one else has delivered our own messages from the future, unless their clocks were as
+        wrong.  A message that itself replaces another is not replaced once more: it stays, and its
+        time will come.
         """
         latest, log = self.latest(now_ms), self.log
         self.newest_claims.put_clock_right(latest, self.clock_ms(now_ms))
@@ -159,7 +160,7 @@ class SharedState:
             ]
 
     def claim(self) -> Claim:
-        """What we state of ourselves beside a message."""
+        """Our claim to send beside a message."""
         return Claim(self.claims.own(), self.held.newest_ids(self.config.held_claim_entries))
 
     def knows(self, message_id: MessageId) -> bool:
@@ -171,18 +172,18 @@ class SharedState:
         )
 
     def is_met(self, entry: HistoryEntry) -> bool:
-        """In the local log, given up, or said again by its sender."""
+        """Whether a dependency is in the local log, given up, or replaced by its sender."""
         message_id = entry.message_id
         return (
             message_id in self.log.rows or self.is_given_up(message_id) or self.is_replaced(entry)
         )
 
     def is_given_up(self, message_id: MessageId) -> bool:
-        """Lost, or set aside: nobody waits for it, and it takes its place if it comes."""
+        """Whether it is lost or set aside: nothing waits for it, but it may still come."""
         return self.missing.is_lost(message_id) or message_id in self.set_aside
 
     def accounts_of(self, received: MessageReceived, now_ms: UnixMs) -> tuple[Account, ...]:
-        """What a message is charged to: nothing of our own, nor of senders that nobody proves."""
+        """The accounts to charge: none for our own messages and for unverified senders."""
         sender_id = received.message.sender_id
         if sender_id == self.participant_id or not received.verified or received.wanted:
             return ()
@@ -194,12 +195,12 @@ class SharedState:
         )
 
     def show_set_aside(self, sender_id: ParticipantId, step: Step) -> None:
-        """Take all of this author's today; of what is not kept nothing is known any more."""
+        """Accept all of this author's messages today; forget ids kept without their bytes."""
         self.quotas.lift(sender_id, self.clock_ms(step.now_ms), step)
         self.set_aside.forget_bare(sender_id, step)
 
     def is_replaced(self, entry: HistoryEntry) -> bool:
-        """Whether whoever sent it said it again.  Nobody can say so of somebody else's."""
+        """Whether its own sender replaced it.  No one can replace another's message."""
         sender_id = entry.sender_id
         return sender_id is not None and (entry.message_id, sender_id) in self.replaced
 
@@ -212,12 +213,12 @@ class SharedState:
         self.disowned.add(replacement.message_id)
 
     def remember_id(self, message_id: MessageId) -> None:
-        """Include a received or sent content message in the filter when it is next sent."""
+        """Include a received or sent content message in the next filter."""
         self.unfiltered.append(message_id)
         self.unfiltered_count += 1
 
     def filter_bytes(self) -> bytes:
-        """The filter over all that we have; rolled over when full."""
+        """The filter over all ids, rolled over when full."""
         bloom, count = self.bloom, self.unfiltered_count
         if count:
             if bloom.count + count <= bloom.room:
@@ -229,7 +230,7 @@ class SharedState:
         return bloom.to_bytes()
 
     def restore_bloom(self) -> None:
-        """The filter as it was when it had taken in all that is in the log and waits."""
+        """Restore the filter from all that is in the log or waits."""
         self._rebuild_bloom(self.bloom.kept_of(len(self.log) + len(self.incoming)))
 
     def _rebuild_bloom(self, keep: int) -> None:
@@ -240,7 +241,7 @@ class SharedState:
         self.bloom.rebuild(islice(dict.fromkeys(ids), keep), rolled_over=rolled_over)
 
     def advance_lamport(self, lamport_timestamp: int, step: Step) -> None:
-        """By a message that leaves no trace in the log, which says the rest (``ChannelState``)."""
+        """Advance the clock by a message that leaves no trace in the log (``ChannelState``)."""
         self.lamport_timestamp = lamport_timestamp
         step.writes.append(SaveClock(lamport_timestamp))
 
@@ -253,7 +254,7 @@ class SharedState:
         *,
         false_probability: float | None = None,
     ) -> None:
-        """Somebody holds one of our messages, or may hold it: then with P(false), from a filter."""
+        """A member holds one of our messages, or may hold it: then with P(false), from a filter."""
         entry = self.holders.note(
             message_id, participant_id, source, step.now_ms, false_probability
         )
@@ -266,7 +267,7 @@ class SharedState:
             self.outgoing.possibly_acknowledge(message_id, step)
 
     def answer_due(self, step: Step) -> None:
-        """Send again what others lack."""
+        """Send again what other members are missing."""
         if not self.clock.online or not len(self.answers):
             return
         for message_id, askers in self.answers.take_due(step.now_ms):
@@ -286,14 +287,14 @@ class SharedState:
         if entry is None or self.claims.perhaps_received(participant_id, message_id):
             return False
         if entry.author is None:
-            return True  # Holdings do not tell.
+            return True  # Holdings do not say.
         if self.claims.holds_aside(participant_id, entry.position.lamport_timestamp):
             return False
         author = self.log.counted_as(message_id, entry.author)
         return not self.claims.holds(participant_id, author.instance_id, author.sequence)
 
     def finish(self, step: Step) -> None:
-        """What is told, and written, once for all that came of an input."""
+        """Add the events and writes that come once per input."""
         if step.holders_changed:
             step.events += self.holders.take_events(step.holders_changed)
         if step.gap_changed or step.held_changed or step.set_aside_changed or self.news_of_start:
@@ -302,7 +303,7 @@ class SharedState:
             self.newest_claims.save(step)
 
     def tell_of_gap(self, step: Step) -> None:
-        """Tell once what lacks, waits and is held aside after this step."""
+        """Report once what is missing, waits and is held aside after this step."""
         if step.held_changed or self.news_of_start:
             step.events.append(self.held.event(self.clock_offset_ms))
         if step.set_aside_changed or (self.news_of_start and self.set_aside):
@@ -344,7 +345,7 @@ def build_parts(  # noqa: PLR0913 - see SdsChannel, whose arguments these are
     clock_offset_ms: int,
     counters: Counters,
 ) -> SharedState:
-    """Build the parts from what was saved; nothing that must survive is anywhere else."""
+    """Build the parts from saved state; nothing that must survive is anywhere else."""
     log = LogIndex(state.log)
     clock = OnlineClock(online=online, now_ms=now_ms, longest_tick_ms=config.longest_tick_ms)
     times = RepairTimes(participant_id, config=config, hash64=hash64)
@@ -397,8 +398,8 @@ def _restore_incoming(parts: SharedState, state: ChannelState, now_ms: UnixMs) -
     for entry in state.incoming:
         history = entry.message.causal_history
         unmet = [e.message_id for e in history if not parts.is_met(e)]
-        # What waits for nothing, or for what nobody looks for, was ahead of our clock as it was
-        # then: it is due at once.
+        # What waits for nothing, or for what is not looked for, was ahead of our clock then: it is
+        # due now.
         unsought = any(each not in parts.missing and each not in here for each in unmet)
         if not unmet or unsought or parts.held.due_ms(entry) > parts.clock_ms(now_ms):
             parts.held.add(entry)

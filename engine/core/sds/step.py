@@ -1,9 +1,8 @@
-"""One step of the machine while it is being taken: the writes, sends and events so far.
+"""The writes, sends and events of one step of the machine, while it is taken.
 
-Every part of the channel adds to the same step, so that everything that one input causes becomes
-durable in one transaction.  Messages whose holders changed, and the gap, are noted here and turned
-into one event each at the end, however often they changed on the way.  What is handed out in the
-end is the step itself, as the ``Transition`` that it is by then.
+All parts of the channel add to the same step, so everything that one input causes becomes durable
+in one transaction.  Messages whose holders changed, and the gap, are noted and become one event
+each at the end, however often they changed.  The step itself is returned as the ``Transition``.
 """
 
 from engine.core.ids import MessageId, UnixMs

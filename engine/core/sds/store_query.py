@@ -1,9 +1,9 @@
-"""When to ask Stores: for named dependencies, and for all that was said while nobody listened.
+"""When to ask Stores: for named dependencies, and for everything sent while we were away.
 
-Retrieval of dependencies from Store nodes (Periodic Incoming Buffer Sweep) on js-waku's schedule,
-the Store query interval, but with doubling waits for what Stores do not have; and js-waku's query
-on connect, from the last one that succeeded.  How a Store is asked, which one, and what it answers
-is not known here.
+Dependencies are retrieved (Periodic Incoming Buffer Sweep) on js-waku's schedule, the Store query
+interval, but with doubling waits for what Stores do not have. js-waku's query on connect starts
+from the last one that succeeded.  Which Store is asked, how, and what it answers is handled
+elsewhere.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,16 +28,16 @@ class StoreQueries:
         self._config = config
         self._longest_ms = max(config.store_query_longest_ms, config.store_query_interval_ms)
         self._waits: dict[MessageId, tuple[UnixMs, int]] = {}
-        """Dependencies asked for: when again, and the wait after that."""
+        """Requested dependencies: when to ask again, and the wait after that."""
         self._once: dict[MessageId, MissingEntry] = {}
-        """What was given up and somebody wants all the same, until Stores can be asked."""
+        """Lost dependencies that the user wants, until Stores can be asked."""
         self._at_ms: UnixMs | None = None
-        """When dependencies are asked for next."""
+        """When to ask for dependencies next."""
         self._online = online
         self._reachable = False
         self._was_away = True
         self.queried_ms = queried_ms
-        """Everything up to then was asked for with success, by the clock of that time."""
+        """Everything up to then was queried successfully, by the clock of that time."""
 
     def set_online(self, online: bool, step: Step) -> None:
         self._online = online
@@ -54,7 +54,7 @@ class StoreQueries:
     def answered(self, through_ms: UnixMs, step: Step) -> None:
         """A query for everything up to ``through_ms`` succeeded.
 
-        That may be earlier than what is known, which then came from a clock that was ahead.
+        That may be before the known time, which then came from a clock that was ahead.
         """
         self._was_away = False
         if self.queried_ms != through_ms:
@@ -62,23 +62,23 @@ class StoreQueries:
             step.writes.append(SaveStoreQueried(store_queried_ms=through_ms))
 
     def gap_changed(self, now_ms: UnixMs) -> None:
-        """If more lacks, ask at the next interval, unless that is coming anyway."""
+        """If more is missing, ask at the next interval, unless that is coming anyway."""
         at_ms = UnixMs(now_ms + self._config.store_query_interval_ms)
         if len(self._missing) and (self._at_ms is None or self._at_ms > at_ms):
             self._at_ms = at_ms
 
     def ask_now(self, now_ms: UnixMs) -> None:
-        """For all that lacks, however often that was in vain."""
+        """Ask for everything missing, however often that failed."""
         self._waits.clear()
         self._at_ms = now_ms if len(self._missing) else None
 
     def hasten(self, step: Step) -> None:
-        """Not for what Stores said lately that they do not have."""
+        """Ask now, but not for what Stores recently said that they do not have."""
         self._at_ms = step.now_ms if len(self._missing) else None
         self.sweep(step)
 
     def ask_once(self, entries: Iterable[MissingEntry], step: Step) -> None:
-        """For what was given up: whatever comes of it, nothing waits for it."""
+        """Ask for lost dependencies; nothing waits for the result."""
         self._once |= {e.entry.message_id: e for e in entries if e.entry.retrieval_hint is not None}
         while len(self._once) > _MAX_ONCE:
             del self._once[next(iter(self._once))]
@@ -90,7 +90,7 @@ class StoreQueries:
         return self._at_ms if self._reachable else None
 
     def sweep(self, step: Step) -> None:
-        """Ask for what is due; a time too far ahead is of a clock that was set back since."""
+        """Ask for what is due.  A time too far ahead is from a clock that was set back since."""
         at_ms, now_ms = self._at_ms, step.now_ms
         if at_ms is None or not self._reachable or not self._is_due(at_ms, now_ms):
             return
@@ -114,12 +114,12 @@ class StoreQueries:
                 due.append(missing)
                 at_ms, wait_ms = UnixMs(now_ms + wait_ms), min(2 * wait_ms, self._longest_ms)
             waits[entry.message_id] = at_ms, wait_ms
-        self._waits = waits  # What is here by now is forgotten.
+        self._waits = waits  # What has arrived is forgotten.
         self._at_ms = min((at_ms for at_ms, _ in waits.values()), default=None)
         return due
 
     def _connect(self, step: Step) -> None:
-        """Ask for what was said while nobody listened, and at once for what is known to lack."""
+        """Ask for everything sent while we were away, and now for known missing dependencies."""
         if not self._online or not self._reachable:
             return
         self.ask_now(step.now_ms)
@@ -128,12 +128,12 @@ class StoreQueries:
             step.sends.append(AskStore(since_ms=since_ms))
 
     def _since(self, now_ms: UnixMs) -> UnixMs | None:
-        """From when to ask for everything; None = nothing can have been missed."""
+        """The time from which to ask for everything; None if nothing can have been missed."""
         config, queried_ms = self._config, self.queried_ms
         earliest_ms = UnixMs(max(now_ms - config.query_on_connect_longest_ms, 0))
         if not config.query_on_connect:
             return None
-        if queried_ms is None or queried_ms > now_ms:  # The clock was set back: it tells nothing.
+        if queried_ms is None or queried_ms > now_ms:  # The clock was set back, so it is useless.
             return earliest_ms
         if not self._was_away and now_ms - queried_ms <= config.query_on_connect_after_ms:
             return None

@@ -1,9 +1,9 @@
 """When to send a periodic sync message, and whether there is anything to say.
 
-Periodic Sync Message of the specification, with js-waku's timer: U(0, 1) · interval · multiplier.
-Beyond js-waku, in small groups news is acknowledged after a short random delay, and a member who
-syncs is answered; nothing is sent while everybody is known to be level; rounds that a silent
-member alone keeps going slow down.  What a sync message contains is not known here.
+This is Periodic Sync Message of the specification, with js-waku's timer: U(0, 1) · interval ·
+multiplier.  Beyond js-waku, small groups acknowledge news after a short random delay, and a member
+who syncs is answered.  Nothing is sent while every member is known to be level.  Rounds that only a
+silent member keeps going slow down.  What a sync message contains is decided elsewhere.
 """
 
 from engine.core.entropy import RandomUnit
@@ -22,16 +22,16 @@ class SyncTimer:
         self._random = random_unit
         content_ms = int(config.sync_interval_ms * config.sync_multiplier_content_received)
         self._unhurried = 0, content_ms
-        """How soon what was delivered is acknowledged, at the earliest and at the latest."""
+        """The shortest and longest wait before acknowledging a delivery."""
         self._prompt = config.prompt_sync_ms or self._unhurried
         """The same in a small group."""
         self.unsaid: set[MessageId] = set()
-        """What was delivered since we last said what we hold."""
+        """Messages delivered since we last stated what we hold."""
         self._asked = False
         self._stated_ms: UnixMs | None = None
         self._silent_rounds = 0
         self._repeats = 0
-        """How often we have said the same since anybody told something new."""
+        """How often we stated the same since any member told something new."""
         self._spoken_for = False
         self.at_ms: UnixMs | None = None
         self.for_repairs = False
@@ -39,7 +39,7 @@ class SyncTimer:
 
     @property
     def has_news(self) -> bool:
-        """Something was delivered, or asked, since we last said what we hold."""
+        """Whether something was delivered, or we were asked, since we last stated what we hold."""
         return self._asked or bool(self.unsaid)
 
     @property
@@ -54,35 +54,35 @@ class SyncTimer:
             self.at_ms = UnixMs(max(at_ms, now_ms + self._config.sync_gap_ms))
 
     def hasten(self, multiplier: float, now_ms: UnixMs, *, small_group: bool) -> None:
-        """Bring the next sync forward: at once but for a short random delay in a small group."""
+        """Bring the next sync forward; in a small group to a short random delay."""
         prompt = self._config.prompt_sync_ms
         if small_group and prompt is not None:
             low, high = prompt
         else:
             low, high = 0, int(self._config.sync_interval_ms * multiplier)
-        # Drawn once per window: drawing again for every message would make the wait ever shorter.
+        # Draw once per window: drawing for every message would shorten the wait each time.
         if self.at_ms is None or self.at_ms > now_ms + high:
             self._draw(low, high, now_ms)
 
     def delivered(self, message_id: MessageId, now_ms: UnixMs, *, small_group: bool) -> None:
-        """Somebody else's message is in the log now: its sender wants to know."""
+        """Another member's message was delivered: its sender wants to know."""
         if len(self.unsaid) < _UNSAID_MAX:
             self.unsaid.add(message_id)
         else:
-            self._asked = True  # More than our own content could list: only a sync will do.
+            self._asked = True  # More than our own content can list: it takes a sync.
         self._silent_rounds = 0
         low, high = self._prompt if small_group else self._unhurried
         if self.at_ms is None or self.at_ms > now_ms + high:
             self._draw(low, high, now_ms)
 
     def progressed(self) -> None:
-        """A member told something new: rounds are worth their while again."""
+        """A member told something new, so rounds are useful again."""
         self._silent_rounds = self._repeats = 0
 
     def asked(self, now_ms: UnixMs) -> bool:
-        """Somebody seems not to know what we hold; True unless we said it a moment ago.
+        """A member seems not to know what we hold; False if we stated it a moment ago.
 
-        The more often we have said the same, the longer that moment.
+        The more often we stated the same, the longer that moment.
         """
         stated_ms = self._stated_ms
         config = self._config
@@ -94,28 +94,28 @@ class SyncTimer:
         return True
 
     def woke(self) -> None:
-        """Started, came online, or the group changed: introduce ourselves."""
+        """We started, came online, or the group changed: introduce ourselves."""
         self._asked = True
         self._silent_rounds = self._repeats = 0
 
     def heard_level_sync(self, now_ms: UnixMs) -> None:
-        """Another member has just said what we would say: start the random wait again."""
+        """Another member just stated what we would state: restart the random wait."""
         self._spoken_for = True
         if self.at_ms is not None and not self.has_news and not self.for_repairs:
             self._wait_again(now_ms)
 
     def content_sent(self, history: tuple[HistoryEntry, ...], *, holdings: bool) -> None:
-        """Our own content message said this much."""
+        """Our own content message stated this much."""
         if holdings:
             self.unsaid.clear()
             return
-        for entry in reversed(history):  # What is unsaid is new, so the end is enough as a rule.
+        for entry in reversed(history):  # Unsaid ids are new: mostly at the end.
             if not self.unsaid:
                 return
             self.unsaid.discard(entry.message_id)
 
     def stated(self, now_ms: UnixMs, *, for_silent_member: bool) -> None:
-        """A sync message went out: everything is said; the next round comes by itself."""
+        """A sync message went out: all is stated, and the next round comes by itself."""
         if for_silent_member:
             self._silent_rounds += 1
         self._repeats = 0 if self.unsaid else self._repeats + 1
@@ -127,7 +127,7 @@ class SyncTimer:
         self.at_ms = UnixMs(max(at_ms, now_ms + self._config.sync_gap_ms))
 
     def skip_if_spoken_for(self, now_ms: UnixMs) -> bool:
-        """Whether this round can be left to whoever said the same; never two rounds running."""
+        """Whether another member stated the same, so we skip this round; never two in a row."""
         if not self._spoken_for:
             return False
         self._spoken_for = False
@@ -142,7 +142,7 @@ class SyncTimer:
             self.at_ms = min(self.at_ms, UnixMs(now_ms + self._config.sync_interval_ms))
 
     def stop(self) -> None:
-        """Nothing to say, or nobody to say it to."""
+        """Stop: there is nothing to say, or no one to say it to."""
         self.at_ms = None
         self.for_repairs = False
 

@@ -2,9 +2,8 @@
 
 Shapes follow the specification's Participant state and Message sections.  A state machine takes an
 ``Input`` (see ``inputs``) and returns a ``Transition``; the runner makes ``writes`` durable in one
-transaction, and only then performs ``sends`` and publishes ``events``.  Whoever reads these two
-modules knows everything that crosses the border of the core; nothing here knows how bytes are
-sealed, stored or carried.
+transaction, and only then performs ``sends`` and publishes ``events``.  These two modules define
+all that crosses the border of the core.  Sealing, storage and transport are handled elsewhere.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +48,7 @@ class HistoryEntry(NamedTuple):
 def history_entry(
     message_id: MessageId, retrieval_hint: bytes | None, sender_id: ParticipantId | None
 ) -> HistoryEntry:
-    """The same, sooner: a named tuple is made by way of a function that takes it apart again."""
+    """A faster constructor: a named tuple's own goes through an intermediate function."""
     return tuple.__new__(HistoryEntry, (message_id, retrieval_hint, sender_id))
 
 
@@ -81,22 +80,22 @@ class Message:
 
 @value(frozen=True, slots=True, kw_only=True)
 class SequenceRange:
-    """Sequence numbers ``first`` to ``last``, both included, without a hole."""
+    """Sequence numbers ``first`` to ``last``, both included, without gaps."""
 
     first: int
     last: int
     head: bytes = b""
-    """First 8 bytes of the id of the last one, b"" if not told: two who hold the same numbers of
-    an author who told them different things see it by this."""
+    """First 8 bytes of the last message's id, b"" if not given.  By this, members who hold the same
+    numbers of a forked author notice that the messages differ."""
 
 
 Holdings: TypeAlias = dict[InstanceId, tuple[SequenceRange, ...]]
-"""Per author instance what is held, ranges ascending and disjoint."""
+"""What is held per author instance; ranges are ascending and disjoint."""
 
 
 @value(frozen=True, slots=True)
 class Claim:
-    """What a member says of itself beside a message, under its signature."""
+    """What a member states about itself beside a message, under its signature."""
 
     holdings: Holdings | None = None
     held_aside: tuple[MessageId, ...] = ()
@@ -117,16 +116,16 @@ class OutgoingState(StrEnum):
 
 @value(frozen=True, slots=True)
 class LogEntry:
-    """A delivered message: all of it that must be remembered besides its raw bytes."""
+    """A delivered message: everything to remember of it except its raw bytes."""
 
     position: Position
     sender_id: ParticipantId
     retrieval_hint: bytes | None = None
     author: AuthorSequence | None = None
     previous_id: MessageId | None = None
-    """The author's message before this one, as long as that is not known to be here."""
+    """The author's message before this one, until that is known to be here."""
     size: int = 0
-    """Of its raw bytes: what sending it again costs."""
+    """The size of its raw bytes: the cost of sending it again."""
 
 
 @value(frozen=True, slots=True)
@@ -152,7 +151,7 @@ class IncomingEntry:
     retrieval_hint: bytes | None
     received_ms: UnixMs
     shown: bool = False
-    """The soft time-out is over: the window shows it below a gap."""
+    """The soft time-out has passed: the window shows it below a gap."""
     previous_id: MessageId | None = None
     replaces: MessageId | None = None
 
@@ -164,7 +163,7 @@ class MissingState(StrEnum):
 
 @value(frozen=True, slots=True, kw_only=True)
 class StoresSaid:
-    """What Stores had of a dependency when they were asked last: see ``StoresMissing``."""
+    """What Stores had of a dependency when last asked: see ``StoresMissing``."""
 
     at_ms: UnixMs
     lacked: int
@@ -174,7 +173,7 @@ class StoresSaid:
 
 @value(frozen=True, slots=True, kw_only=True)
 class MissingEntry:
-    """A dependency that we lack, and when to ask for it (SDS-R) next."""
+    """A missing dependency, and when to ask for it (SDS-R) next."""
 
     entry: HistoryEntry
     state: MissingState
@@ -184,21 +183,21 @@ class MissingEntry:
     request_at_ms: UnixMs
     requests: int
     before: Position | None = None
-    """The first message known to depend on it: it lies before that."""
+    """The first message known to depend on it; it belongs before that one."""
     stores: StoresSaid | None = None
-    """None: no Store was asked for it by name yet."""
+    """None: no Store was asked for it by hash yet."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Dependencies that lack before one message, and how many messages wait from there on.
+    """Dependencies missing before one message, and how many messages wait from there on.
 
     ``waiting`` counts up to the next gap.  ``since_ms``, ``requests`` and ``next_request_ms`` are
     those of the one missing longest, asked for most often, and asked for next.
     """
 
     before: Position | None
-    """None: only sync messages name them, so that nobody knows their place."""
+    """None: only sync messages name them, so their place is unknown."""
     missing: int
     waiting: int
     since_ms: UnixMs
@@ -213,30 +212,30 @@ class HolderEntry:
     source: HolderSource
     since_ms: UnixMs
     false_probability: float | None = None
-    """P(a filter says so by chance), from its m, k and fill; None = not from a filter."""
+    """P(the filter is wrong), from its m, k and fill; None if not from a filter."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """A message that its sender said again, because its Lamport timestamp was from the future.
+    """A message that its sender replaced because its Lamport timestamp was from the future.
 
-    It counts only for a message of the same sender that is further ahead than what replaces it,
-    and that replaces none itself: so whatever is dropped is named by a message that stays, which
-    everybody gets in the end.
+    It counts only for a message of the same sender that is further ahead than its replacement and
+    replaces no other.  So every dropped message is named by one that stays, which every member
+    receives in the end.
     """
 
     message_id: MessageId
-    """Of the message that is dropped by everybody."""
+    """The message that every member drops."""
     sender_id: ParticipantId
     lamport_timestamp: int
-    """Of the message that takes its place."""
+    """The Lamport timestamp of the message that takes its place."""
     by: MessageId
-    """That message."""
+    """The message that takes its place."""
 
 
 @value(frozen=True, slots=True)
 class NewestClaim:
-    """When a member last said what it holds or lacks; what it said before is not answered."""
+    """When a member last claimed or requested something; older messages are not answered."""
 
     participant_id: ParticipantId
     lamport_timestamp: int
@@ -252,18 +251,18 @@ class ChannelState:
     """Ascending by position; of many, a ``LogTable``."""
     outgoing: tuple[OutgoingEntry, ...] = ()
     incoming: tuple[IncomingEntry, ...] = ()
-    """Those held aside because they are ahead of the clock, too."""
+    """Includes those held aside because they are ahead of the clock."""
     missing: tuple[MissingEntry, ...] = ()
     holders: tuple[HolderEntry, ...] = ()
-    """Only of our own messages that are not yet held by everybody."""
+    """Only for own messages that some member may not hold yet."""
     store_queried_ms: UnixMs | None = None
-    """Up to when Stores were last asked for everything with success."""
+    """The time up to which Stores were last queried successfully for everything."""
     replaced: tuple[Replacement, ...] = ()
     forks: tuple[Fork, ...] = ()
     set_aside: tuple[SetAside, ...] = ()
     spent: tuple[Spent, ...] = ()
     newest_claims: tuple[NewestClaim, ...] = ()
-    """One of each member that made any."""
+    """One per member that made any claim."""
 
 
 # --- writes -------------------------------------------------------------------------------------
@@ -278,7 +277,7 @@ class SaveClock:
 
 @value(frozen=True, slots=True, kw_only=True)
 class SaveStoreQueried:
-    """Stores were asked for everything up to then."""
+    """Stores were queried for everything up to then."""
 
     store_queried_ms: UnixMs
 
@@ -293,7 +292,7 @@ class AppendToLog:
 
 @value(frozen=True, slots=True, kw_only=True)
 class RemoveFromLog:
-    """Its sender said it again at another place.  Its raw bytes and holders go with it."""
+    """Its sender replaced it.  Its raw bytes and holders go with it."""
 
     message_id: MessageId
 
@@ -327,7 +326,7 @@ class PutOutgoing:
 
 @value(frozen=True, slots=True)
 class MarkAccepted:
-    """Of an outgoing entry nothing else has changed: its bytes need not be written again."""
+    """Only this changed in an outgoing entry: its bytes need not be written again."""
 
     message_id: MessageId
 
@@ -413,7 +412,7 @@ class Broadcast:
 
 @value(frozen=True, slots=True, kw_only=True)
 class BroadcastRepair:
-    """Somebody asked for this message: load its raw bytes and resend them as a repair response."""
+    """A member asked for this message: load its raw bytes and resend them as a repair response."""
 
     message_id: MessageId
 
@@ -425,8 +424,8 @@ class AskStore:
     missing: tuple[HistoryEntry, ...] = ()
     since_ms: UnixMs | None = None
     around: Mapping[MessageId, int] = field(default_factory=dict, compare=False, hash=False)
-    """Of those missing, where known, the Lamport timestamp of the first that waits for it: about
-    the time where Stores can look for it that know no hints."""
+    """For missing ones, if known, the Lamport timestamp of the first message that waits for it:
+    about the time where Stores that know no hints can look for it."""
 
 
 Send: TypeAlias = Broadcast | BroadcastRepair | AskStore
@@ -437,19 +436,19 @@ Send: TypeAlias = Broadcast | BroadcastRepair | AskStore
 
 @value(frozen=True, slots=True)
 class MessageDelivered:
-    """All dependencies are met (or lost): it is in the log.  Own messages are delivered at send."""
+    """All dependencies are met (or lost): it is in the log.  Own ones are delivered when sent."""
 
     message: Message
     position: Position
     author: AuthorSequence | None
     is_own: bool
     late: bool
-    """It was inserted before messages that had been delivered already."""
+    """It was inserted before messages that were already delivered."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class MessageShownWaiting:
-    """The soft time-out (60 s) is over and dependencies still lack: show it below the gap."""
+    """The soft time-out (60 s) passed and dependencies are missing: show it below the gap."""
 
     message: Message
     author: AuthorSequence | None
@@ -470,7 +469,7 @@ class GapChanged:
     missing: tuple[MissingEntry, ...]
     waiting: int
     missing_total: int = 0
-    """``waiting`` is what back-pressure on a backfill goes by."""
+    """The total number missing; back-pressure on a backfill goes by ``waiting``."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -479,9 +478,9 @@ class HeldMessage:
 
     message: Message
     ahead_ms: int
-    """Of our clock when it came: how far its sender's clock is wrong, or ours."""
+    """How far ahead of our clock it was on arrival: the error of its sender's clock, or ours."""
     due_ms: UnixMs
-    """When it is looked at again, by our clock."""
+    """When it is checked again, by our clock."""
 
     @property
     def message_id(self) -> MessageId:
@@ -502,7 +501,7 @@ class HeldAsideChanged:
 
 @value(frozen=True, slots=True, kw_only=True)
 class MessageReplaced:
-    """A message that was delivered is not in the log any more: ``by`` says the same."""
+    """A delivered message left the log: ``by`` replaces it."""
 
     message_id: MessageId
     by: MessageId
@@ -510,7 +509,7 @@ class MessageReplaced:
 
 @value(frozen=True, slots=True, kw_only=True)
 class OwnFromFuture:
-    """Our clock was ahead when we said these, and is right now: say them again, in this order."""
+    """Our clock was ahead when we sent these: send replacements now, in this order."""
 
     message_ids: tuple[MessageId, ...]
 
@@ -522,7 +521,7 @@ class DependencyLost:
 
 @value(frozen=True, slots=True)
 class HeldByChanged:
-    """One of our messages: who holds it for certain and who maybe (never ourselves)."""
+    """Who holds one of our messages, certainly or maybe (never us)."""
 
     message_id: MessageId
     certain: tuple[HolderEntry, ...]
@@ -531,13 +530,13 @@ class HeldByChanged:
 
 @value(frozen=True, slots=True)
 class OutgoingChanged:
-    """One of our messages: the protocol's state, and whether the network ever took a copy."""
+    """The protocol's state of one of our messages, and whether the network ever took a copy."""
 
     message_id: MessageId
     state: OutgoingState
     accepted: bool
     attempts: int = 0
-    """How often it was sent in vain: of one that was given up."""
+    """How many attempts failed, for a message that was given up."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -564,7 +563,7 @@ Event: TypeAlias = MessageDelivered | OtherEvent
 
 @value(frozen=False, slots=True)
 class Transition:
-    """``writes`` first, in one transaction; then ``sends``; then ``events``."""
+    """Perform ``writes`` first, in one transaction; then ``sends``; then ``events``."""
 
     writes: Sequence[Write] = ()
     sends: Sequence[Send] = ()
@@ -579,9 +578,10 @@ MessageIdOf: TypeAlias = Callable[
 """(sender, channel, lamport, ids of the causal history, content) → id of a content message."""
 
 Sign: TypeAlias = Callable[[Message, Claim | None, UnixMs], bytes]
-"""Turn a message into the raw bytes that are kept and broadcast (sealed channel: a signed part).
+"""Turns a message into the raw bytes to keep and broadcast (sealed channel: a signed part).
 
-The time is our clock's."""
+The time is our clock's.
+"""
 
 Hash64: TypeAlias = Callable[[str], int]
 """First 8 bytes, big-endian, of sha256 of the UTF-8 text: SDS-R's H."""

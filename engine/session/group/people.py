@@ -46,8 +46,7 @@ class GroupPeople:
         everyone = self.membership.everyone()
         self._statements = {record.join_statement for record in everyone if record.join_statement}
         """Known statements.  One comes with every message, so checking it must cost only a
-        look-up.
-        """
+        look-up."""
 
     # --- who ----------------------------------------------------------------------------------
 

@@ -92,8 +92,7 @@ class GroupProjector:
         self._lost: dict[MessageId, MissingEntry] = {}
         self._kept_back: dict[MessageId, None] = {}
         """Also given up, but only because they are older than what the user wants; a Store has
-        them.
-        """
+        them."""
         for missing in state.missing:
             if missing.state is MissingState.LOST:
                 self._note_lost(missing)

@@ -61,8 +61,7 @@ from engine.session.transitions import BodiesLoaded, EchoHeard, GapNoted, Record
 MS_PER_SECOND = 1_000
 MOST_BEFORE_AGREEING = 64
 """Limit on messages kept for a peer before both agree to talk, counted since the program started.
-Anyone with our contact link can be such a peer.
-"""
+Anyone with our contact link can be such a peer."""
 
 
 def _is_admitted(message: MvdsMessage, admits: Callable[[Body], bool]) -> bool:
