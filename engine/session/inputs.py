@@ -31,7 +31,7 @@ Prechecked: TypeAlias = GroupEnvelope | PairEnvelope
 """The result of ``Session.precheck``: the envelope as far as it was opened."""
 
 
-# --- what people want ---------------------------------------------------------------------------
+# --- commands -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ ContactInput: TypeAlias = (
 """Inputs of pairs only."""
 
 
-# --- what the network brings --------------------------------------------------------------------
+# --- messages from the network ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

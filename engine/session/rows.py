@@ -51,7 +51,7 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     """Raises LocalProtocolError for content that makes no row.
 
     ``sender_name``: the sender's name before this message.  A change of name stores the old and the
-    new one, each on a line; otherwise nobody could tell later who took the name.
+    new one, each on a line; otherwise no one could tell later who took the name.
     """
     kind, text = _kind_and_text(content)
     if kind == RENAMED:

@@ -2,7 +2,7 @@
 
 A member who names our message (in a causal history, in holdings, or as held aside) signed that
 after we first sent it.  If the two clocks agree, the signed time lies between our sending and our
-receiving, however long the messages took.  Nobody can have recorded such a message in advance.
+receiving, however long the messages took.  No one can have recorded such a message in advance.
 """
 
 from collections import OrderedDict

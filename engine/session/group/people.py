@@ -48,7 +48,7 @@ class GroupPeople:
         """Known statements.  One comes with every message, so checking it must cost only a
         look-up."""
 
-    # --- who ----------------------------------------------------------------------------------
+    # --- members ------------------------------------------------------------------------------
 
     def others(self) -> frozenset[ParticipantId]:
         return self.membership.member_ids() - {self._own_id}
@@ -71,7 +71,7 @@ class GroupPeople:
         records = (self.membership.record(who) for who in dict.fromkeys(people))
         return tuple(r.join_statement for r in records if r is not None and r.join_statement)
 
-    # --- who comes ----------------------------------------------------------------------------
+    # --- admission ----------------------------------------------------------------------------
 
     def joins(self, verified: Verified) -> bytes | None:
         """The statement, if the message is the sender's own join; else None.
@@ -117,7 +117,7 @@ class GroupPeople:
         if dropped:
             self._counters.add("group.parking_full", dropped)
 
-    # --- what they say of themselves ----------------------------------------------------------
+    # --- leaves and names ---------------------------------------------------------------------
 
     def said(
         self, who: ParticipantId, body: Body, sent_ms: UnixMs, builder: TransitionBuilder

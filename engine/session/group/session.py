@@ -227,7 +227,7 @@ class GroupSession:
             case _:
                 raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
 
-    # --- what people want ---------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------
 
     def _say(
         self,
@@ -273,7 +273,7 @@ class GroupSession:
         self._translate(transition, builder, now_ms=now_ms)
         return own
 
-    # --- what the world says ------------------------------------------------------------------
+    # --- network, Stores and time -------------------------------------------------------------
 
     def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope | None:
         try:
@@ -375,7 +375,7 @@ class GroupSession:
             clock_ms=clock_ms,
         )
 
-    # --- what can be asked --------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------
 
     @property
     def oldest_ms(self) -> UnixMs | None:
@@ -431,7 +431,7 @@ class GroupSession:
         """For inspection by tests and the simulator's checks."""
         return self._channel
 
-    # --- inside -------------------------------------------------------------------------------
+    # --- internals ----------------------------------------------------------------------------
 
     def _feed(self, input_: Input, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         self._translate(self._step(input_, builder, now_ms=now_ms), builder, now_ms=now_ms)

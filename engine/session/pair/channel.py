@@ -270,7 +270,7 @@ class PairChannel:
         """Note that the peer is online."""
         self._handle(PeerSeen(peer_id=self._peer_id), builder, now_ms=now_ms)
 
-    # --- the world ----------------------------------------------------------------------------
+    # --- network and time ---------------------------------------------------------------------
 
     def advance(
         self, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -311,7 +311,7 @@ class PairChannel:
         deadlines = (self.node.next_deadline(), self.order.next_deadline())
         return min((d for d in deadlines if d is not None), default=None)
 
-    # --- inside -------------------------------------------------------------------------------
+    # --- internals ----------------------------------------------------------------------------
 
     def _manner(self) -> SendPolicy:
         """A peer that has not answered our request can only be reached at their inbox."""

@@ -55,7 +55,7 @@ class PairContact:
         if not self.is_accepted:
             raise LocalProtocolError(_NOT_NOW[self.state])
 
-    # --- what we want -------------------------------------------------------------------------
+    # --- our decisions ------------------------------------------------------------------------
 
     def stand(self, agreement: Agreement) -> None:
         """Set the agreement.  Only for a peer that is not blocked."""
@@ -71,7 +71,7 @@ class PairContact:
     def unblock(self) -> None:
         self.record = replace(self.record, state=self.agreement.state)
 
-    # --- what they say ------------------------------------------------------------------------
+    # --- their statements ---------------------------------------------------------------------
 
     def admits(self, body: Body, *, now_ms: UnixMs) -> bool:
         """Whether ``body`` is taken in before both agree to talk.

@@ -134,7 +134,7 @@ class PairOrder:
             )
         return lamport
 
-    # --- what arrives -------------------------------------------------------------------------
+    # --- arrivals -----------------------------------------------------------------------------
 
     def arrive(
         self, content: Content, kept: WaitingContent, writes: list[StoreWrite], *, now_ms: UnixMs
@@ -187,7 +187,7 @@ class PairOrder:
         self._bytes += len(kept.content)
         self._deadline_known = False
 
-    # --- what is due --------------------------------------------------------------------------
+    # --- deadlines ----------------------------------------------------------------------------
 
     def advance(
         self, writes: list[StoreWrite], *, now_ms: UnixMs
@@ -360,7 +360,7 @@ class PairOrder:
                 deadlines.append(max(first.received_ms + LOST_AFTER_MS, enough_ms))
         return UnixMs(min(deadlines)) if deadlines else None
 
-    # --- looking ------------------------------------------------------------------------------
+    # --- views --------------------------------------------------------------------------------
 
     def gap(self) -> GapView | None:
         """What is missing before waiting messages that are shown, and what was given up."""

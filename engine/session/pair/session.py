@@ -212,7 +212,7 @@ class PairSession:
             case _:
                 raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
 
-    # --- what people want ---------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------
 
     def _say(self, body: Body, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Raises LocalProtocolError, with a reason to show, before both agree to talk."""
@@ -263,7 +263,7 @@ class PairSession:
         self._presence.ask_again(now_ms=now_ms)
         self._advance(builder, now_ms=now_ms)
 
-    # --- what the world says ------------------------------------------------------------------
+    # --- network, Stores and time -------------------------------------------------------------
 
     def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> PairEnvelope | None:
         try:
@@ -320,7 +320,7 @@ class PairSession:
             if not self._contact.is_blocked:
                 self._channel.projector.shown(one, builder, now_ms=now_ms)
 
-    # --- what can be asked --------------------------------------------------------------------
+    # --- queries ------------------------------------------------------------------------------
 
     @property
     def oldest_ms(self) -> UnixMs | None:
@@ -381,7 +381,7 @@ class PairSession:
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 
-    # --- inside: what we say ------------------------------------------------------------------
+    # --- internals: what we send --------------------------------------------------------------
 
     def _say_presence(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         answer_wanted = self._presence.due(now_ms, awaits=self._channel.awaits)
@@ -389,7 +389,7 @@ class PairSession:
             presence = Presence(answer_wanted=answer_wanted)
             self._channel.say_unheld(presence, builder, now_ms=now_ms)
 
-    # --- inside: what they say ----------------------------------------------------------------
+    # --- internals: what they send ------------------------------------------------------------
 
     def _take(self, opened: OpenedPair, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Raises RemoteProtocolError."""
@@ -457,7 +457,7 @@ class PairSession:
         if self._contact.record != before:
             self._contact_changed(builder, now_ms=now_ms)
 
-    # --- inside: how far we have come ---------------------------------------------------------
+    # --- internals: the agreement -------------------------------------------------------------
 
     def _contact_changed(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         builder.writes.append(PutContact(contact=self.record))
