@@ -1,7 +1,7 @@
 """Pseudonyms of participants and channels, stable within a test group and only there.
 
 HMAC-SHA256 under a key that the members of a test group share.  Anyone who has logs of one group
-can combine them.  Without the key, nobody can identify anyone in them or compare them with another
+can combine them.  Without the key, no one can identify anyone in them or compare them with another
 group's logs.  Message ids are public on the wire and stay as they are; ``mid`` is a number for one
 that is quick to compare and add up.
 """

@@ -181,7 +181,7 @@ class Recorder:
             call = partial(self._book.asked, which, query, hashes=hashes, end=end)
             self._put(partial(call, at_ms=self._now_ms(), mono_ns=time.monotonic_ns()))
 
-    # --- waiting for it -----------------------------------------------------------------------
+    # --- waiting for writes -------------------------------------------------------------------
 
     def flush(self, *, timeout_ms: int = CLOSE_WITHIN_MS) -> bool:
         """Wait until all earlier calls are written or refused; False on a time-out."""

@@ -160,7 +160,7 @@ class RowBuilder:
         row = EventRow(kind=kind.value, at_ms=at_ms, mono_ns=first, amount=amount)
         self.rows.events.insert(0, row)
 
-    # --- how things stand ---------------------------------------------------------------------
+    # --- snapshots ----------------------------------------------------------------------------
 
     def begin(self, which: Which, before: Iterable[LoggedMessage]) -> None:
         """Take the messages from before the recording."""

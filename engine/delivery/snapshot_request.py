@@ -5,9 +5,9 @@ end.  To get a current one, an export creates a file beside the log, whose name 
 log's participant.  The program looks for such files every second, writes its snapshots and deletes
 the file.  The file says only that a snapshot is wanted; its content is not read.
 
-Nobody is asked if the log is closed: it has no write-ahead log beside it, or ends with ``stopped``.
-A killed program does not answer.  Its log is complete but unfinished: the events tell what was
-delivered after the last snapshot.
+No program is asked if the log is closed: it has no write-ahead log beside it, or ends with
+``stopped``.  A killed program does not answer.  Its log is complete but unfinished: the events tell
+what was delivered after the last snapshot.
 """
 
 import secrets

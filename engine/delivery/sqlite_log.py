@@ -226,7 +226,7 @@ class LogReader:
                 row = _decoded(raw, lists) if lists else raw
                 yield row, problem_of(table, row)
 
-    # --- inside -------------------------------------------------------------------------------
+    # --- internals ----------------------------------------------------------------------------
 
     @staticmethod
     def _expression(column: Column) -> str:
