@@ -134,7 +134,7 @@ class LinkSearch:
             self.examined += match.end() - at
         return match
 
-    # --- addresses of the web -------------------------------------------------------------------
+    # --- web addresses --------------------------------------------------------------------------
 
     def _url_end(self, at: int) -> int:
         """``at``: behind the scheme's slashes."""
@@ -187,7 +187,7 @@ class LinkSearch:
             end -= 1
         return end
 
-    # --- addresses of people --------------------------------------------------------------------
+    # --- e-mail addresses -----------------------------------------------------------------------
 
     def _address(self, sign: int, passed: int) -> Found | None:
         """The e-mail address around the @ at ``sign``."""

@@ -45,7 +45,7 @@ class Membership:
         self._verify_join = verify_join
         self._records = {record.participant_id: record for record in records}
 
-    # --- who ------------------------------------------------------------------------------------
+    # --- members --------------------------------------------------------------------------------
 
     @property
     def n(self) -> int:
@@ -145,7 +145,7 @@ class Membership:
             return None
         return self._put(replace(known, left_ms=left_ms))
 
-    # --- inside ---------------------------------------------------------------------------------
+    # --- internals ------------------------------------------------------------------------------
 
     def _joined(
         self,

@@ -101,7 +101,7 @@ class Records:
             self._bodies[record.message_id] = self._bodies.get(record.message_id, 0) + 1
         return peer.add(record)
 
-    # --- those on disk ---
+    # --- records on disk ---
 
     def want(self, key: Key) -> bool:
         """Look a record up by id; False if all are in memory, or too many look-ups wait."""

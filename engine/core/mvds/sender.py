@@ -39,7 +39,7 @@ class Sender:
         self._waiting: dict[Peer, None] = {}
         self._new_acks: list[tuple[Peer, MvdsId]] = []
 
-    # --- what waits ---
+    # --- waiting records ---
 
     def first_type(self, body_bytes: int) -> RecordType:
         """The record type with which a message of ours starts."""
@@ -55,7 +55,7 @@ class Sender:
                 assert_never(self._config.mode)
 
     def send_fresh(self, peer: Peer, record: Record, step: MvdsStep) -> None:
-        """Send a record of a new type: at once, or with the next epoch."""
+        """Send a record never sent with its present type: at once, or with the next epoch."""
         peer.due.pop(record.message_id, None)
         peer.fresh[record.message_id] = None
         self._note(peer, step.epoch)
@@ -233,7 +233,7 @@ class Sender:
         if kind is RecordType.MESSAGE:
             live.message_epoch = step.epoch
             if self._config.mode is Mode.MIXED:
-                kind = RecordType.OFFER  # A REQUEST makes it a MESSAGE again.
+                kind = RecordType.OFFER  # Repeats are offers, until a REQUEST.
         changed = Record(
             record.peer_id,
             record.message_id,

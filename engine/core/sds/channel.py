@@ -372,7 +372,7 @@ class SdsChannel:
             )
         return requests
 
-    # --- what the surroundings tell ---
+    # --- reports from the runner ---
 
     def _copy_accepted(self, input_: CopyAccepted, step: Step) -> None:
         parts, message_id, hint = self._parts, input_.message_id, input_.retrieval_hint

@@ -258,7 +258,7 @@ class Claims:
     def lacking(self, participant_id: ParticipantId) -> Iterator[Iterator[tuple[InstanceId, int]]]:
         """What we hold and the member's newest claim is missing: per author, oldest first.
 
-        What the claim disputes comes first: it may be missing there.
+        What the claim disputes comes first: the member holds another message under that number.
         """
         claim = self._claims.get(participant_id)
         if claim is None:

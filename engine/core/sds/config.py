@@ -59,7 +59,7 @@ class SdsConfig:
 
     # --- outgoing sweep ---
     resend_unacknowledged_ms: tuple[int, int] = (10 * SECOND_MS, 10 * MINUTE_MS)
-    """The first period, and the bound of its doubling. js: 30 s, constant, 10 times."""
+    """The first period, and the bound of its doubling.  js: 30 s, constant, 10 times."""
     resend_possibly_ms: tuple[int, int] = (30 * SECOND_MS, 30 * MINUTE_MS)
     resend_jitter: float = 0.2
     """A period is multiplied by 1 ± this."""
@@ -135,11 +135,11 @@ class SdsConfig:
     sync_multiplier_own_sync: float = 2.0
     sync_gap_ms: int = 20 * SECOND_MS
     """A timed round waits this long after our own sync or content.  First every member gets the
-    time (interval x ``sync_multiplier_content_received``) to tell what it holds. js 0."""
+    time (interval x ``sync_multiplier_content_received``) to tell what it holds.  js 0."""
     sync_multiplier_repairs: float = 0.3
     sync_slowdown_max: int = 20
     """While only a silent member keeps us from being level, rounds double up to this multiple (10
-    minutes on average). js never slows down: 1."""
+    minutes on average).  js never slows down: 1."""
     sync_patient_rounds: int = 3
     """Rounds before they slow down: an answer may have been lost."""
     prompt_sync_ms: tuple[int, int] | None = (300, 2_000)
@@ -157,7 +157,7 @@ class SdsConfig:
     store_query_interval_ms: int = 10 * SECOND_MS
     """The delay before Stores are asked for missing dependencies; js 10 s."""
     store_query_longest_ms: int = 10 * MINUTE_MS
-    """The wait for a dependency that no Store had doubles up to this. js: no doubling."""
+    """The wait for a dependency that no Store had doubles up to this.  js: no doubling."""
     query_on_connect: bool = True
     """Ask for everything sent in the meantime when a Store can be reached: the first time, after
     having been offline, and if the last success is older than ``query_on_connect_after_ms``. js

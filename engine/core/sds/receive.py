@@ -148,7 +148,7 @@ class Receiver:
             parts.timer.delivered(message_id, step.now_ms, small_group=parts.small_group)
 
     def look_back(self, step: Step) -> None:
-        """All messages of Stores are here."""
+        """The Stores' messages are all here."""
         self._review.look_back(step)
 
     def next_release(self) -> UnixMs | None:
@@ -166,7 +166,7 @@ class Receiver:
             ids = [item.message_id for item in message.causal_history]
             self._take_content(entry, ids, step)
 
-    # --- messages that were said again ---
+    # --- replaced messages ---
 
     def replace(
         self, old_id: MessageId, by: Position, sender_id: ParticipantId, step: Step
@@ -530,7 +530,7 @@ class Receiver:
             self._go_on_without(lost, step)
 
     def take_absence(self, lacks: StoresMissing, step: Step) -> None:
-        """No Store had these: remember who answered, and give up what that decides."""
+        """No Store delivered these: remember who answered, and give up what that decides."""
         said = StoresSaid(
             at_ms=step.now_ms,
             lacked=lacks.lacked,

@@ -2,8 +2,8 @@
 
 - A causal history names what its sender holds: acknowledged.
 - A filter gives only *possibly acknowledged*.
-- Holdings (beyond the specification) name ranges of authors' sequence numbers: acknowledged.  The
-  member is sent what they are missing.
+- Holdings (beyond the specification) name ranges of authors' sequence numbers: acknowledged.  A
+  member whose holdings are missing what we hold is sent it.
 - Repair requests are SDS-R's.
 
 All of it counts in duplicates and sync messages too; nothing here delivers anything.
@@ -112,8 +112,8 @@ class AckReview:
         self, message: Message, ids: list[MessageId], step: Step, *, verified: bool
     ) -> None:
         parts = self._parts
-        # An unverified sender is never certain evidence, but the protocol's own state still
-        # follows.
+        # An unverified sender gives no certain evidence; the protocol's own state follows all the
+        # same.
         source, sender_id = _CAUSAL if verified else _BLOOM, message.sender_id
         if parts.holders.under_review:
             for message_id in parts.holders.untold(sender_id, ids, certain=verified):

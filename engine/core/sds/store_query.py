@@ -1,7 +1,7 @@
 """When to ask Stores: for named dependencies, and for everything sent while we were away.
 
 Dependencies are retrieved (Periodic Incoming Buffer Sweep) on js-waku's schedule, the Store query
-interval, but with doubling waits for what Stores do not have. js-waku's query on connect starts
+interval, but with doubling waits for what Stores do not have.  js-waku's query on connect starts
 from the last one that succeeded.  Which Store is asked, how, and what it answers is handled
 elsewhere.
 """

@@ -109,7 +109,7 @@ class SyncTimer:
         if holdings:
             self.unsaid.clear()
             return
-        for entry in reversed(history):  # Unsaid ids are new: mostly at the end.
+        for entry in reversed(history):  # Unsaid ids are new, so mostly at the end.
             if not self.unsaid:
                 return
             self.unsaid.discard(entry.message_id)

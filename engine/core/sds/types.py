@@ -570,7 +570,7 @@ class Transition:
     events: Sequence[Event] = ()
 
 
-# --- what is injected ---------------------------------------------------------------------------
+# --- injected functions -------------------------------------------------------------------------
 
 MessageIdOf: TypeAlias = Callable[
     [ParticipantId, ChannelId, int, Sequence[MessageId], bytes], MessageId
