@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from engine.core.ids import DeliveryState
 from engine.events import ConnectionLevel, ConnectionView, DeliveryView
 from tests.ui.scripted_engine import ScriptedEngine, member
+from ui.beads import Bead, beads_of, health_words
 from ui.notifications import notification_words
-from ui.window.beads import Bead, beads_of, health_words
 from ui.window.composer import bytes_over_limit
 from ui.words import (
     breaking,

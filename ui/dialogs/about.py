@@ -6,12 +6,12 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from ui.beads import Bead
 from ui.controls import KeyCap, Text
 from ui.dialogs.group import scrolling
 from ui.dialogs.sheet import Sheet
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
 from ui.theme import current_theme
-from ui.window.beads import Bead
 from ui.words import key_words
 
 _STATES = (

@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWid
 from engine.events import ConversationView, MessageView
 from ui.avatar import Avatar
 from ui.badge import badge_text, draw_badge
+from ui.beads import BeadStrip
 from ui.controls import Area, Button, ElidedText, IconButton, plain_tip
 from ui.history_words import CHOICES
 from ui.icons import draw_icon, icon
 from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of, state_words
 from ui.theme import current_theme, theme_changed
-from ui.window.beads import BeadStrip
 from ui.words import is_group, members_line, one_line, present_members, typing_line
 
 _HEIGHT = 58

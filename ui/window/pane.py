@@ -14,10 +14,10 @@ from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
+from ui.beads import MAX_BEADS
 from ui.people import Answer, cannot_write_words, faces_of, lost_request
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
-from ui.window.beads import MAX_BEADS
 from ui.window.composer import Composer
 from ui.window.contact_bar import ContactBar
 from ui.window.header import ConversationHeader

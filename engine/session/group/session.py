@@ -1,10 +1,10 @@
 """One group on one device, sans-I/O: envelope, membership, SDS channel and content combined.
 
-Bytes from the network pass these checks in order: seal → signed part → SDS message → signer is
-sender → membership (``engine.session.group.people``) → SDS state machine → content → rows.  Nothing
-of a stranger, and nothing that fails a check, reaches the channel's state; every refusal adds to a
-named counter.  An outgoing message is signed once, and those bytes are kept for anyone to resend.
-Every copy is sealed afresh.
+Bytes from the network pass these checks in order: seal → signed part → signer is sender → SDS
+message → content and message id → membership (``engine.session.group.people``) → SDS state machine
+→ rows.  Nothing of a stranger, and nothing that fails a check, reaches the channel's state; every
+refusal adds to a named counter.  An outgoing message is signed once, and those bytes are kept for
+anyone to resend.  Every copy is sealed afresh.
 
 Transport and storage are left to others: the asyncio runner and the simulator drive the same class.
 """
