@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -84,7 +85,18 @@ DISPLAY_SERVER = (
     Need(Kind.PROGRAM, "xauth", "xauth"),
 )
 
+
+def shared_python() -> tuple[Need, ...]:
+    """The interpreter's own library, which PyInstaller packs; Debian's python3 does without it."""
+    if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        return ()
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    soname = str(sysconfig.get_config_var("INSTSONAME"))
+    return (Need(Kind.LIBRARY, soname, f"libpython{version}"),)
+
+
 PACKAGER = (
+    *shared_python(),
     Need(Kind.PROGRAM, "objdump", "binutils"),
     Need(Kind.PROGRAM, "strip", "binutils"),
     Need(Kind.PROGRAM, "dpkg-deb", "dpkg"),

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -201,6 +202,19 @@ def test_what_is_there_is_found_and_what_is_not_is_not() -> None:
     assert not needs.is_met(NO_SUCH_LIBRARY)
     if sys.platform == "linux":
         assert needs.is_met(C_LIBRARY)
+
+
+def test_a_packager_needs_the_interpreters_library_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on Debian, whose python3 runs without it, and PyInstaller does not."""
+    shared = {"Py_ENABLE_SHARED": 1, "INSTSONAME": "libpython3.99.so.1.0"}
+    monkeypatch.setattr(sysconfig, "get_config_var", shared.get)
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    expected = Need(Kind.LIBRARY, "libpython3.99.so.1.0", f"libpython{version}")
+    assert needs.shared_python() == (expected,)
+    monkeypatch.setattr(sysconfig, "get_config_var", {"Py_ENABLE_SHARED": 0}.get)
+    assert needs.shared_python() == ()
 
 
 def test_whoever_may_not_install_gets_one_line_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
