@@ -54,6 +54,7 @@ def one_round(count: int, begin: str, *, record: bool = False) -> list[float]:
         receiver = _peer(Path(place) / "receiver", "Maya", link, 0, record=record)
         for peer in (sender, receiver):
             _next(peer, "ready")
+        for peer in (sender, receiver):
             _go_on(peer)
         entered = dict(_times(sender, "entered", count))
         shown = dict(_times(receiver, "shown", count, starting="Ines "))

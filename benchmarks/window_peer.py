@@ -75,15 +75,7 @@ async def main(directory: Path, name: str, link: str, count: int, *, record: boo
     await engine.start()
     await engine.create_identity(name)
     both_here = asyncio.Event()
-
-    def on_event(event: EngineEvent) -> None:
-        if not isinstance(event, ConversationChanged) or len(event.conversation.members) == 1:
-            return
-        contact = event.conversation.contact
-        if contact is None or contact.state is ContactState.ACCEPTED:
-            both_here.set()
-
-    engine.subscribe(on_event)
+    engine.subscribe(lambda event: both_here.set() if _shows_the_other(event) else None)
     window = build_window(engine, UiSettings())
     watch = ShownWatch(window)
     window.show()
@@ -100,6 +92,22 @@ async def main(directory: Path, name: str, link: str, count: int, *, record: boo
     watch.deleteLater()
     await engine.stop()
     return 0
+
+
+def _shows_the_other(event: EngineEvent) -> bool:
+    """In a group, the first message of the other is here.
+
+    Nobody heard the founder's first message; the newcomer asks for it after a random delay, and
+    whatever names it waits until it is here.  That is not the time that this benchmark measures.
+    """
+    match event:
+        case MessageAdded(message=message):
+            return not message.is_own
+        case ConversationChanged(conversation=conversation):
+            contact = conversation.contact
+            return contact is not None and contact.state is ContactState.ACCEPTED
+        case _:
+            return False
 
 
 async def _meet(engine: Engine, window: MainWindow, link: str) -> None:
