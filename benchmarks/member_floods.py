@@ -28,7 +28,7 @@ ATTACKS: Final = {
     "claims": "to hold nothing",
     "texts": "of 60 KB",
 }
-ATTACKS_PER_SECOND: Final = 20
+ATTACKS_PER_SECOND: Final = 104
 NAMES: Final = ("Alice", "Bob", "Carol")
 PER_SECOND: Final = 4
 LARGE_TEXTS: Final = 12

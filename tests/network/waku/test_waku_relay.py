@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from engine.codec.gossipsub import Rpc, encode_rpc
+from engine.codec.gossipsub import PublishedMessage, Rpc, encode_rpc
 from engine.core.errors import TransportError
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import encode_frame
@@ -74,6 +74,46 @@ def test_a_burst_beyond_every_queue_is_slowed_down_not_lost() -> None:
             await other.until(lambda: len(other.inbox) == 500)
             assert other.inbox == list(range(500))
             assert one.counters["relay.dropped_queue_full"] == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_peer_that_says_very_much_waits_and_the_others_are_heard() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            tight = RelaySettings(new_bytes_per_s=1, new_bytes_burst=20_000)
+            hub = await net.node("hub", tight)
+            flooder, other = [await net.node(name) for name in ("flooder", "other")]
+            for node in (flooder, other):
+                await node.host.connect("/memory/hub")
+            await hub.until_meshed(2)
+            await other.until_meshed(1)
+            for number in range(1, 201):
+                await flooder.relay.publish(TOPIC, waku_data(number, 1_000))
+            await hub.until(lambda: len(hub.inbox) == 20)  # Twenty overdraw the bucket.
+            await other.relay.publish(TOPIC, waku_data(0))
+            await hub.until(lambda: 0 in hub.inbox)
+            assert hub.inbox == [*range(1, 21), 0]
+            assert hub.counters["relay.paced"] == 1
+
+    asyncio.run(scenario())
+
+
+def test_what_was_heard_before_costs_a_peer_nothing() -> None:
+    async def scenario() -> None:
+        async with Net() as net:
+            tight = RelaySettings(new_bytes_per_s=1, new_bytes_burst=20_000)
+            hub, echo = await net.node("hub", tight), await net.node("echo")
+            await echo.host.connect("/memory/hub")
+            await hub.until_meshed(1)
+            asking = await echo.host.new_stream(PeerId("hub"), [RELAY_PROTOCOL])
+            said = PublishedMessage(topic=TOPIC, data=waku_data(1, 1_000))
+            for _ in range(100):
+                await asking.write(encode_frame(encode_rpc(Rpc(publish=(said,)))))
+            said = PublishedMessage(topic=TOPIC, data=waku_data(2, 1_000))
+            await asking.write(encode_frame(encode_rpc(Rpc(publish=(said,)))))
+            await hub.until(lambda: hub.inbox == [1, 2])
+            assert hub.counters["relay.paced"] == 0
 
     asyncio.run(scenario())
 

@@ -11,8 +11,9 @@ from engine.core.errors import ConfigError, RemoteProtocolError, TransportError
 from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.service.exchange import ExchangeLimits, ask
-from engine.network.waku.service.gate import AnswerBudget, GateLimits, ServiceGate
+from engine.network.waku.service.gate import GateLimits, ServiceGate
 from engine.network.waku.service.server import ServiceSettings, serve_requests
+from engine.network.waku.token_buckets import TokenBuckets
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import PATIENT, QUICK, ServiceNet, exchange_raw, unframed, until
 
@@ -297,7 +298,7 @@ def test_nobody_gets_more_bytes_of_answers_than_the_budget_and_one_answer(
     steps: list[tuple[float, PeerId, int]],
 ) -> None:
     now = [0.0]
-    budget = AnswerBudget(1_000, 60, lambda: now[0])
+    budget = TokenBuckets(per_second=1_000 / 60, burst=1_000, clock_s=lambda: now[0])
     given_bytes: dict[PeerId, int] = {A: 0, B: 0}
     for pause, peer, size in steps:
         now[0] += pause
@@ -307,6 +308,18 @@ def test_nobody_gets_more_bytes_of_answers_than_the_budget_and_one_answer(
         assert given_bytes[peer] <= 1_000 * (1 + now[0] / 60) + 500 + 1e-6
     now[0] += 60 * (1 + 500 / 1_000)
     assert budget.has_some(A)
+
+
+def test_what_is_overdrawn_is_waited_for() -> None:
+    now = [0.0]
+    budget = TokenBuckets(per_second=100, burst=1_000, clock_s=lambda: now[0])
+    budget.spend(A, 1_000)
+    assert budget.wait_s(A) == 0
+    budget.spend(A, 250)
+    assert budget.wait_s(A) == pytest.approx(2.5)
+    assert budget.wait_s(B) == 0
+    now[0] = 2.5
+    assert budget.wait_s(A) == 0
 
 
 def test_a_gate_that_lets_nothing_through_is_a_mistake() -> None:

@@ -3,6 +3,8 @@
 It gives the router its clock, timer and streams.  To each peer, one outbound stream carries RPCs
 with length prefixes (``session``); the peer's RPCs arrive on a stream that it opened.
 
+A peer's new messages are read at a bounded rate: a flood from one leaves room for the others.
+
 Back-pressure: a task that fills a queue beyond its soft limit waits, whether it reads or publishes,
 so a burst slows its source down instead of being lost.  It waits only while the peer accepts bytes.
 A reader gives up soon; otherwise, in a cycle of nodes, each would wait for the next to read.  A
@@ -44,6 +46,7 @@ from engine.network.waku.gossip.vocabulary import (
 from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.session import RelaySession, SessionSettings
 from engine.network.waku.rpc_slices import rpc_slices
+from engine.network.waku.token_buckets import TokenBuckets
 from engine.network.waku.validation import validate_relayed
 
 _READ_BYTES = 64 * 1024
@@ -56,7 +59,7 @@ MAX_INBOUND_STREAMS = 4
 class RelaySettings:
     gossipsub: GossipsubSettings = PEER
     session: SessionSettings = field(default_factory=SessionSettings)
-    patience_s: float = 0.5
+    patience_s: float = 2.0
     """How long a publisher waits for a full peer that accepts nothing."""
     longest_wait_s: float = 2.0
     """How long a publisher waits for all peers together, however slowly they read."""
@@ -66,6 +69,10 @@ class RelaySettings:
     """How long peers have to take queued messages when the node stops."""
     stuck_s: float = 0.02
     """How long a reader waits for a full peer that accepts nothing."""
+    new_bytes_per_s: float = 2 * 1024 * 1024
+    """How much that is new is read from one peer per second, in the long run ..."""
+    new_bytes_burst: float = 4 * 1024 * 1024
+    """... and at once.  A peer that has more to say waits; duplicates are free."""
 
 
 class RelayObserver(Protocol):
@@ -114,6 +121,11 @@ class WakuRelay:
         self._reopenings: dict[PeerId, asyncio.TimerHandle] = {}
         """Connected peers whose session has given up for now."""
         self._timer: asyncio.TimerHandle | None = None
+        self._new_bytes = TokenBuckets(
+            per_second=settings.new_bytes_per_s,
+            burst=settings.new_bytes_burst,
+            clock_s=lambda: asyncio.get_running_loop().time(),
+        )
         self._running = False
 
     def start(self) -> None:
@@ -303,8 +315,17 @@ class WakuRelay:
                 RpcReceived(peer_id=peer_id, rpc=part.rpc, refused=part.refused)
             )
             await self._wait_to_forward(_recipients(transition))
-            if transition.delivered and self._room_beyond is not None:
-                await self._room_beyond(peer_id)
+            if transition.delivered:
+                await self._pace(peer_id, sum(len(each.data) for each in transition.delivered))
+                if self._room_beyond is not None:
+                    await self._room_beyond(peer_id)
+
+    async def _pace(self, peer_id: PeerId, new_bytes: int) -> None:
+        """Let a peer that says very much wait, so that others are heard meanwhile."""
+        self._new_bytes.spend(peer_id, new_bytes)
+        if wait_s := self._new_bytes.wait_s(peer_id):
+            self._counters.add("relay.paced")
+            await asyncio.sleep(wait_s)
 
     # --- the router -----------------------------------------------------------------------------
 

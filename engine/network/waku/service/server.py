@@ -17,7 +17,8 @@ from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
 from engine.network.waku.service.exchange import answer, first_bytes, read_request
-from engine.network.waku.service.gate import AnswerBudget, GateLimits, ServiceGate
+from engine.network.waku.service.gate import GateLimits, ServiceGate
+from engine.network.waku.token_buckets import TokenBuckets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +52,12 @@ class Service(Protocol):
 
 
 def serve_requests(
-    host: Host, service: Service, counters: Counters, budget: AnswerBudget | None = None
+    host: Host, service: Service, counters: Counters, budget: TokenBuckets | None = None
 ) -> None:
     """Call before the host starts.  The host owns the streams' tasks.
 
-    ``budget`` limits the bytes of answers per peer; services may share one.
+    ``budget`` holds the bytes of answers that each peer may have; services may share one.  A peer
+    that has anything left gets its next answer whole.
     """
     settings = service.settings
     gate = ServiceGate(settings.gate, lambda: asyncio.get_running_loop().time())
@@ -111,7 +113,7 @@ async def _respond(
     peer_id: PeerId,
     request: bytes,
     counters: Counters,
-    budget: AnswerBudget | None,
+    budget: TokenBuckets | None,
 ) -> bytes:
     if budget is not None and not budget.has_some(peer_id):
         counters.add(f"{service.name}.answers_over_budget")

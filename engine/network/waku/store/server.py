@@ -49,8 +49,9 @@ from engine.core.waku_store import (
 )
 from engine.network.libp2p.ports import Host, PeerId
 from engine.network.waku.protocols import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
-from engine.network.waku.service.gate import AnswerBudget, GateLimits
+from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings, serve_requests
+from engine.network.waku.token_buckets import TokenBuckets
 
 MAX_CONTENT_TOPICS: Final = 100
 MAX_MESSAGE_HASHES: Final = 1_000
@@ -178,10 +179,10 @@ def serve_store(
     host: Host, query: QueryArchive, settings: StoreSettings, counters: Counters
 ) -> None:
     """Serve both versions.  Call before the host starts."""
-    budget = AnswerBudget(
-        settings.answer_bytes,
-        settings.answer_period_s,
-        lambda: asyncio.get_running_loop().time(),
+    budget = TokenBuckets(
+        per_second=settings.answer_bytes / settings.answer_period_s,
+        burst=settings.answer_bytes,
+        clock_s=lambda: asyncio.get_running_loop().time(),
     )
     serve_requests(host, StoreServer(query, settings, counters), counters, budget)
     serve_requests(host, LegacyStoreServer(query, settings, counters), counters, budget)
