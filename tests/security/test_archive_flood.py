@@ -109,7 +109,7 @@ class Flooded:
         """Until the service node has heard this one, which was sent last."""
         async with asyncio.timeout(60):
             while not (await self.kept([sent])):  # noqa: ASYNC110 - another node's archive
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0.2)  # A Store answers ten times a second.
 
     async def sweep(self) -> None:
         """What happens once a minute."""

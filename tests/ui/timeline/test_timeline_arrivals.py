@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from engine.core.ids import DeliveryState, MessageId, Position
+from engine.core.ids import ConversationId, DeliveryState, MessageId, Position
 from engine.events import MessageKind
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
@@ -279,9 +279,7 @@ def test_the_gap_closes_itself_when_all_arrived() -> None:
 def test_events_of_other_conversations_are_not_shown() -> None:
     async def scenario() -> None:
         async with opened_view(MemoryPages([])) as view:
-            foreign = message(10)
-            object.__setattr__(foreign, "conversation_id", "elsewhere")
-            view.add(foreign)
+            view.add(replace(message(10), conversation_id=ConversationId("elsewhere")))
             assert len(view.scene.loaded) == 0
             view.add(message(10))
             assert len(view.scene.loaded) == 1
