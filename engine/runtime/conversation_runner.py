@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
-from engine.core.history.queries import HistoryMessage
 from engine.core.ids import (
     ConversationId,
     MessageId,
@@ -47,7 +46,6 @@ from engine.events import (
 from engine.runtime.commit_batch import CommitBatch
 from engine.runtime.event_publisher import EventPublisher
 from engine.runtime.job_queue import Job, JobInput, JobQueue, LookAtClock, WriteForUser
-from engine.runtime.open_ahead import OpenAheadQueue
 from engine.runtime.publish_queue import PublishQueue
 from engine.runtime.recorded_queries import record_batch, record_copy
 from engine.runtime.runner_context import RunnerContext
@@ -99,7 +97,6 @@ class ConversationRunner:
         self._context = context
         self._jobs = JobQueue(context.counters)
         self._queue_out = PublishQueue(context.counters, alone=lambda: self._publisher.is_alone)
-        self._ahead = OpenAheadQueue()
         self._session: Session | None = None
         self._advanced_s = 0.0
         self._clock_offset_ms = 0
@@ -144,14 +141,6 @@ class ConversationRunner:
     async def feed(self, inputs: Sequence[JobInput]) -> None:
         """Feed messages from Stores, in order.  Returns once all results are durable."""
         await self._jobs.feed(inputs)
-
-    def expect(self, messages: Sequence[HistoryMessage]) -> None:
-        """Announce messages from Stores that will be fed soon, so they can be opened ahead."""
-        self._ahead.expect(messages)
-
-    def begins(self, messages: Sequence[HistoryMessage]) -> None:
-        """These announced messages are fed now."""
-        self._ahead.begins(messages)
 
     def stores_changed(self, *, reachable: bool) -> None:
         if self._session is not None:  # Else ``load`` reports it.
@@ -391,8 +380,9 @@ class ConversationRunner:
         rows: Mapping[MessageId, StoredMessage] = {}
         touched = batch.touched()
         if batch.writes or touched:
-            saving = self._context.storage.run(self._write_and_read, tuple(batch.writes), touched)
-            rows, self._publisher.summary = await self._ahead.during(saving, session.open_ahead)
+            rows, self._publisher.summary = await self._context.storage.run(
+                self._write_and_read, tuple(batch.writes), touched
+            )
         if self._context.recorder is not None:
             record_batch(self._context.recorder, self.record, batch)
         for send in batch.sends:

@@ -33,12 +33,6 @@ class Session(Protocol):
         Returns what may take a place in the job queue, or None for a refusal, which is counted.
         """
 
-    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        """Open a Store's message before it arrives, as far as that needs no state.
-
-        This changes nothing but the cost of the later ``MessageArrived``.
-        """
-
     @property
     def record(self) -> ConversationRecord:
         """The record as the session knows it.  Muted, draft and read mark belong to the user."""

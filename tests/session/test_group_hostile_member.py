@@ -117,8 +117,6 @@ class Mallory:
             payload=payload, content_topic=session.content_topic, timestamp_ns=at_ms
         )
         now_ms, waku_hash = UnixMs(at_ms), WakuHash(sha256(payload).digest())
-        if stored:
-            session.open_ahead(message, waku_hash)
         transition = session.handle(
             MessageArrived(message, waku_hash, stored=stored), now_ms=now_ms
         )

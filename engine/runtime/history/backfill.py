@@ -41,7 +41,6 @@ from engine.core.history.queries import (
     HistoryEvent,
     HistoryMessage,
     HistoryTransition,
-    Page,
     QueryEnded,
     QueryStarted,
     StoreEnded,
@@ -302,8 +301,6 @@ class Backfill:
     async def _ask(self, ask: Ask) -> None:
         outcome = await self._parts.network.perform(ask)
         self._asks.pop(ask.ask_id, None)
-        if isinstance(outcome, Page):
-            self._sink.expect(outcome.messages)
         self._put(Answered(ask.ask_id, outcome))
 
     async def _take(self, event: HistoryEvent) -> None:  # noqa: C901 - a table of events

@@ -23,9 +23,6 @@ LOOK_AGAIN_S: Final = 0.1
 class Sink(Protocol):
     """Any method may raise StorageError, or LocalProtocolError if the conversation is gone."""
 
-    def expect(self, messages: Sequence[HistoryMessage], /) -> None:
-        """Announce messages from a Store.  ``take_in`` follows soon, except for known ones."""
-
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         """Deliver messages, oldest first."""
 
@@ -65,17 +62,12 @@ class RunnerSink:
     def __init__(self, runner: ConversationRunner) -> None:
         self._runner = runner
 
-    def expect(self, messages: Sequence[HistoryMessage], /) -> None:
-        self._runner.expect(messages)
-
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
-        self._runner.begins(messages)
         await self._runner.feed([_arrived(item) for item in messages])
 
     async def take_older(
         self, messages: Sequence[HistoryMessage], ids: Mapping[WakuHash, MessageId], /
     ) -> None:
-        self._runner.begins(messages)
         inputs: list[JobInput] = []
         for item in messages:
             message_id = ids.get(item.message_hash)
@@ -129,9 +121,6 @@ class InboxSink:
 
     def __init__(self, inbox: ContactInbox) -> None:
         self._inbox = inbox
-
-    def expect(self, messages: Sequence[HistoryMessage], /) -> None:
-        """The inbox opens nothing ahead."""
 
     async def take_in(self, messages: Sequence[HistoryMessage], /) -> None:
         for item in messages:

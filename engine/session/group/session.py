@@ -282,9 +282,6 @@ class GroupSession:
             self._counters.add(f"group.{error.reason}")
             return None
 
-    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        self._wire.open_ahead(message, waku_hash)
-
     def _message_arrived(
         self, arrived: MessageArrived, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
@@ -292,8 +289,8 @@ class GroupSession:
         if arrived.if_wanted is not None and not self._channel.wants(arrived.if_wanted):
             return
         builder.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
-        open_ = self._wire.open_stored if stored else self._wire.open_new
-        self._receive(partial(open_, message, waku_hash), builder, now_ms=now_ms)
+        open_ = partial(self._wire.open_new, message, waku_hash, stored=stored)
+        self._receive(open_, builder, now_ms=now_ms)
 
     def _receive(
         self, open_: Callable[[], Verified], builder: TransitionBuilder, *, now_ms: UnixMs

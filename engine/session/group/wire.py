@@ -7,7 +7,6 @@ conversation here; the session decides on membership and on what happens with a 
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -23,7 +22,6 @@ from engine.core.sds.types import Claim, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import CheckedEnvelope, Opened, SealedGroup, content_topic_of
-from engine.session.group.verified_ahead import VerifiedAhead
 from engine.session.transitions import Publish
 
 NS_PER_MS = 1_000_000
@@ -79,7 +77,6 @@ class GroupWire:
             epoch_keys=group.epoch_keys,
         )
         self._done_with: OrderedDict[bytes, None] = OrderedDict()
-        self._ahead: VerifiedAhead[Verified] = VerifiedAhead()
         self.content_topic: ContentTopic = content_topic_of(group.epoch_keys[0])
 
     def sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
@@ -135,28 +132,15 @@ class GroupWire:
         if envelope_hash in self._done_with:
             raise RemoteProtocolError("replayed")
 
-    def open_ahead(self, waku: WakuMessage, waku_hash: WakuHash) -> None:
-        """Open a Store's message before its turn, to save work in ``open``."""
-        if waku_hash in self._ahead:
-            return
-        with suppress(RemoteProtocolError):  # ``open`` will refuse it, with the reason.
-            verified = self.open(self.precheck(waku, waku_hash), stored=True)
-            self._ahead.put(waku, waku_hash, verified)
-
-    def open_new(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
+    def open_new(self, waku: WakuMessage, waku_hash: WakuHash, *, stored: bool = False) -> Verified:
         """Like ``open``, for a message that was not prechecked."""
-        return self.open(self.precheck(waku, waku_hash))
-
-    def open_stored(self, waku: WakuMessage, waku_hash: WakuHash) -> Verified:
-        """Like ``open``, for a Store's message, which says nothing about anyone's clock now."""
-        ahead = self._ahead.take(waku, waku_hash)
-        if ahead is None:
-            return self.open(self.precheck(waku, waku_hash), stored=True)
-        self._refuse_known(ahead.envelope_hash)
-        return ahead
+        return self.open(self.precheck(waku, waku_hash), stored=stored)
 
     def open(self, checked: GroupEnvelope, *, stored: bool = False) -> Verified:
-        """Raises RemoteProtocolError, with the reason, for anything that fails a check."""
+        """Raises RemoteProtocolError, with the reason, for anything that fails a check.
+
+        ``stored``: a Store gave it, so it says nothing about anyone's clock now.
+        """
         self._refuse_known(checked.envelope_hash)  # A copy may have been opened since.
         return self._verify(
             self._sealed.open_checked(checked.envelope),

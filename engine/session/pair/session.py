@@ -272,9 +272,6 @@ class PairSession:
             self._counters.add(f"pair.{error.reason}")
             return None
 
-    def open_ahead(self, message: WakuMessage, waku_hash: WakuHash) -> None:
-        """Does nothing: a pair has too few messages for it to pay."""
-
     def _open_new(self, message: WakuMessage, waku_hash: WakuHash) -> OpenedPair:
         wire = self._channel.wire
         return wire.open(wire.precheck(message, waku_hash))
