@@ -9,7 +9,6 @@ from engine.events import FloodView, ForkView, GapView, HeldView
 from engine.history_views import HistoryView, LostView, StoreTestView, StoreView
 from engine.runtime.conversations import Conversations
 from engine.runtime.dependencies import NO_IDENTITY
-from engine.runtime.history.lost_times import time_of_lost
 from engine.runtime.history.service import HistoryService
 from engine.runtime.profile_services import ProfileServices
 from engine.runtime.timeline_pages import TimelinePages
@@ -25,11 +24,9 @@ class HistoryCommands:
     async def _fetch_lost_of_pair(
         self, conversation_id: ConversationId, lost: Sequence[LostView]
     ) -> None:
-        """Fetch the whole time in which the lost messages of a pair were sent or resent."""
         if self._services is None:
             raise LocalProtocolError(NO_IDENTITY)
-        since_ms, until_ms = await time_of_lost(conversation_id, lost, self._services.pages)
-        await self._past.fetch_since(conversation_id, since_ms, until_ms)
+        await self._past.fetch_lost_of_pair(conversation_id, lost, self._services.pages)
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
         await self._past.fetch_earlier(conversation_id)

@@ -49,7 +49,8 @@ from engine.runtime.conversation_snapshots import ConversationSnapshots
 from engine.runtime.conversations import Conversations
 from engine.runtime.dependencies import NO_IDENTITY, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.event_bus import EventBus
-from engine.runtime.history.service import HistoryDependencies, HistoryService
+from engine.runtime.history.backfill import HistoryDependencies
+from engine.runtime.history.service import HistoryService
 from engine.runtime.input_checks import usable_name, usable_text
 from engine.runtime.maintenance import Maintenance, connection_view
 from engine.runtime.own_clock import OwnClock

@@ -9,18 +9,21 @@ are accepted.  Nothing here is acknowledged, so what is dropped is sent again.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 
 from engine.codec.content import decode_pair_content
 from engine.codec.mvds import decode_payload
 from engine.core.content import ContactRequest
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, RemoteProtocolError
-from engine.core.ids import WakuHash
+from engine.core.ids import UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.pair import MvdsPart, OpenedPair, open_from_anybody, pair_group_id
 from engine.crypto.sealed import MAX_ENVELOPE_BYTES
+from engine.runtime.job_queue import JobInput
 from engine.runtime.people import People
+from engine.session.inputs import MessageArrived
 
 MAX_WAITING = 100
 MAX_OPENED_PER_SECOND = 50
@@ -30,21 +33,37 @@ logger = logging.getLogger(__name__)
 
 
 class RequestInbox:
+    """Also the ``Sink`` of its own backfill: nothing in it waits for dependencies."""
+
+    waiting = 0
+    arrived = 0
+    oldest_ms: UnixMs | None = None
+
     def __init__(self, people: People, identity: Identity, counters: Counters) -> None:
         self._people = people
         self._identity = identity
         self._counters = counters
-        self._waiting: deque[tuple[WakuMessage, WakuHash]] = deque()
+        self._queued: deque[tuple[WakuMessage, WakuHash]] = deque()
         self._wake = asyncio.Event()
+        self._has_room = asyncio.Event()
 
     @property
     def is_full(self) -> bool:
-        return len(self._waiting) >= MAX_WAITING
+        return len(self._queued) >= MAX_WAITING
 
     def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
         """Queue a message.  Always False: only we ask for our inbox, so others need no copy."""
         self._queue(message, waku_hash)
         return False
+
+    async def feed(self, inputs: Sequence[JobInput], /) -> None:
+        """Queue messages from Stores as fast as they are handled; nothing else matters here."""
+        for input_ in inputs:
+            if isinstance(input_, MessageArrived):
+                while self.is_full:
+                    self._has_room.clear()
+                    await self._has_room.wait()
+                self._queue(input_.message, input_.waku_hash)
 
     def _queue(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         if len(message.payload) > MAX_ENVELOPE_BYTES:
@@ -53,7 +72,7 @@ class RequestInbox:
         if self.is_full:
             self._counters.add("inbox.full")
             return
-        self._waiting.append((message, waku_hash))
+        self._queued.append((message, waku_hash))
         self._wake.set()
 
     async def run(self) -> None:
@@ -61,8 +80,9 @@ class RequestInbox:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._waiting:
-                message, waku_hash = self._waiting.popleft()
+            while self._queued:
+                message, waku_hash = self._queued.popleft()
+                self._has_room.set()
                 try:
                     await self._take(message, waku_hash)
                 except RemoteProtocolError as error:

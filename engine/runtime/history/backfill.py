@@ -1,8 +1,9 @@
 """Backfills one conversation from Stores: runs its ``HistoryScheduler`` and passes on results.
 
-There is one task per conversation; requests run beside it.  Fetched messages are fed to the
-session, which makes them durable before the next ones are handled, so Stores are asked for no more
-than the session can process.  After that the window's progress is saved, at most once a second.
+There is one task per conversation; requests run beside it.  Fetched messages take the same path as
+live ones, which opens, checks and deduplicates them.  The session makes them durable before the
+next ones are handled, so Stores are asked for no more than it can process.  After that the window's
+progress is saved, at most once a second.
 
 If many messages wait for missing dependencies, those are looked up before the window continues.
 After a storage error everything restarts from what is durable.  What a message says is handled in
@@ -12,12 +13,17 @@ the session.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
-from typing import Final, assert_never
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, assert_never
 
+from engine.core.counters import Counters
+from engine.core.entropy import RandomUnit
 from engine.core.errors import StorageError
+from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import (
     DependenciesMissing,
+    HashLookup,
     HistoryInput,
     PressureChanged,
     StoresChanged,
@@ -54,19 +60,28 @@ from engine.core.history.saved import (
     SaveReach,
 )
 from engine.core.history.scheduler import HistoryScheduler
-from engine.core.ids import ConversationId, UnixMs
-from engine.core.sds.inputs import StoresMissing
+from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash
+from engine.core.ports import ProfileStore
+from engine.core.sds.inputs import HastenStoreQuery, StoreAnswered, StoresMissing
 from engine.core.sds.types import AskStore
-from engine.history_views import HistoryReason, HistoryState, HistoryView
-from engine.runtime.history.backfill_context import BackfillContext
-from engine.runtime.history.event_publisher import HistoryEventPublisher
-from engine.runtime.history.hash_index import HashIndex
-from engine.runtime.history.progress_store import SAVE_EVERY_MS, ProgressStore
-from engine.runtime.history.progress_tables import ProgressTable
-from engine.runtime.history.query_slots import QuerySlot
-from engine.runtime.history.sinks import Sink
+from engine.core.waku_store import HASH_BYTES
+from engine.delivery.recorder import Recorder
+from engine.events import EngineEvent
+from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView
+from engine.network.stores.port import StoreNetwork
+from engine.persistence.storage_thread import StorageThread
+from engine.runtime.history.progress import (
+    INBOX,
+    SAVE_EVERY_MS,
+    HistoryEventPublisher,
+    ProgressStore,
+)
 from engine.runtime.history.store_problems import end_words
+from engine.runtime.history.stores import StoreRegistry
+from engine.runtime.job_queue import JobInput
+from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded_queries import RecordedQueries
+from engine.session.inputs import MessageArrived, RetrieveKeptBack
 
 DAY_MS: Final = 24 * 3_600_000
 CONNECT_LONGEST_MS: Final = 30 * DAY_MS
@@ -75,9 +90,88 @@ CONNECT_AFTER_MS: Final = 5 * 60_000
 EARLIER_MS: Final = 30 * DAY_MS
 TRY_AGAIN_S: Final = 2.0
 LONGEST_WAIT_S: Final = 60.0
+MAX_HASHES: Final = 10_000
 ASKED_FOR: Final = frozenset({Purpose.USER, Purpose.EARLIER})
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryDependencies:
+    """What history is given by the engine."""
+
+    network: StoreNetwork | None
+    """None: no Stores are ever asked."""
+    store: ProfileStore
+    storage: StorageThread
+    random_unit: RandomUnit
+    publish: Callable[[EngineEvent], None]
+    counters: Counters
+    online: Callable[[], bool]
+    config: HistoryConfig
+    clock: OwnClock
+    recorder: Recorder | None = None
+
+
+class Sink(Protocol):
+    """Where a backfill delivers messages: a conversation's runner, or the inbox."""
+
+    async def feed(self, inputs: Sequence[JobInput], /) -> None:
+        """Take messages and answers, in order.  Returns once the results are durable.
+
+        Raises StorageError, or LocalProtocolError if the conversation is gone.
+        """
+
+    @property
+    def waiting(self) -> int:
+        """Received messages that wait for missing dependencies."""
+
+    @property
+    def arrived(self) -> int:
+        """Readable messages that came from Stores."""
+
+    @property
+    def oldest_ms(self) -> UnixMs | None: ...
+
+
+class QuerySlot:
+    """One conversation's hold on the ``slots`` that all share, to spare the Stores.
+
+    It is held while there are queries to make.  A conversation that the user waits for needs none.
+    """
+
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self._slots = slots
+        self._has_slot = self._is_active = False
+        self.is_urgent = asyncio.Event()
+        """Set while the user waits for this conversation."""
+
+    async def take(self) -> None:
+        """Wait for a slot, unless urgent.  Further calls return immediately until ``rest``."""
+        if self._is_active:
+            return
+        self._is_active = True
+        if self.is_urgent.is_set():
+            return
+        slot = asyncio.ensure_future(self._slots.acquire())
+        urgent = asyncio.ensure_future(self.is_urgent.wait())
+        try:
+            await asyncio.wait((slot, urgent), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            urgent.cancel()
+            if slot.done() and not slot.cancelled():
+                self._has_slot = True
+            else:
+                slot.cancel()
+            await asyncio.gather(slot, urgent, return_exceptions=True)
+
+    def rest(self) -> None:
+        """Release the slot: there is nothing to ask now."""
+        self._is_active = False
+        self.is_urgent.clear()
+        if self._has_slot:
+            self._has_slot = False
+            self._slots.release()
 
 
 class Backfill:
@@ -87,30 +181,40 @@ class Backfill:
         topics: Topics,
         *,
         sink: Sink,
-        table: ProgressTable,
-        parts: BackfillContext,
+        network: StoreNetwork,
+        stores: StoreRegistry,
+        slots: asyncio.Semaphore,
+        parts: HistoryDependencies,
         recorded: RecordedQueries,
     ) -> None:
         self.conversation_id = conversation_id
         self.topics = topics
         self._sink = sink
-        self._progress = ProgressStore(table, parts.clock.steady_ms)
+        self._network = network
+        self._stores = stores
         self._parts = parts
         self._recorded = recorded
-        self._publisher = HistoryEventPublisher(conversation_id, parts.tell, parts.clock.steady_ms)
+        steady_ms = parts.clock.steady_ms
+        self._progress = ProgressStore(conversation_id, parts.store, parts.storage, steady_ms)
+        self._publisher = HistoryEventPublisher(conversation_id, self._tell, steady_ms)
         self._scheduler: HistoryScheduler | None = None
         self._candidates: tuple[Candidate, ...] = ()
         self._inputs: deque[HistoryInput] = deque()
         self._wake = asyncio.Event()
-        self._slot = QuerySlot(parts.slots)
+        self._slot = QuerySlot(slots)
         self._asks: dict[int, asyncio.Task[None]] = {}
         self._queries: dict[int, QueryStarted] = {}
-        self._hash_index = HashIndex()
+        self._looked_up: dict[WakuHash, MessageId] = {}
+        """The hashes that are looked up; the oldest are dropped."""
         self._pressure = 0
         self._connect_wanted = False
         self._notes: tuple[StoreNote, ...] = ()
         self._durable: list[tuple[HistoryInput | None, asyncio.Future[None]]] = []
         """Callers that wait until an input has been handled."""
+
+    def _tell(self, view: HistoryView) -> None:
+        if self.conversation_id != INBOX:
+            self._parts.publish(HistoryChanged(history=view))
 
     # --- calls from the service -----------------------------------------------------------------
 
@@ -147,10 +251,19 @@ class Backfill:
         self.request(Purpose.CONNECT, max(known_ms, earliest_ms))
 
     def ask(self, ask: AskStore) -> None:
-        """Perform a Store request of the conversation's session."""
-        lookups = self._hash_index.lookups(ask)
+        """Perform a Store request of the conversation's session; hints must be hashes."""
+        lookups: list[HashLookup] = []
+        for entry in ask.missing:
+            hint = entry.retrieval_hint
+            if hint is not None and len(hint) == HASH_BYTES:
+                around = ask.around.get(entry.message_id)
+                waku_hash = WakuHash(hint)
+                self._looked_up[waku_hash] = entry.message_id
+                lookups.append(HashLookup(waku_hash, None if around is None else UnixMs(around)))
+        while len(self._looked_up) > MAX_HASHES:
+            del self._looked_up[next(iter(self._looked_up))]
         if lookups:
-            self._put(DependenciesMissing(lookups))
+            self._put(DependenciesMissing(tuple(lookups)))
         if ask.since_ms is not None:
             self.request(Purpose.CONNECT, ask.since_ms)
 
@@ -223,7 +336,6 @@ class Backfill:
         self._scheduler = None
         self._queries.clear()
         self._recorded.forget()
-        self._progress.forget()
         self._connect_wanted = True
         self._slot.rest()
 
@@ -299,7 +411,7 @@ class Backfill:
         await self._progress.keep(transition.writes)
 
     async def _ask(self, ask: Ask) -> None:
-        outcome = await self._parts.network.perform(ask)
+        outcome = await self._network.perform(ask)
         self._asks.pop(ask.ask_id, None)
         self._put(Answered(ask.ask_id, outcome))
 
@@ -321,12 +433,12 @@ class Backfill:
             case Advanced():
                 self._publisher.advanced(event.reached_ns)
             case StoreEnded():
-                self._parts.trouble(event)
+                self._stores.trouble(event)
             case QueryEnded():
                 started = self._queries.pop(event.query_id, None)
                 if started is not None and isinstance(started.query, Window):
                     self._notes = event.notes
-                self._parts.note(event.notes)
+                self._stores.note(event.notes)
                 self._recorded.ended(event)
             case Covered():
                 await self._covered(event)
@@ -339,48 +451,56 @@ class Backfill:
                 assert_never(event)
 
     async def _lacks(self, lacks: HashesMissing) -> None:
-        ids = (
-            self._hash_index.take(lacks.hashes)
-            if lacks.decided
-            else self._hash_index.known(lacks.hashes)
-        )
+        known = [one for one in lacks.hashes if one in self._looked_up]
+        ids = tuple(self._looked_up[one] for one in known)
+        if lacks.decided:
+            self._forget(known)
         if ids:
-            silent = tuple(self._parts.address_of(store) for store in lacks.silent)
-            await self._sink.missing(
-                StoresMissing(
-                    message_ids=tuple(ids),
-                    lacked=lacks.lacked,
-                    silent=silent,
-                    decided=lacks.decided,
-                )
+            silent = tuple(self._stores.address_of(store) for store in lacks.silent)
+            missing = StoresMissing(
+                message_ids=ids, lacked=lacks.lacked, silent=silent, decided=lacks.decided
             )
+            await self._sink.feed([missing])
+
+    def _forget(self, hashes: Sequence[WakuHash]) -> None:
+        for one in hashes:
+            self._looked_up.pop(one, None)
 
     async def _fetched(self, event: Fetched) -> None:
         started = self._queries.get(event.query_id)
-        is_window = started is not None and isinstance(started.query, Window)
-        if is_window:
-            await self._sink.take_in(event.messages)
-        else:
-            await self._take_looked_up(event.messages)
-        if is_window:
+        if started is not None and isinstance(started.query, Window):
+            await self._sink.feed([_arrived(one) for one in event.messages])
             first_ns = next((one.message.timestamp_ns for one in event.messages), None)
             arrived = self._sink.arrived
             self._publisher.fetched(len(event.messages), first_ns, arrived=arrived)
+        else:
+            await self._feed_looked_up(event.messages)
         waiting = self._sink.waiting
         if waiting != self._pressure:
             self._pressure = waiting
             self._inputs.appendleft(PressureChanged(waiting))
         if waiting >= self._parts.config.pressure_messages:
-            await self._sink.hasten()
+            await self._sink.feed([HastenStoreQuery()])
 
-    async def _take_looked_up(self, messages: Sequence[HistoryMessage]) -> None:
+    async def _feed_looked_up(self, messages: Sequence[HistoryMessage]) -> None:
+        """Feed dependencies, those last that are older than anything that was requested.
+
+        These count as lost if the messages that depend on them are old as well, and are not shown,
+        unless the user asked for them after they were given up.
+        """
         horizon_ns = self._horizon_ns()
-        older = [one for one in messages if 0 < (one.message.timestamp_ns or 0) < horizon_ns]
-        newer = [one for one in messages if not 0 < (one.message.timestamp_ns or 0) < horizon_ns]
-        await self._sink.take_in(newer)
-        if older:
-            await self._sink.take_older(older, self._hash_index.ids)
-        self._hash_index.take([one.message_hash for one in messages])
+        newer: list[JobInput] = []
+        older: list[JobInput] = []
+        for one in messages:
+            is_older = 0 < (one.message.timestamp_ns or 0) < horizon_ns
+            message_id = self._looked_up.get(one.message_hash)
+            if is_older and message_id is not None:
+                kept_back = StoresMissing(message_ids=(message_id,), lacked=0, kept_back=True)
+                older += [kept_back, _arrived(one, if_wanted=message_id)]
+            else:
+                (older if is_older else newer).append(_arrived(one))
+        await self._sink.feed([*newer, *older])
+        self._forget([one.message_hash for one in messages])
 
     def _horizon_ns(self) -> int:
         """The time before which nothing was requested and no row is here."""
@@ -392,7 +512,7 @@ class Backfill:
     async def _covered(self, covered: Covered) -> None:
         writes: list[KeptWrite] = []
         if covered.purpose in (Purpose.CONNECT, Purpose.TRAILING):
-            await self._sink.answered(covered.through_ms)
+            await self._sink.feed([StoreAnswered(through_ms=covered.through_ms)])
             writes.append(SaveReach(through_ms=covered.through_ms))
         if covered.purpose is not Purpose.DEPENDENCY:
             writes += [
@@ -403,5 +523,9 @@ class Backfill:
         if writes:
             await self._progress.save(writes)
         if covered.purpose in ASKED_FOR:
-            await self._sink.reached_back()
+            await self._sink.feed([RetrieveKeptBack()])
         self._publisher.ended(covered.purpose, HistoryState.DONE)
+
+
+def _arrived(item: HistoryMessage, *, if_wanted: MessageId | None = None) -> MessageArrived:
+    return MessageArrived(item.message, item.message_hash, stored=True, if_wanted=if_wanted)

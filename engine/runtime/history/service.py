@@ -1,110 +1,77 @@
-"""History of a running profile: its Stores, a backfill for each conversation, and the commands.
+"""History of a running profile: a backfill for each conversation, its Stores, and the commands.
 
 It is notified when conversations start and end, when connectivity changes, and when sessions miss
 messages.  It notifies sessions whether any Store can be asked.  ``backfill`` fetches the messages
-of one conversation.
+of one conversation, ``stores`` keeps the list of Stores.
 """
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.core.counters import Counters
-from engine.core.entropy import RandomUnit
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
-from engine.core.history.config import HistoryConfig
 from engine.core.history.inputs import Topics
 from engine.core.history.progress import Purpose
-from engine.core.history.queries import (
-    Candidate,
-    StoreEnded,
-    StoreNote,
-    StoreRef,
-)
+from engine.core.history.queries import Candidate  # noqa: TC001 - as a type, like the rest
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
-from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
 from engine.core.sds.types import AskStore
-from engine.delivery.recorder import Recorder
-from engine.events import EngineEvent
-from engine.history_views import (
-    HistoryChanged,
-    HistoryView,
-    StoresChanged,
-    StoreTestView,
-    StoreView,
-)
-from engine.network.stores.port import StoreNetwork
-from engine.persistence.storage_thread import StorageThread
+from engine.history_views import HistoryView, LostView, StoreTestView, StoreView
 from engine.runtime.conversation_runner import ConversationRunner
-from engine.runtime.history.backfill import CONNECT_LONGEST_MS, DAY_MS, Backfill
-from engine.runtime.history.backfill_context import BackfillContext
-from engine.runtime.history.progress_tables import (
-    ConversationProgressTable,
-    InboxProgressTable,
-    ProgressTable,
+from engine.runtime.history.backfill import (
+    CONNECT_LONGEST_MS,
+    DAY_MS,
+    Backfill,
+    HistoryDependencies,
+    Sink,
 )
-from engine.runtime.history.query_slots import AT_ONCE
-from engine.runtime.history.sinks import ContactInbox, InboxSink, RunnerSink, Sink
-from engine.runtime.history.store_registry import StoreRegistry
-from engine.runtime.own_clock import OwnClock
+from engine.runtime.history.progress import INBOX
+from engine.runtime.history.stores import StoreRegistry
 from engine.runtime.recorded_queries import RecordedQueries, which_is
+from engine.runtime.timeline_pages import TimelinePages
 
+AT_ONCE: Final = 2
+"""How many conversations query Stores at the same time, besides those that the user waits for."""
 LOOK_AROUND_S: Final = 5.0
 """Interval of looking for Stores.  A change of connectivity triggers a look at once."""
-SAVE_EVERY_S: Final = 5.0
-TEST_TIMEOUT_S: Final = 20.0
-INBOX: Final = ConversationId("inbox")
 NO_CONVERSATION: Final = "no such conversation"
 LONGEST_DAYS: Final = 36_500
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryDependencies:
-    network: StoreNetwork | None
-    """None: no Stores are ever asked."""
-    store: ProfileStore
-    storage: StorageThread
-    random_unit: RandomUnit
-    publish: Callable[[EngineEvent], None]
-    counters: Counters
-    online: Callable[[], bool]
-    config: HistoryConfig
-    clock: OwnClock
-    recorder: Recorder | None = None
+ROWS_LOOKED_AT: Final = 100
 
 
 @dataclass(slots=True)
 class _Running:
     backfill: Backfill
     task: asyncio.Task[None]
-    tell_stores: Callable[[bool], None]
-    is_group: bool
+    runner: ConversationRunner | None
+    """None: the inbox."""
 
 
 class HistoryService:
     def __init__(self, parts: HistoryDependencies) -> None:
         self._parts = parts
-        self._book = StoreRegistry(parts.network)
+        self._stores = StoreRegistry(
+            parts.network,
+            parts.store,
+            parts.storage,
+            clock_ms=parts.clock.clock_ms,
+            publish=parts.publish,
+        )
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._running: dict[ConversationId, _Running] = {}
         self._candidates: tuple[Candidate, ...] = ()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._dirty: set[StoreRef] = set()
         self._news = asyncio.Event()
 
     # --- life -----------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Call before the first conversation starts.  Raises StorageError."""
-        self._book.load(await self._parts.storage.run(self._parts.store.stores))
+        await self._stores.load()
         if self._parts.network is not None:
             self._own(self._look_around())
-        self._own(self._keep_records())
+        self._own(self._stores.keep_records())
 
     async def stop(self) -> None:
         tasks = [*self._tasks, *(one.task for one in self._running.values())]
@@ -113,7 +80,7 @@ class HistoryService:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.suppress(ChatError):
-            await self._save_records()
+            await self._stores.save_records()
 
     def _own(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)
@@ -124,40 +91,17 @@ class HistoryService:
 
     def begin(self, runner: ConversationRunner, content_topic: ContentTopic) -> None:
         """Start the backfill of this conversation."""
-        table = ConversationProgressTable(
-            runner.conversation_id, self._parts.store, self._parts.storage
-        )
-        self._begin(
-            runner.conversation_id,
-            content_topic,
-            sink=RunnerSink(runner),
-            table=table,
-            tell_stores=lambda reachable: runner.stores_changed(reachable=reachable),
-            is_group=not runner.is_pair,
-            recorded=RecordedQueries(self._parts.recorder, which_is(runner.record)),
-        )
+        self._begin(runner.conversation_id, content_topic, runner, runner)
 
-    def begin_inbox(self, inbox: ContactInbox, content_topic: ContentTopic) -> None:
-        self._begin(
-            INBOX,
-            content_topic,
-            sink=InboxSink(inbox),
-            table=InboxProgressTable(self._parts.store, self._parts.storage),
-            tell_stores=lambda _reachable: None,
-            is_group=False,
-            recorded=RecordedQueries(),
-        )
+    def begin_inbox(self, inbox: Sink, content_topic: ContentTopic) -> None:
+        self._begin(INBOX, content_topic, inbox, None)
 
-    def _begin(  # noqa: PLR0913 - where conversations and the inbox differ
+    def _begin(
         self,
         conversation_id: ConversationId,
         content_topic: ContentTopic,
-        *,
         sink: Sink,
-        table: ProgressTable,
-        tell_stores: Callable[[bool], None],
-        is_group: bool,
-        recorded: RecordedQueries,
+        runner: ConversationRunner | None,
     ) -> None:
         network, parts = self._parts.network, self._parts
         if network is None:
@@ -165,30 +109,20 @@ class HistoryService:
         topics = Topics(
             pubsub_topic=network.pubsub_topic(content_topic), content_topics=(content_topic,)
         )
+        which = None if runner is None else which_is(runner.record)
         backfill = Backfill(
             conversation_id,
             topics,
             sink=sink,
-            table=table,
-            parts=BackfillContext(
-                network=network,
-                slots=self._slots,
-                config=parts.config,
-                random_unit=parts.random_unit,
-                clock=parts.clock,
-                counters=parts.counters,
-                tell=self._tell,
-                note=self._note,
-                trouble=self._trouble,
-                address_of=self._book.address_of,
-            ),
-            recorded=recorded,
+            network=network,
+            stores=self._stores,
+            slots=self._slots,
+            parts=parts,
+            recorded=RecordedQueries(parts.recorder, which),
         )
         backfill.stores_changed(self._candidates)
-        running = _Running(
-            backfill, asyncio.create_task(backfill.run(), name="history"), tell_stores, is_group
-        )
-        self._running[conversation_id] = running
+        task = asyncio.create_task(backfill.run(), name="history")
+        self._running[conversation_id] = running = _Running(backfill, task, runner)
         if self._candidates:
             self._connect(running)
 
@@ -220,15 +154,17 @@ class HistoryService:
 
     def _connect(self, one: _Running) -> None:
         """Connect, except for an online group: its session knows what it missed and asks for it."""
-        if not (one.is_group and self._parts.online()):
+        is_group = one.runner is not None and not one.runner.is_pair
+        if not (is_group and self._parts.online()):
             one.backfill.connect()
 
     # --- Stores come and go -----------------------------------------------------------------------
 
     async def _look_around(self) -> None:
         while True:
-            came = self._book.look_around()
-            if self._changes(self._book.candidates(self._parts.clock.clock_ms())):
+            came = self._stores.look_around()
+            before = {one.store for one in self._candidates}
+            if before != {one.store for one in self._stores.candidates()}:
                 self._stores_changed()
             for one in self._running.values():
                 for store in came:
@@ -238,51 +174,17 @@ class HistoryService:
                 async with asyncio.timeout(LOOK_AROUND_S):
                     await self._news.wait()
 
-    def _changes(self, candidates: Sequence[Candidate]) -> bool:
-        before = {one.store for one in self._candidates}
-        return before != {one.store for one in candidates}
-
     def _stores_changed(self) -> None:
         was_reachable = self.reachable()
-        self._candidates = self._book.candidates(self._parts.clock.clock_ms())
+        self._candidates = self._stores.candidates()
         is_reachable = self.reachable()
         for one in self._running.values():
             one.backfill.stores_changed(self._candidates)
-            if is_reachable is not was_reachable:
-                one.tell_stores(is_reachable)
+            if is_reachable is not was_reachable and one.runner is not None:
+                one.runner.stores_changed(reachable=is_reachable)
             if is_reachable and not was_reachable:
                 self._connect(one)
-        self._tell_list()
-
-    def _trouble(self, ended: StoreEnded) -> None:
-        if self._book.trouble(ended, self._parts.clock.clock_ms()):
-            logger.warning(
-                "a Store was left", extra={"reason": ended.reason or ended.end, "area": "history"}
-            )
-            self._tell_list()
-
-    def _note(self, notes: Sequence[StoreNote]) -> None:
-        before = self._book.views()
-        for note in notes:
-            record = self._book.note(note, self._parts.clock.clock_ms())
-            if record is not None:
-                self._dirty.add(record.store)
-        if self._book.views() != before:
-            self._tell_list()
-
-    async def _keep_records(self) -> None:
-        while True:
-            await asyncio.sleep(SAVE_EVERY_S)
-            try:
-                await self._save_records()
-            except ChatError as error:
-                logger.warning("Stores were not saved", extra={"error": type(error).__name__})
-
-    async def _save_records(self) -> None:
-        dirty, self._dirty = self._dirty, set()
-        writes = [PutStore(record=one) for one in self._book.records if one.store in dirty]
-        if writes:
-            await self._parts.storage.run(self._parts.store.apply, writes)
+        self._stores.tell()
 
     # --- commands: fetching -----------------------------------------------------------------------
 
@@ -290,15 +192,39 @@ class HistoryService:
         if days is not None and not 1 <= days <= LONGEST_DAYS:
             raise ConfigError(f"{days} days: allowed are 1 to {LONGEST_DAYS}")
         since_ms = 0 if days is None else max(self._parts.clock.clock_ms() - days * DAY_MS, 0)
-        await self.fetch_since(conversation_id, UnixMs(since_ms))
+        await self._fetch_since(conversation_id, UnixMs(since_ms))
 
-    async def fetch_since(
+    async def _fetch_since(
         self, conversation_id: ConversationId, since_ms: UnixMs, until_ms: UnixMs | None = None
     ) -> None:
         """Fetch the window on the user's behalf; ``until_ms`` None means up to now."""
         backfill = self._backfill(conversation_id)
         backfill.request(Purpose.USER, since_ms, until_ms)
         await backfill.durable()
+
+    async def fetch_lost_of_pair(
+        self, conversation_id: ConversationId, lost: Sequence[LostView], pages: TimelinePages
+    ) -> None:
+        """Fetch the whole time in which the lost messages of a pair were sent or resent.
+
+        Their ids are unknown.  Each was sent after its author's previous message, if that is close,
+        and before the message that follows.  If it was resent, then before it was given up, or
+        later while this device was listening.  Raises StorageError.
+        """
+        since: list[int] = []
+        for each in lost:
+            since.append(each.since_ms - DAY_MS)
+            if each.before is None:
+                continue
+            since.append(each.before.lamport_timestamp - DAY_MS)
+            page = await pages.before(conversation_id, each.before, limit=ROWS_LOOKED_AT)
+            theirs = (row for row in reversed(page.messages) if row.sender_id == each.sender_id)
+            earlier = next(theirs, None)
+            if earlier is not None:
+                since.append(earlier.position.lamport_timestamp)
+        given_up = [each.given_up_ms for each in lost if each.given_up_ms is not None]
+        until_ms = max(given_up) if len(given_up) == len(lost) else None
+        await self._fetch_since(conversation_id, UnixMs(max(min(since), 0)), until_ms)
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
         backfill = self._backfill(conversation_id)
@@ -320,67 +246,36 @@ class HistoryService:
             raise LocalProtocolError(NO_CONVERSATION)
         return one.backfill
 
-    def _tell(self, view: HistoryView) -> None:
-        if view.conversation_id != INBOX:
-            self._parts.publish(HistoryChanged(history=view))
-
     # --- commands: Stores -------------------------------------------------------------------------
 
     def stores(self) -> Sequence[StoreView]:
-        return self._book.views()
+        return self._stores.views()
 
     async def add_store(self, multiaddr: str) -> None:
-        record = self._book.add(multiaddr)
-        await self._apply([PutStore(record=record)])
+        await self._stores.add(multiaddr)
+        self._stores_changed()
         self._want_all()
 
     async def remove_store(self, multiaddr: str) -> None:
-        record = self._book.remove(multiaddr)
-        await self._apply([RemoveStore(store=record.store), *self._all_records()])
+        await self._stores.remove(multiaddr)
+        self._stores_changed()
 
     async def move_store(self, multiaddr: str, *, place: int) -> None:
-        self._book.move(multiaddr, place)
-        await self._apply(self._all_records())
+        await self._stores.move(multiaddr, place=place)
+        self._stores_changed()
 
     async def enable_store(self, multiaddr: str, *, enabled: bool) -> None:
-        self._book.enable(multiaddr, enabled=enabled)
-        await self._apply(self._all_records())
+        await self._stores.enable(multiaddr, enabled=enabled)
+        self._stores_changed()
         if enabled:
             self._want_all()
 
     async def test_store(self, multiaddr: str) -> StoreTestView:
-        network = self._parts.network
-        if network is None:
-            raise LocalProtocolError("there is no network to test a Store in")
         topics = [one.backfill.topics.content_topics[0] for one in self._running.values()]
-        tested = await network.test(multiaddr, topics, timeout_s=TEST_TIMEOUT_S)
-        view = StoreTestView(
-            multiaddr=multiaddr,
-            tested_ms=self._parts.clock.clock_ms(),
-            problem=tested.problem,
-            reachable=tested.reachable,
-            versions=tuple(version.value for version in tested.versions),
-            cluster=tested.cluster,
-            round_trip_ms=tested.round_trip_ms,
-            clock_ahead_ms=tested.clock_ahead_ms,
-            oldest_ms=tested.oldest_ms,
-        )
-        self._book.tested(view)
-        self._tell_list()
-        return view
-
-    def _all_records(self) -> list[StoreWrite]:
-        return [PutStore(record=record) for record in self._book.records]
-
-    async def _apply(self, writes: Sequence[StoreWrite]) -> None:
-        await self._parts.storage.run(self._parts.store.apply, writes)
-        self._stores_changed()
+        return await self._stores.test(multiaddr, topics)
 
     def _want_all(self) -> None:
         """Ask for the last 30 days again: a new Store may have what the others do not."""
         since_ms = UnixMs(max(self._parts.clock.clock_ms() - CONNECT_LONGEST_MS, 0))
         for one in self._running.values():
             one.backfill.request(Purpose.CONNECT, since_ms)
-
-    def _tell_list(self) -> None:
-        self._parts.publish(StoresChanged(stores=self._book.views()))

@@ -4,7 +4,7 @@ from engine.core.history.progress import Purpose
 from engine.core.history.queries import Window
 from engine.core.ids import ContentTopic, ConversationId, PubsubTopic, UnixMs
 from engine.history_views import HistoryReason, HistoryState, HistoryView
-from engine.runtime.history.event_publisher import NO_STORE, HistoryEventPublisher
+from engine.runtime.history.progress import NO_STORE, HistoryEventPublisher
 
 WINDOW = Window(
     pubsub_topic=PubsubTopic("/waku/2/rs/42/0"),

@@ -1,19 +1,30 @@
-"""Publishes the progress of one conversation's backfill as a ``HistoryView``.
+"""How far one conversation's backfill has come: on disk, and as the user sees it.
 
-The view has message counts, rate and share of the window.  Updates are published at most four times
-a second, changes of state immediately.
+``ProgressStore`` saves new and finished windows immediately, and progress in between at most once a
+second.  Progress is saved only after the messages it covers: the caller makes these durable first.
+A crash costs about a second of pages, which are fetched again.
+
+``HistoryEventPublisher`` shows message counts, rate and share of the window.  It publishes updates
+at most four times a second, changes of state immediately.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from engine.core.history.progress import Purpose, ms_of
+from engine.core.history.progress import HistoryWrite, Purpose, SaveProgress, ms_of
 from engine.core.history.queries import Window
+from engine.core.history.saved import HistoryKept, KeptWrite, SaveReach, with_write
 from engine.core.ids import ConversationId, UnixMs
+from engine.core.ports import ApplyHistory, ProfileStore, SaveValue
 from engine.history_views import HistoryReason, HistoryState, HistoryView
+from engine.persistence.storage_thread import StorageThread
 
+SAVE_EVERY_MS: Final = 1_000
+INBOX: Final = ConversationId("inbox")
+"""The inbox has a backfill like a conversation."""
+INBOX_KEY: Final = "history.inbox"
 TELL_EVERY_MS: Final = 250
 RATE_OVER_MS: Final = 4_000
 NO_STORE: Final = "there is no Store to ask; it is fetched as soon as there is one"
@@ -26,6 +37,84 @@ REASONS: Final = {
 }
 """Trailing checks are missing here: they run silently."""
 ASKED_BY_USER: Final = frozenset({HistoryReason.USER, HistoryReason.EARLIER})
+
+
+class ProgressStore:
+    """Every coroutine may raise StorageError."""
+
+    def __init__(
+        self,
+        conversation_id: ConversationId,
+        store: ProfileStore,
+        storage: StorageThread,
+        now_ms: Callable[[], UnixMs],
+    ) -> None:
+        self._conversation_id = conversation_id
+        self._store = store
+        self._storage = storage
+        self._now_ms = now_ms
+        self._unsaved: dict[Purpose, SaveProgress] = {}
+        self._saved_ms = 0
+        self.kept = HistoryKept()
+
+    @property
+    def has_unsaved(self) -> bool:
+        return bool(self._unsaved)
+
+    async def load(self) -> None:
+        """Read what is durable, and discard the rest: its pages are fetched again."""
+        self._unsaved.clear()
+        if self._conversation_id != INBOX:
+            self.kept = await self._storage.run(self._store.history, self._conversation_id)
+            return
+        text = await self._storage.run(self._store.value, INBOX_KEY)
+        self.kept = HistoryKept(through_ms=UnixMs(int(text)) if text else None)
+
+    async def keep(self, writes: Sequence[HistoryWrite]) -> None:
+        """Save new and dropped windows now, and progress when it is due."""
+        now: list[KeptWrite] = []
+        kept = {progress.purpose for progress in self.kept.progress}
+        for write in writes:
+            if isinstance(write, SaveProgress):
+                self._unsaved[write.progress.purpose] = write
+                if write.progress.purpose not in kept:
+                    now.append(self._unsaved.pop(write.progress.purpose))
+            else:
+                self._unsaved.pop(write.purpose, None)
+                now.append(write)
+        if now:
+            await self.save(now)
+        await self.save_due()
+
+    async def save_due(self) -> None:
+        now_ms = self._now_ms()
+        if self._unsaved and not 0 <= now_ms - self._saved_ms < SAVE_EVERY_MS:
+            unsaved, self._unsaved = list(self._unsaved.values()), {}
+            await self.save(unsaved)
+
+    async def save(self, writes: Sequence[KeptWrite]) -> None:
+        rows = self._rows(writes)
+        if rows:
+            await self._storage.run(self._store.apply, rows)
+        self._saved_ms = self._now_ms()
+        for write in writes:
+            self.kept = with_write(self.kept, write)
+
+    def _rows(self, writes: Sequence[KeptWrite]) -> list[ApplyHistory | SaveValue]:
+        """Of the inbox only up to when it was covered; an interrupted window starts again."""
+        if self._conversation_id != INBOX:
+            return [ApplyHistory(conversation_id=self._conversation_id, writes=tuple(writes))]
+        return [
+            SaveValue(key=INBOX_KEY, value=str(write.through_ms))
+            for write in writes
+            if isinstance(write, SaveReach) and write.through_ms is not None
+        ]
+
+    async def reach(self, since_ms: UnixMs) -> None:
+        """Record how far back the user or a session requested messages."""
+        known = self.kept.since_ms
+        if known is None or since_ms < known:
+            await self.save([SaveReach(since_ms=since_ms)])
 
 
 class HistoryEventPublisher:

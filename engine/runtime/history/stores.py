@@ -9,11 +9,13 @@ archive is not asked: the node has passed on what it relayed already, and its ar
 nothing missing after the device was offline.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine.core.errors import ConfigError
+from engine.core.errors import ChatError, ConfigError, LocalProtocolError
 from engine.core.history.queries import (
     Candidate,
     End,
@@ -22,15 +24,28 @@ from engine.core.history.queries import (
     StoreRef,
 )
 from engine.core.history.saved import MAX_STORES, StoreRecord
-from engine.core.ids import UnixMs
-from engine.history_views import StoreHealth, StoreOrigin, StoreTestView, StoreView
+from engine.core.ids import ContentTopic, UnixMs
+from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
+from engine.events import EngineEvent
+from engine.history_views import (
+    StoreHealth,
+    StoreOrigin,
+    StoresChanged,
+    StoreTestView,
+    StoreView,
+)
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.stores.port import FoundStore, StoreNetwork
+from engine.persistence.storage_thread import StorageThread
 from engine.runtime.history.store_problems import doubt_of, problem_of
 
+SAVE_EVERY_S: Final = 5.0
+TEST_TIMEOUT_S: Final = 20.0
 FAILED_LAST_MS: Final = 60_000
 TELLING_MESSAGES: Final = 50
 """A query with at least this many messages is evidence about a Store."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,28 +58,58 @@ class Health:
 
 
 class StoreRegistry:
-    """The caller writes changed ``records`` to the database."""
-
-    def __init__(self, network: StoreNetwork | None) -> None:
+    def __init__(
+        self,
+        network: StoreNetwork | None,
+        store: ProfileStore,
+        storage: StorageThread,
+        *,
+        clock_ms: Callable[[], UnixMs],
+        publish: Callable[[EngineEvent], None],
+    ) -> None:
         self._network = network
+        self._store = store
+        self._storage = storage
+        self._clock_ms = clock_ms
+        self._publish = publish
         self._records: list[StoreRecord] = []
+        self._dirty: set[StoreRef] = set()
         self._found: tuple[FoundStore, ...] = ()
         self._found_records: dict[StoreRef, StoreRecord] = {}
         self._health: dict[StoreRef, Health] = {}
         self._tests: dict[str, StoreTestView] = {}
 
-    # --- the list -------------------------------------------------------------------------------
+    # --- on disk --------------------------------------------------------------------------------
 
-    @property
-    def records(self) -> Sequence[StoreRecord]:
-        """The user's Stores, in order."""
-        return self._records
+    async def load(self) -> None:
+        """Raises StorageError."""
+        self._records = list(await self._storage.run(self._store.stores))
 
-    def load(self, records: Sequence[StoreRecord]) -> None:
-        self._records = list(records)
+    async def keep_records(self) -> None:
+        """Save changed statistics now and then, until cancelled."""
+        while True:
+            await asyncio.sleep(SAVE_EVERY_S)
+            try:
+                await self.save_records()
+            except ChatError as error:
+                logger.warning("Stores were not saved", extra={"error": type(error).__name__})
 
-    def add(self, multiaddr: str) -> StoreRecord:
-        """Append a Store.  Raises ConfigError for a bad or known address, or a full list."""
+    async def save_records(self) -> None:
+        dirty, self._dirty = self._dirty, set()
+        writes = [PutStore(record=one) for one in self._records if one.store in dirty]
+        if writes:
+            await self._save(writes)
+
+    async def _save_all(self, *writes: StoreWrite) -> None:
+        await self._save([*writes, *(PutStore(record=record) for record in self._records)])
+
+    async def _save(self, writes: Sequence[StoreWrite]) -> None:
+        await self._storage.run(self._store.apply, writes)
+
+    # --- the list.  All of these raise ConfigError and StorageError ------------------------------
+
+    async def add(self, multiaddr: str) -> None:
+        """Append a Store.  It must be new, its address name a peer, and the list have room."""
         address = parse_multiaddr(multiaddr)
         if address.peer_id is None:
             raise ConfigError(f'address "{multiaddr}": it must end in /p2p/ and a peer id')
@@ -75,35 +120,50 @@ class StoreRegistry:
             raise ConfigError(f"There can be {MAX_STORES} Stores.")
         record = StoreRecord(store=store, place=len(self._records))
         self._records.append(record)
-        return record
+        await self._save([PutStore(record=record)])
 
-    def remove(self, multiaddr: str) -> StoreRecord:
-        """Remove a Store.  Raises ConfigError if it is not in the list."""
+    async def remove(self, multiaddr: str) -> None:
         record = self._find(multiaddr)
         self._records.remove(record)
         self._number()
-        return record
+        await self._save_all(RemoveStore(store=record.store))
 
-    def move(self, multiaddr: str, place: int) -> None:
-        """Move a Store to ``place``, from 0.  Raises ConfigError if it is not in the list."""
+    async def move(self, multiaddr: str, *, place: int) -> None:
+        """Move a Store to ``place``, from 0."""
         record = self._find(multiaddr)
         self._records.remove(record)
         self._records.insert(min(max(place, 0), len(self._records)), record)
         self._number()
+        await self._save_all()
 
-    def enable(self, multiaddr: str, *, enabled: bool) -> None:
-        """Enable or disable a Store.  Raises ConfigError if it is not in the list."""
-        record = self._find(multiaddr)
-        self._replace(replace(record, enabled=enabled))
+    async def enable(self, multiaddr: str, *, enabled: bool) -> None:
+        self._replace(replace(self._find(multiaddr), enabled=enabled))
+        await self._save_all()
 
-    def tested(self, test: StoreTestView) -> None:
-        """Record the result of a test and update the Store's health."""
-        self._tests[test.multiaddr] = test
-        failed = StoreHealth.FAILED if test.problem else StoreHealth.GOOD
-        store = StoreRef(test.multiaddr)
-        if test.problem or self.health(store).state is not StoreHealth.DOUBTFUL:
-            health = replace(self.health(store), state=failed, problem=test.problem)
-            self._health[store] = replace(health, failed_ms=None)
+    async def test(self, multiaddr: str, topics: Sequence[ContentTopic]) -> StoreTestView:
+        """Whether the Store can be used for ``topics``.  Its health follows from the result."""
+        if self._network is None:
+            raise LocalProtocolError("there is no network to test a Store in")
+        tested = await self._network.test(multiaddr, topics, timeout_s=TEST_TIMEOUT_S)
+        view = StoreTestView(
+            multiaddr=multiaddr,
+            tested_ms=self._clock_ms(),
+            problem=tested.problem,
+            reachable=tested.reachable,
+            versions=tuple(version.value for version in tested.versions),
+            cluster=tested.cluster,
+            round_trip_ms=tested.round_trip_ms,
+            clock_ahead_ms=tested.clock_ahead_ms,
+            oldest_ms=tested.oldest_ms,
+        )
+        self._tests[multiaddr] = view
+        store = StoreRef(multiaddr)
+        before = self._health_of(store)
+        if view.problem or before.state is not StoreHealth.DOUBTFUL:
+            state = StoreHealth.FAILED if view.problem else StoreHealth.GOOD
+            self._health[store] = replace(before, state=state, problem=view.problem, failed_ms=None)
+        self.tell()
+        return view
 
     def _find(self, multiaddr: str) -> StoreRecord:
         for record in self._records:
@@ -131,7 +191,7 @@ class StoreRegistry:
     def asks_own(self) -> bool:
         return any(record.enabled for record in self._records)
 
-    def candidates(self, now_ms: UnixMs) -> tuple[Candidate, ...]:
+    def candidates(self) -> tuple[Candidate, ...]:
         """The Stores to ask, in order."""
         network = self._network
         if network is None:
@@ -144,12 +204,12 @@ class StoreRegistry:
             ]
         else:
             stores = [Candidate(store=one.store, versions=one.versions) for one in self._found]
-        stores.sort(key=lambda one: self._failed_lately(one.store, now_ms))
+        stores.sort(key=lambda one: self._failed_lately(one.store))
         return tuple(stores[:MAX_STORES])
 
-    def _failed_lately(self, store: StoreRef, now_ms: UnixMs) -> bool:
-        failed_ms = self.health(store).failed_ms
-        return failed_ms is not None and 0 <= now_ms - failed_ms <= FAILED_LAST_MS
+    def _failed_lately(self, store: StoreRef) -> bool:
+        failed_ms = self._health_of(store).failed_ms
+        return failed_ms is not None and 0 <= self._clock_ms() - failed_ms <= FAILED_LAST_MS
 
     # --- health and statistics ------------------------------------------------------------------
 
@@ -157,32 +217,46 @@ class StoreRegistry:
         """The address in the settings, or where a found Store listens."""
         return next((one.address for one in self._found if one.store == store), store)
 
-    def health(self, store: StoreRef) -> Health:
+    def _health_of(self, store: StoreRef) -> Health:
         return self._health.get(store, Health())
 
-    def trouble(self, ended: StoreEnded, now_ms: UnixMs) -> bool:
-        """A query gave up on this Store.  Returns whether its health changed."""
+    def trouble(self, ended: StoreEnded) -> None:
+        """A query gave up on this Store, if ``ended`` says so."""
         problem = problem_of(ended.end, ended.reason)
         if not problem or ended.end is End.CANNOT:
-            return False
-        return self._set_health(
-            ended.store, StoreHealth.FAILED, problem, ended.version, failed_ms=now_ms
+            return
+        before = self._health_of(ended.store)
+        self._set_health(
+            ended.store, StoreHealth.FAILED, problem, ended.version, failed_ms=self._clock_ms()
         )
+        if (before.state, before.problem) != (StoreHealth.FAILED, problem):
+            logger.warning(
+                "a Store was left", extra={"reason": ended.reason or ended.end, "area": "history"}
+            )
+            self.tell()
 
-    def note(self, note: StoreNote, now_ms: UnixMs) -> StoreRecord | None:
-        """Record a query's note.  Returns the record to be written if the Store is the user's."""
+    def note(self, notes: Sequence[StoreNote]) -> None:
+        """Record what a query found out about Stores."""
+        before = self.views()
+        for note in notes:
+            self._note(note)
+        if self.views() != before:
+            self.tell()
+
+    def _note(self, note: StoreNote) -> None:
         statistics = note.statistics
         # An empty answer to another query right after a failure does not prove recovery.
-        says_nothing = not statistics.messages and self._failed_lately(note.store, now_ms)
+        says_nothing = not statistics.messages and self._failed_lately(note.store)
         if note.end is End.COMPLETE and not says_nothing:
             doubt = doubt_of(note) or self._lasting_doubt(note)
             state = StoreHealth.DOUBTFUL if doubt else StoreHealth.GOOD
             self._set_health(note.store, state, doubt, note.version, failed_ms=None)
         if statistics.pages:
             round_trip_ms = round(statistics.busy_ms / statistics.pages)
-            self._health[note.store] = replace(self.health(note.store), round_trip_ms=round_trip_ms)
+            health = replace(self._health_of(note.store), round_trip_ms=round_trip_ms)
+            self._health[note.store] = health
         own = next((one for one in self._records if one.store == note.store), None)
-        before = own or self._found_records.get(note.store, StoreRecord(store=note.store, place=0))
+        before = own or self._found_record(note.store)
         after = replace(
             before,
             queries=before.queries + 1,
@@ -190,19 +264,22 @@ class StoreRegistry:
             messages=before.messages + statistics.messages,
             new=before.new + statistics.new,
             omitted=before.omitted + (note.omitted or 0),
-            asked_ms=now_ms,
+            asked_ms=self._clock_ms(),
         )
-        if own is None:
-            self._found_records[note.store] = after
-            while len(self._found_records) > MAX_STORES:
-                del self._found_records[next(iter(self._found_records))]
-            return None
-        self._replace(after)
-        return after
+        if own is not None:
+            self._replace(after)
+            self._dirty.add(note.store)
+            return
+        self._found_records[note.store] = after
+        while len(self._found_records) > MAX_STORES:
+            del self._found_records[next(iter(self._found_records))]
+
+    def _found_record(self, store: StoreRef) -> StoreRecord:
+        return self._found_records.get(store, StoreRecord(store=store, place=0))
 
     def _lasting_doubt(self, note: StoreNote) -> str:
         """Doubt stays after a hash lookup, or after a query too small to be evidence."""
-        before = self.health(note.store)
+        before = self._health_of(note.store)
         tells = note.omitted is not None and note.statistics.messages >= TELLING_MESSAGES
         return "" if tells or before.state is not StoreHealth.DOUBTFUL else before.problem
 
@@ -214,34 +291,34 @@ class StoreRegistry:
         version: str,
         *,
         failed_ms: UnixMs | None,
-    ) -> bool:
-        before = self.health(store)
+    ) -> None:
         self._health[store] = replace(
-            before, state=state, problem=problem, version=str(version), failed_ms=failed_ms
+            self._health_of(store),
+            state=state,
+            problem=problem,
+            version=str(version),
+            failed_ms=failed_ms,
         )
         while len(self._health) > 4 * MAX_STORES:
             del self._health[next(iter(self._health))]
-        return (before.state, before.problem) != (state, problem)
 
     # --- views ----------------------------------------------------------------------------------
+
+    def tell(self) -> None:
+        self._publish(StoresChanged(stores=self.views()))
 
     def views(self) -> tuple[StoreView, ...]:
         own = tuple(self._view(one, one.store, StoreOrigin.USER) for one in self._records)
         if self.asks_own:
             return own
-        records: Mapping[StoreRef, StoreRecord] = self._found_records
-        found = tuple(
-            self._view(
-                records.get(one.store, StoreRecord(store=one.store, place=0)),
-                one.address,
-                StoreOrigin.FOUND,
-            )
+        found = (
+            self._view(self._found_record(one.store), one.address, StoreOrigin.FOUND)
             for one in self._found
         )
         return (*own, *found)
 
     def _view(self, record: StoreRecord, multiaddr: str, origin: StoreOrigin) -> StoreView:
-        health = self.health(record.store)
+        health = self._health_of(record.store)
         return StoreView(
             multiaddr=multiaddr,
             origin=origin,
