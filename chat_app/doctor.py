@@ -23,7 +23,7 @@ from chat_app.doctor_network import (
 from chat_app.paths import ProfilePaths
 from chat_app.settings import Settings, load_settings
 from engine.core.errors import ConfigError
-from engine.core.history.saved import StoreRecord
+from engine.core.history.progress import StoreRecord
 from engine.core.ids import ContentTopic
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import content_topic_of

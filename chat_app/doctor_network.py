@@ -12,7 +12,7 @@ from chat_app.network_choices import proxy_of
 from chat_app.settings import Settings
 
 if TYPE_CHECKING:
-    from engine.core.history.saved import StoreRecord
+    from engine.core.history.progress import StoreRecord
     from engine.core.ids import ContentTopic
     from engine.network.edge.check import Checked
     from engine.network.stores.port import TestedStore

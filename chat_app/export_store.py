@@ -24,13 +24,8 @@ from chat_app.settings import Settings, load_settings
 from chat_app.table_export import Row, export_tables, writer_of
 from engine.codec.waku import decode_waku_message
 from engine.core.errors import ChatError, ConfigError, RemoteProtocolError, TransportError
-from engine.core.history.queries import (
-    MAX_QUERY_TOPICS,
-    Candidate,
-    HistoryMessage,
-    StoreRef,
-    Window,
-)
+from engine.core.history.progress import StoreRef
+from engine.core.history.queries import MAX_QUERY_TOPICS, Candidate, HistoryMessage, Window
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.delivery.check import problem_of
 from engine.delivery.contract import SCHEMA_VERSION, STORE_MESSAGE

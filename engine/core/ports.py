@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from engine.core.history.queries import StoreRef
-from engine.core.history.saved import HistoryKept, KeptWrite, StoreRecord
+from engine.core.history.progress import HistoryKept, KeptWrite, StoreRecord, StoreRef
 from engine.core.ids import (
     ConversationId,
     InstanceId,

@@ -6,9 +6,18 @@ Runs inside the store's transaction; small tables, read whole.
 import sqlite3
 from typing import Final, assert_never
 
-from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress
-from engine.core.history.queries import StoreRef
-from engine.core.history.saved import HistoryKept, KeptWrite, SaveCovered, SaveReach, StoreRecord
+from engine.core.history.progress import (
+    DropProgress,
+    HistoryKept,
+    KeptWrite,
+    Progress,
+    Purpose,
+    SaveCovered,
+    SaveProgress,
+    SaveReach,
+    StoreRecord,
+    StoreRef,
+)
 from engine.core.ids import ConversationId, UnixMs
 from engine.persistence.rules import MAX_COVERED_STORES
 

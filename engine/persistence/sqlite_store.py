@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self, assert_never
 
-from engine.core.history.saved import HistoryKept, StoreRecord
+from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (

@@ -18,13 +18,13 @@ from chat_app.settings import Settings
 from engine.codec.waku import encode_waku_message
 from engine.core.errors import TransportError
 from engine.core.history.config import HistoryConfig
+from engine.core.history.progress import StoreRef
 from engine.core.history.queries import (
     Ask,
     Candidate,
     HistoryMessage,
     Outcome,
     Page,
-    StoreRef,
     StoreVersion,
     Window,
 )

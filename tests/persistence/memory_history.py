@@ -2,9 +2,17 @@
 
 from typing import assert_never
 
-from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress
-from engine.core.history.queries import StoreRef
-from engine.core.history.saved import HistoryKept, KeptWrite, SaveCovered, SaveReach
+from engine.core.history.progress import (
+    DropProgress,
+    HistoryKept,
+    KeptWrite,
+    Progress,
+    Purpose,
+    SaveCovered,
+    SaveProgress,
+    SaveReach,
+    StoreRef,
+)
 from engine.core.ids import UnixMs
 from engine.persistence.rules import MAX_COVERED_STORES
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from engine.core.errors import StorageError
-from engine.core.history.saved import HistoryKept, StoreRecord
+from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (

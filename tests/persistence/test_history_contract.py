@@ -5,9 +5,18 @@ How far which Store was asked, for how many it is remembered, and the list of St
 
 from dataclasses import replace
 
-from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress
-from engine.core.history.queries import StoreRef
-from engine.core.history.saved import HistoryKept, KeptWrite, SaveCovered, SaveReach, StoreRecord
+from engine.core.history.progress import (
+    DropProgress,
+    HistoryKept,
+    KeptWrite,
+    Progress,
+    Purpose,
+    SaveCovered,
+    SaveProgress,
+    SaveReach,
+    StoreRecord,
+    StoreRef,
+)
 from engine.core.ids import UnixMs
 from engine.core.ports import (
     ApplyHistory,

@@ -16,14 +16,13 @@ the session, so an omission is a note about a Store and not a verdict.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from heapq import heappop, heappush
+from typing import Final, TypeAlias, assert_never
 
 from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
-from engine.core.history.hash_pages import HashPages
-from engine.core.history.pages import Place
-from engine.core.history.provenance import Provenance
-from engine.core.history.queried_store import QueriedStore
+from engine.core.history.pages import HashPages, Pages, Place, Provenance, WindowPages
+from engine.core.history.progress import StoreRef
 from engine.core.history.queries import (
     Advanced,
     Answered,
@@ -44,13 +43,53 @@ from engine.core.history.queries import (
     QueryEnded,
     QueryInput,
     StoreNote,
-    StoreRef,
     Window,
 )
-from engine.core.history.reorder_buffer import EVERYTHING, ReorderBuffer
 from engine.core.history.store_pager import StorePager
-from engine.core.history.window_pages import WindowPages
 from engine.core.ids import UnixMs, WakuHash
+
+EVERYTHING: Final = 2**63
+"""Later than any message's time."""
+
+_Entry: TypeAlias = tuple[int, WakuHash, int, HistoryMessage]
+"""Time, hash, size in bytes, message."""
+
+
+class ReorderBuffer:
+    """Messages that wait for slower Stores, ordered by time.
+
+    It only reports when it is full; the caller then stops filling it.
+    """
+
+    def __init__(self, *, max_messages: int, max_bytes: int) -> None:
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+        self._heap: list[_Entry] = []
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._heap) >= self._max_messages or self._bytes >= self._max_bytes
+
+    @property
+    def is_half_full(self) -> bool:
+        return 2 * len(self._heap) >= self._max_messages or 2 * self._bytes >= self._max_bytes
+
+    def add(self, at_ns: int, item: HistoryMessage) -> None:
+        """Add a message at its time.  At equal times the hash decides, as it does in Stores."""
+        size = len(item.message.payload)
+        self._bytes += size
+        heappush(self._heap, (at_ns, item.message_hash, size, item))
+
+    def take_until(self, at_ns: int) -> Iterator[HistoryMessage]:
+        """Remove and yield all messages up to ``at_ns``, in order."""
+        while self._heap and self._heap[0][0] <= at_ns:
+            _, _, size, item = heappop(self._heap)
+            self._bytes -= size
+            yield item
 
 
 @dataclass(slots=True)
@@ -88,13 +127,14 @@ class StoresQuery:
         self._ask_ids = ask_ids
         self._places = places or {}
         self._provenance = Provenance()
-        self._queried: list[QueriedStore] = []
+        self._pagers: list[StorePager] = []
         self._waiting = ReorderBuffer(
             max_messages=config.buffer_messages, max_bytes=config.buffer_bytes
         )
-        self._sign = 1 if self._window is None or self._window.forward else -1
-        self._first_key, self._last_key = _keys(self._window)
-        self._watermark = self._first_key
+        self._start_ns, self._end_ns = (
+            (query.start_ns, query.end_ns) if isinstance(query, Window) else (0, 0)
+        )
+        self._watermark_ns = self._start_ns
         self._still_since_ms: UnixMs | None = None
         """Since when messages wait and the watermark stands still."""
         self._full_since_ms: UnixMs | None = None
@@ -102,7 +142,7 @@ class StoresQuery:
         self._holding = False
         self._cancelled = False
         self._fetched = 0
-        self._reached_key = self._first_key
+        self._reached_ns = self._start_ns
         self.ended: QueryEnded | None = None
 
     @property
@@ -112,11 +152,9 @@ class StoresQuery:
     def places(self) -> dict[StoreRef, Place]:
         """Where paging stopped at Stores with more pages than one query may fetch."""
         return {
-            queried.paging.store: queried.window.place
-            for queried in self._queried
-            if queried.paging.end is End.TOO_MANY_PAGES
-            and queried.window is not None
-            and queried.window.place is not None
+            pager.store: left_at
+            for pager in self._pagers
+            if pager.end is End.TOO_MANY_PAGES and (left_at := pager.pages.left_at) is not None
         }
 
     @property
@@ -152,9 +190,9 @@ class StoresQuery:
             return None
         due = [
             deadline_ms
-            for queried in self._running()
-            if not (self._holding and queried.paging.outstanding is None)
-            and (deadline_ms := queried.paging.next_deadline()) is not None
+            for pager in self._running()
+            if not (self._holding and pager.outstanding is None)
+            and (deadline_ms := pager.next_deadline()) is not None
         ]
         if self._laggards():
             due += [
@@ -167,37 +205,35 @@ class StoresQuery:
     # --- inputs ---
 
     def _answered(self, ask_id: int, outcome: Outcome, step: _Step) -> None:
-        for queried in self._queried:
-            if queried.paging.outstanding == ask_id:
-                self._take(queried, outcome, step)
+        for pager in self._pagers:
+            if pager.outstanding == ask_id:
+                self._take(pager, outcome, step)
 
-    def _take(self, queried: QueriedStore, outcome: Outcome, step: _Step) -> None:
-        for item in queried.paging.answered(outcome, step.now_ms):
-            timestamp_ns = item.message.timestamp_ns
-            key = self._sign * timestamp_ns if timestamp_ns else queried.key
-            self._waiting.add(key, item)
+    def _take(self, pager: StorePager, outcome: Outcome, step: _Step) -> None:
+        for item in pager.answered(outcome, step.now_ms):
+            self._waiting.add(item.message.timestamp_ns or pager.pages.reached_ns, item)
 
     def _cancel(self, step: _Step) -> None:
         self._cancelled = True
         self._reach()
-        for queried in self._running():
-            self._abandon(queried, step)
-            queried.paging.cancel()
+        for pager in self._running():
+            self._abandon(pager, step)
+            pager.cancel()
 
-    def _abandon(self, queried: QueriedStore, step: _Step) -> None:
-        if queried.paging.outstanding is not None:
-            step.abandoned.append(queried.paging.outstanding)
+    def _abandon(self, pager: StorePager, step: _Step) -> None:
+        if pager.outstanding is not None:
+            step.abandoned.append(pager.outstanding)
 
     def _look_at_time(self, step: _Step) -> None:
-        for queried in self._running():
-            if queried.paging.overdue(step.now_ms):
-                self._abandon(queried, step)
-                self._take(queried, Failed(FailureKind.TIMEOUT), step)
+        for pager in self._running():
+            if pager.overdue(step.now_ms):
+                self._abandon(pager, step)
+                self._take(pager, Failed(FailureKind.TIMEOUT), step)
         if self._is_patience_over(self._still_since_ms, step.now_ms) or self._is_patience_over(
             self._full_since_ms, step.now_ms
         ):
-            for queried in self._laggards():
-                queried.behind = True
+            for pager in self._laggards():
+                pager.behind = True
             self._still_since_ms = self._full_since_ms = None
 
     def _is_patience_over(self, since_ms: UnixMs | None, now_ms: UnixMs) -> bool:
@@ -220,37 +256,34 @@ class StoresQuery:
             asks=tuple(step.asks), abandoned=tuple(step.abandoned), events=tuple(step.events)
         )
 
-    def _running(self) -> list[QueriedStore]:
-        return [queried for queried in self._queried if queried.running]
+    def _running(self) -> list[StorePager]:
+        return [pager for pager in self._pagers if pager.running]
 
     def _start_more(self, now_ms: UnixMs) -> None:
         config, is_lookup = self._config, self._window is None
         allowed = config.max_lookup_stores if is_lookup else config.max_stores
         allowed = min(len(self._candidates), allowed)
-        while len(self._queried) < allowed and not self._cancelled and self._wants_more():
-            place = len(self._queried)
+        while len(self._pagers) < allowed and not self._cancelled and self._wants_more():
+            place = len(self._pagers)
             candidate = self._candidates[place]
             left_at = self._places.get(candidate.store)
-            window = self._window_pages(place, left_at)
-            pages = window or HashPages(
-                self._missing, self._provenance, place, at_once=config.hashes_per_ask
-            )
-            paging = StorePager(
+            pager = StorePager(
                 candidate,
-                pages,
+                self._pages(place, left_at),
+                place,
+                behind=self._start_ns < self._watermark_ns,
+                version=None if left_at is None else left_at.version,
                 config=config,
                 random_unit=self._random_unit,
                 now_ms=now_ms,
             )
-            if left_at is not None:
-                paging.version = left_at.version
-            behind = self._first_key < self._watermark
-            self._queried.append(QueriedStore(paging, window, place, behind))
+            self._pagers.append(pager)
 
-    def _window_pages(self, place: int, left_at: Place | None) -> WindowPages | None:
+    def _pages(self, place: int, left_at: Place | None) -> Pages:
+        config = self._config
         if self._window is None:
-            return None
-        overlaps_ns = self._config.restart_overlaps_ns
+            return HashPages(self._missing, self._provenance, place, at_once=config.hashes_per_ask)
+        overlaps_ns = config.restart_overlaps_ns
         pages = WindowPages(self._window, self._provenance, place, overlaps_ns=overlaps_ns)
         if left_at is not None:
             pages.go_on(left_at)
@@ -259,7 +292,7 @@ class StoresQuery:
     def _wants_more(self) -> bool:
         if self._window is None:
             return bool(self._missing) and len(self._running()) < self._config.lookup_stores
-        good = sum(queried.running or queried.is_complete for queried in self._queried)
+        good = sum(pager.running or pager.is_complete for pager in self._pagers)
         return good < self._config.window_stores
 
     def _ask(self, step: _Step) -> bool:
@@ -267,79 +300,65 @@ class StoresQuery:
         if self._holding or self._cancelled:
             return False
         ended = False
-        for queried in self._running():
-            if self._is_held_up(queried) or not queried.paging.may_ask(step.now_ms):
+        for pager in self._running():
+            if self._is_held_up(pager) or not pager.may_ask(step.now_ms):
                 continue
-            ask = queried.paging.ask(next(self._ask_ids), step.now_ms)
+            ask = pager.ask(next(self._ask_ids), step.now_ms)
             if ask is None:
                 ended = True
             else:
                 step.asks.append(ask)
         return ended
 
-    def _is_held_up(self, queried: QueriedStore) -> bool:
-        return self._waiting.is_full and queried.key > self._watermark
+    def _is_held_up(self, pager: StorePager) -> bool:
+        return self._waiting.is_full and pager.pages.reached_ns > self._watermark_ns
 
     # --- the stream ---
 
     def _hand_out(self, step: _Step) -> None:
-        before = self._watermark
-        self._watermark = max(before, self._common_key())
-        for queried in self._running():
-            queried.behind = queried.behind and queried.key < self._watermark
-        until = EVERYTHING if self._window is None else self._watermark
+        before = self._watermark_ns
+        self._watermark_ns = max(before, self._common_ns())
+        for pager in self._running():
+            pager.behind = pager.behind and pager.pages.reached_ns < self._watermark_ns
+        until = EVERYTHING if self._window is None else self._watermark_ns
         items = list(self._waiting.take_until(until))
         if not self._running():
             items.extend(self._waiting.take_until(EVERYTHING))
-        if self._watermark > before or not self._waiting:
+        if self._watermark_ns > before or not self._waiting:
             self._still_since_ms = None
         if not self._waiting.is_half_full:
             self._full_since_ms = None
         if items:
-            self._fetch(items, step)
-        before = self._reached_key
+            self._fetched += len(items)
+            step.events.append(Fetched(query_id=self._query_id, messages=tuple(items)))
+        before = self._reached_ns
         if not self._cancelled:
             self._reach()
-        if self._window is not None and (items or self._reached_key != before):
-            step.events.append(
-                Advanced(
-                    query_id=self._query_id,
-                    reached_ns=self._sign * self._reached_key,
-                    fetched=self._fetched,
-                )
-            )
+        if self._window is not None and (items or self._reached_ns != before):
+            step.events.append(Advanced(query_id=self._query_id, reached_ns=self._reached_ns))
 
-    def _fetch(self, items: list[HistoryMessage], step: _Step) -> None:
-        if self._sign < 0:
-            items.reverse()
-        self._fetched += len(items)
-        step.events.append(Fetched(query_id=self._query_id, messages=tuple(items)))
-
-    def _common_key(self) -> int:
+    def _common_ns(self) -> int:
         """The watermark: how far the Stores have come together."""
-        keys = [queried.key for queried in self._running() if not queried.behind]
-        if keys:
-            return min(keys)
-        return (
-            self._last_key
-            if any(queried.is_complete for queried in self._queried)
-            else self._watermark
-        )
+        reached = [pager.pages.reached_ns for pager in self._running() if not pager.behind]
+        if reached:
+            return min(reached)
+        is_complete = any(pager.is_complete for pager in self._pagers)
+        return self._end_ns if is_complete else self._watermark_ns
 
     def _reach(self) -> None:
         """Update how far all Stores have come, including those left behind."""
-        running = [queried.sure_key for queried in self._running()]
-        ended = [self._first_key if queried.lied else queried.sure_key for queried in self._queried]
-        self._reached_key = min(running) if running else max(ended, default=self._first_key)
+        running = [pager.pages.sure_ns for pager in self._running()]
+        ended = [self._start_ns if pager.lied else pager.pages.sure_ns for pager in self._pagers]
+        self._reached_ns = min(running) if running else max(ended, default=self._start_ns)
 
-    def _laggards(self) -> list[QueriedStore]:
+    def _laggards(self) -> list[StorePager]:
         """The Stores that the others wait for, if there are others."""
-        abreast = [queried for queried in self._running() if not queried.behind]
-        furthest = max((queried.key for queried in abreast), default=self._first_key)
-        if any(queried.is_complete for queried in self._queried):
-            furthest = self._last_key + 1
-        slowest = min((queried.key for queried in abreast), default=furthest)
-        return [queried for queried in abreast if queried.key == slowest < furthest]
+        abreast = [pager for pager in self._running() if not pager.behind]
+        furthest = max((pager.pages.reached_ns for pager in abreast), default=self._start_ns)
+        if any(pager.is_complete for pager in self._pagers):
+            furthest = self._end_ns + 1
+        slowest = min((pager.pages.reached_ns for pager in abreast), default=furthest)
+        return [pager for pager in abreast if pager.pages.reached_ns == slowest < furthest]
 
     def _look_after_the_slow(self, now_ms: UnixMs) -> None:
         if self._holding:
@@ -354,23 +373,23 @@ class StoresQuery:
     # --- the end ---
 
     def _tell_ended(self, step: _Step) -> None:
-        for queried in self._queried:
-            end = queried.paging.end
-            if end is not None and not queried.told:
-                queried.told = True
-                step.events.append(queried.ended_event(self._query_id, end))
+        for pager in self._pagers:
+            end = pager.end
+            if end is not None and not pager.told:
+                pager.told = True
+                step.events.append(pager.ended_event(self._query_id, end))
 
     def _finish(self, step: _Step) -> None:
         end, reason = self._how()
-        everybody = len(self._queried) == len(self._candidates) > 0
-        everybody = everybody and all(queried.is_complete for queried in self._queried)
+        everybody = len(self._pagers) == len(self._candidates) > 0
+        everybody = everybody and all(pager.is_complete for pager in self._pagers)
         missing: tuple[WakuHash, ...] = tuple(self._missing)
         self.ended = QueryEnded(
             query_id=self._query_id,
             end=end,
             reason=reason,
             fetched=self._fetched,
-            reached_ns=None if self._window is None else self._sign * self._reached_key,
+            reached_ns=None if self._window is None else self._reached_ns,
             notes=self._notes(),
             lacking=missing if everybody else (),
             unknown=() if everybody else missing,
@@ -380,26 +399,17 @@ class StoresQuery:
     def _how(self) -> tuple[End, str]:
         if self._cancelled:
             return End.CANCELLED, ""
-        if any(queried.is_complete for queried in self._queried):
+        if any(pager.is_complete for pager in self._pagers):
             return End.COMPLETE, ""
-        best = max(self._queried, key=lambda queried: queried.key, default=None)
-        if best is None or best.paging.end is None:
+        best = max(self._pagers, key=lambda pager: pager.pages.reached_ns, default=None)
+        if best is None or best.end is None:
             return End.FAULTED, "no_store"
-        return best.paging.end, best.paging.reason
+        return best.end, best.reason
 
     def _notes(self) -> tuple[StoreNote, ...]:
-        trusted = sum(1 << queried.place for queried in self._queried if queried.trusted)
+        trusted = sum(1 << pager.place for pager in self._pagers if pager.trusted)
         return tuple(
-            queried.note(end, self._provenance, trusted=trusted)
-            for queried in self._queried
-            if (end := queried.paging.end) is not None
+            pager.note(end, self._provenance, trusted=trusted)
+            for pager in self._pagers
+            if (end := pager.end) is not None
         )
-
-
-def _keys(window: Window | None) -> tuple[int, int]:
-    """First and last key; keys grow in the direction of paging."""
-    if window is None:
-        return 0, 0
-    if window.forward:
-        return window.start_ns, window.end_ns
-    return -window.end_ns, -window.start_ns

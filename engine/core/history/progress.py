@@ -1,19 +1,25 @@
-"""Durable progress of windows, one per conversation and purpose.
+"""What a profile saves of history besides messages: progress of windows, and Stores.
 
-Progress is a time and not a cursor, because a cursor is valid at one Store only and not forever.  A
-resumed window starts somewhat before that time: Stores accept messages that are up to 20 s late,
-and messages of one time may span a page boundary.  The session recognises the repeats.  Windows
-with progress are paged forward.
+There is one window per conversation and purpose.  Its progress is a time and not a cursor, because
+a cursor is valid at one Store only and not forever.  A resumed window starts somewhat before that
+time: Stores accept messages that are up to 20 s late, and messages of one time may span a page
+boundary.  The session recognises the repeats.
 """
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, NewType, TypeAlias, assert_never
 
 from engine.core.ids import ConversationId, UnixMs
 from engine.core.value import value
 
 NS_PER_MS: Final = 1_000_000
+MAX_STORES: Final = 32
+"""Maximum per profile."""
+
+StoreRef = NewType("StoreRef", str)
+"""A Store's multiaddr as written in the settings."""
 
 
 class Purpose(StrEnum):
@@ -99,3 +105,77 @@ def ns_of(at_ms: UnixMs) -> int:
 
 def ms_of(at_ns: int) -> UnixMs:
     return UnixMs(at_ns // NS_PER_MS)
+
+
+# --- saved state --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRecord:
+    """A Store that the user named, with statistics of its answers."""
+
+    store: StoreRef
+    place: int
+    """Stores with smaller places are asked first; only the order matters."""
+    enabled: bool = True
+    queries: int = 0
+    complete: int = 0
+    messages: int = 0
+    new: int = 0
+    omitted: int = 0
+    asked_ms: UnixMs | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryKept:
+    """The saved history state of one conversation."""
+
+    progress: tuple[Progress, ...] = ()
+    """The windows that are not done yet."""
+    since_ms: UnixMs | None = None
+    """How far back the conversation was ever requested."""
+    through_ms: UnixMs | None = None
+    """Up to when it was fetched."""
+    covered: Mapping[StoreRef, UnixMs] = field(default_factory=dict)
+    """``through_ms`` for single Stores, for those that come and go, as on a local network."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveReach:
+    """Replaces these values; None leaves a value unchanged."""
+
+    since_ms: UnixMs | None = None
+    through_ms: UnixMs | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveCovered:
+    """Everything the Store has up to then was delivered."""
+
+    store: StoreRef
+    through_ms: UnixMs
+
+
+KeptWrite: TypeAlias = SaveProgress | DropProgress | SaveReach | SaveCovered
+"""The first two apply to the conversation of the ``ApplyHistory`` that contains them."""
+
+
+def with_write(kept: HistoryKept, write: KeptWrite) -> HistoryKept:
+    """The state after ``write``."""
+    match write:
+        case SaveProgress(progress=progress):
+            others = tuple(one for one in kept.progress if one.purpose is not progress.purpose)
+            return replace(kept, progress=(*others, progress))
+        case DropProgress(purpose=purpose):
+            left = tuple(one for one in kept.progress if one.purpose is not purpose)
+            return replace(kept, progress=left)
+        case SaveReach(since_ms=since_ms, through_ms=through_ms):
+            return replace(
+                kept,
+                since_ms=kept.since_ms if since_ms is None else since_ms,
+                through_ms=kept.through_ms if through_ms is None else through_ms,
+            )
+        case SaveCovered(store=store, through_ms=at_ms):
+            return replace(kept, covered={**kept.covered, store: at_ms})
+        case _:
+            assert_never(write)

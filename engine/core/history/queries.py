@@ -1,4 +1,4 @@
-"""The data types of history queries: queries, requests to Stores, outcomes and events.
+"""The data types of history queries: queries, requests to Stores, outcomes, events and inputs.
 
 They cover both versions of 13/WAKU2-STORE.  A *window* is a span of time on one pubsub topic; a
 *hash lookup* names messages by their hashes (SDS's retrieval hints).  The caller performs each
@@ -9,17 +9,14 @@ Streams, clocks, keys and the authenticity of messages are handled elsewhere.
 """
 
 from enum import StrEnum
-from typing import Final, NewType, TypeAlias
+from typing import Final, TypeAlias
 
 from engine.core.errors import LocalProtocolError
-from engine.core.history.progress import HistoryWrite, Purpose
+from engine.core.history.progress import HistoryWrite, Purpose, StoreRef
 from engine.core.ids import ContentTopic, PubsubTopic, UnixMs, WakuHash
 from engine.core.value import value
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
-
-StoreRef = NewType("StoreRef", str)
-"""A Store's multiaddr as written in the settings."""
 
 MAX_QUERY_TOPICS: Final = 10
 """Maximum content topics per query that existing Stores accept."""
@@ -55,7 +52,6 @@ class Window:
     content_topics: tuple[ContentTopic, ...]
     start_ns: int
     end_ns: int
-    forward: bool = True
 
     def __post_init__(self) -> None:
         fewest = 0 if self.pubsub_topic is None else 1
@@ -178,16 +174,11 @@ ENVIRONMENT_REASONS: Final = frozenset({"unreachable", "too_many_requests", "una
 class StoreStatistics:
     """Statistics of one Store in one query.  ``new``: messages no other Store returned before."""
 
-    asks: int = 0
     pages: int = 0
     messages: int = 0
     """Distinct messages within the window or lookup."""
     new: int = 0
-    duplicates: int = 0
-    outside: int = 0
-    """Messages outside the requested time."""
     refused: int = 0
-    payload_bytes: int = 0
     busy_ms: int = 0
     """Total time between requests and answers."""
 
@@ -197,9 +188,8 @@ class StoreNote:
     """What a query found out about one Store.
 
     ``omitted``: messages that other Stores had and this one did not, not counting Stores given up
-    for a fault; None if this Store did not complete.  ``alone``: messages that only this Store had.
-    Neither is proof of anything: anyone can send to a topic, and a message may arrive at a Store
-    during paging.
+    for a fault; None if this Store did not complete.  It is no proof of anything: anyone can send
+    to a topic, and a message may arrive at a Store during paging.
     """
 
     store: StoreRef
@@ -208,7 +198,6 @@ class StoreNote:
     reason: str
     statistics: StoreStatistics
     omitted: int | None
-    alone: int
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -229,8 +218,6 @@ class Advanced:
 
     query_id: int
     reached_ns: int
-    fetched: int
-    """Messages fetched so far."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -279,7 +266,6 @@ class Covered:
     """All messages that Stores had of this span were handed out; at least one Store completed."""
 
     purpose: Purpose
-    start_ms: UnixMs
     through_ms: UnixMs
 
 
@@ -339,6 +325,84 @@ class DeadlineReached:
 
 
 QueryInput: TypeAlias = Answered | HoldChanged | Cancel | DeadlineReached
+
+
+# --- inputs of a conversation's schedule --------------------------------------------------------
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """The topics of a conversation, which its windows ask for."""
+
+    pubsub_topic: PubsubTopic
+    content_topics: tuple[ContentTopic, ...]
+
+
+@value(frozen=True, slots=True)
+class HashLookup:
+    """Look up a message by hash; ``around_ms`` is the time of the message that depends on it."""
+
+    message_hash: WakuHash
+    around_ms: UnixMs | None = None
+
+
+@value(frozen=True, slots=True)
+class StoresChanged:
+    """The enabled Stores that can be asked, in order; none = offline."""
+
+    candidates: tuple[Candidate, ...]
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class WindowWanted:
+    """Fetch everything since ``since_ms``, up to now if ``until_ms`` is None."""
+
+    purpose: Purpose
+    since_ms: UnixMs
+    until_ms: UnixMs | None = None
+
+
+@value(frozen=True, slots=True)
+class DependenciesMissing:
+    """Hashes of missing messages that others depend on."""
+
+    lookups: tuple[HashLookup, ...]
+
+
+@value(frozen=True, slots=True)
+class PressureChanged:
+    """How many messages wait for dependencies in the incoming buffer."""
+
+    waiting: int
+
+
+@value(frozen=True, slots=True)
+class WindowCancelled:
+    """The user cancelled this window; fetched messages stay."""
+
+    purpose: Purpose
+
+
+HistoryInput: TypeAlias = (
+    StoresChanged
+    | WindowWanted
+    | DependenciesMissing
+    | PressureChanged
+    | WindowCancelled
+    | Answered
+    | DeadlineReached
+)
+
+
+def starts(input_: HistoryInput) -> bool:
+    """Whether this input can cause requests to Stores."""
+    match input_:
+        case StoresChanged(candidates=candidates):
+            return bool(candidates)
+        case WindowWanted() | DependenciesMissing() | DeadlineReached():
+            return True
+        case _:
+            return False
 
 
 # --- what follows from an input -----------------------------------------------------------------

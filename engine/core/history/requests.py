@@ -11,10 +11,9 @@ from typing import Final
 
 from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import HashLookup
 from engine.core.history.pages import Place
-from engine.core.history.progress import Progress, Purpose, advanced, is_done, widened
-from engine.core.history.queries import StoreRef
+from engine.core.history.progress import Progress, Purpose, StoreRef, advanced, is_done, widened
+from engine.core.history.queries import HashLookup
 from engine.core.ids import UnixMs, WakuHash
 
 _ORDER: Final = {purpose: place for place, purpose in enumerate(Purpose)}

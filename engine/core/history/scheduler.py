@@ -19,16 +19,6 @@ from typing import assert_never
 from engine.core.counters import Counters
 from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import (
-    DependenciesMissing,
-    HashLookup,
-    HistoryInput,
-    PressureChanged,
-    StoresChanged,
-    Topics,
-    WindowCancelled,
-    WindowWanted,
-)
 from engine.core.history.merging import StoresQuery
 from engine.core.history.pages import Place
 from engine.core.history.progress import (
@@ -37,6 +27,7 @@ from engine.core.history.progress import (
     Progress,
     Purpose,
     SaveProgress,
+    StoreRef,
     ms_of,
     ns_of,
     rest_ns,
@@ -50,19 +41,26 @@ from engine.core.history.queries import (
     Candidate,
     Covered,
     DeadlineReached,
+    DependenciesMissing,
     End,
     GaveUp,
     HashesMissing,
+    HashLookup,
     HistoryEvent,
+    HistoryInput,
     HistoryTransition,
     HoldChanged,
+    PressureChanged,
     Query,
     QueryEnded,
     QueryInput,
     QueryStarted,
     StoreNote,
-    StoreRef,
+    StoresChanged,
+    Topics,
     Window,
+    WindowCancelled,
+    WindowWanted,
 )
 from engine.core.history.requests import (
     HashLookups,
@@ -127,7 +125,6 @@ class HistoryScheduler:
         """The request that ``_window`` serves."""
         self._lookup: StoresQuery | None = None
         self._pressure = 0
-        self._holding = False
         self._held = False
         """Whether ``_window`` is paused."""
 
@@ -151,8 +148,6 @@ class HistoryScheduler:
                 self._pressure = waiting
             case WindowCancelled(purpose=purpose):
                 self._window_cancelled(purpose, step)
-            case HoldChanged(holding=holding):
-                self._holding = holding
             case Answered() | DeadlineReached():
                 self._pass_on(input_, step)
             case _:
@@ -310,8 +305,7 @@ class HistoryScheduler:
     def _hold(self, step: _Step) -> None:
         """Pause or resume the window.  Lookups always end, so they never pause it for good."""
         looks_up = self._lookup is not None or len(self._lookups) > 0
-        pressed = self._pressure >= self._config.pressure_messages and looks_up
-        holding = self._holding or pressed
+        holding = self._pressure >= self._config.pressure_messages and looks_up
         if self._window is not None and holding is not self._held:
             self._held = holding
             self._feed(self._window, HoldChanged(holding), step)
@@ -336,13 +330,7 @@ class HistoryScheduler:
     def _done(self, request: WindowRequest, step: _Step) -> None:
         progress = request.progress
         self._drop(request, step)
-        step.events.append(
-            Covered(
-                purpose=request.purpose,
-                start_ms=ms_of(progress.start_ns),
-                through_ms=ms_of(progress.through_ns),
-            )
-        )
+        step.events.append(Covered(purpose=request.purpose, through_ms=ms_of(progress.through_ns)))
         is_open = progress.end_ns > progress.through_ns
         if is_open and request.is_durable:
             self._add_trailing(progress, step)

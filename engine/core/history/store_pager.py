@@ -10,8 +10,9 @@ from typing import Final, assert_never
 
 from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
-from engine.core.history.pages import Pages
+from engine.core.history.pages import Pages, Provenance, WindowPages
 from engine.core.history.queries import (
+    ENVIRONMENT_REASONS,
     Ask,
     Candidate,
     End,
@@ -21,7 +22,8 @@ from engine.core.history.queries import (
     Outcome,
     Page,
     Refusal,
-    StoreRef,
+    StoreEnded,
+    StoreNote,
     StoreStatistics,
     StoreVersion,
 )
@@ -35,24 +37,34 @@ _BUSY: Final = {
 }
 _CUT_SHORT: Final = frozenset({"frame_oversized", "exchange_ended_early"})
 """How an answer that exceeded a size limit appears here."""
+_UNTRUSTED_ENDS: Final = frozenset({End.NOTHING_NEW, End.TOO_MANY_PAGES})
 
 
 class StorePager:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only: where one Store stands in a query
         self,
         candidate: Candidate,
         pages: Pages,
+        place: int,
         *,
+        behind: bool,
+        version: StoreVersion | None,
         config: HistoryConfig,
         random_unit: RandomUnit,
         now_ms: UnixMs,
     ) -> None:
-        self._store = candidate.store
-        self._pages = pages
+        """``version``: that of an earlier query, to go on with; None = the newest it may speak."""
+        self.store = candidate.store
+        self.pages = pages
+        self.place = place
+        self.behind = behind
+        """The others do not wait for it until it has caught up."""
+        self.told = False
+        """Whether its end has been reported."""
         self._config = config
         self._random_unit = random_unit
         speaks_v3 = not candidate.versions or StoreVersion.V3 in candidate.versions
-        self.version = StoreVersion.V3 if speaks_v3 else StoreVersion.V2
+        self.version = version or (StoreVersion.V3 if speaks_v3 else StoreVersion.V2)
         self._unsupported: set[StoreVersion] = set()
         self.end: End | None = None
         self.reason = ""
@@ -66,30 +78,64 @@ class StorePager:
         self._failures = 0
         self._refusals = 0
         # Counts for ``statistics``.
-        self._asks = self._page_count = self._messages = self._new = 0
-        self._duplicates = self._outside = self._refused = self._bytes = self._busy_ms = 0
-
-    @property
-    def store(self) -> StoreRef:
-        return self._store
+        self._page_count = self._messages = self._new = self._refused = self._busy_ms = 0
 
     @property
     def outstanding(self) -> int | None:
         """The id of the ``Ask`` that waits for its answer."""
         return None if self._asked is None else self._asked.ask_id
 
+    # --- what the query makes of it ---
+
+    @property
+    def running(self) -> bool:
+        return self.end is None
+
+    @property
+    def is_complete(self) -> bool:
+        return self.end is End.COMPLETE
+
+    @property
+    def lied(self) -> bool:
+        """Given up for a fault of its own."""
+        return self.end is End.FAULTED and self.reason not in ENVIRONMENT_REASONS
+
+    @property
+    def trusted(self) -> bool:
+        return not self.lied and self.end not in _UNTRUSTED_ENDS
+
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(
-            asks=self._asks,
             pages=self._page_count,
             messages=self._messages,
             new=self._new,
-            duplicates=self._duplicates,
-            outside=self._outside,
             refused=self._refused,
-            payload_bytes=self._bytes,
             busy_ms=self._busy_ms,
         )
+
+    def ended_event(self, query_id: int, end: End) -> StoreEnded:
+        return StoreEnded(
+            query_id=query_id,
+            store=self.store,
+            version=self.version,
+            end=end,
+            reason=self.reason,
+            statistics=self.statistics(),
+        )
+
+    def note(self, end: End, provenance: Provenance, *, trusted: int) -> StoreNote:
+        """``trusted``: the Stores whose messages count for ``omitted``, as a bit mask of places."""
+        counts = self.is_complete and isinstance(self.pages, WindowPages)
+        return StoreNote(
+            store=self.store,
+            version=self.version,
+            end=end,
+            reason=self.reason,
+            statistics=self.statistics(),
+            omitted=provenance.omitted(self.place, of=trusted) if counts else None,
+        )
+
+    # --- asking ---
 
     def next_deadline(self) -> UnixMs | None:
         """When the Store may be asked again, or its answer is due."""
@@ -108,21 +154,20 @@ class StorePager:
 
     def ask(self, ask_id: int, now_ms: UnixMs) -> Ask | None:
         """The next request; None if the query ended at this Store (see ``end``)."""
-        if self._pages.nothing_left():
+        if self.pages.nothing_left():
             self._finish(End.COMPLETE)
             return None
         if now_ms >= self._ends_ms:
             self._finish(End.TIMEOUT)
             return None
-        request = self._pages.request(self.version, str(ask_id), self._limit)
+        request = self.pages.request(self.version, str(ask_id), self._limit)
         if request is None:
             self._finish(End.CANNOT, "protocol_unsupported" if self._unsupported else "")
             return None
-        self._asks += 1
         self._asked_ms, self._not_before_ms = now_ms, None
         self._asked = Ask(
             ask_id=ask_id,
-            store=self._store,
+            store=self.store,
             request=request,
             first_byte_timeout_ms=self._config.first_byte_timeout_ms,
             timeout_ms=self._config.page_timeout_ms,
@@ -157,15 +202,12 @@ class StorePager:
     # --- outcomes ---
 
     def _page(self, page: Page) -> tuple[HistoryMessage, ...]:
-        taken = self._pages.take(page)
+        taken = self.pages.take(page)
         self._page_count += 1
         self._failures = self._refusals = 0
         self._messages += taken.messages
         self._new += len(taken.new)
-        self._duplicates += taken.duplicates
-        self._outside += taken.outside
         self._refused += len(page.refused)
-        self._bytes += sum(len(item.message.payload) for item in page.messages)
         self._stale_pages = 0 if taken.fresh else self._stale_pages + 1
         self._grow()
         if taken.fault is not None:
@@ -205,9 +247,9 @@ class StorePager:
 
     def _cursor_lost(self, else_reason: str) -> None:
         """Restart without the cursor; if there was none, the request itself was refused."""
-        if not self._pages.has_cursor():
+        if not self.pages.has_cursor():
             self._finish(End.FAULTED, else_reason)
-        elif not self._pages.lose_cursor():
+        elif not self.pages.lose_cursor():
             self._finish(End.FAULTED, "store_cursor_unknown")
 
     def _failed(self, failed: Failed, now_ms: UnixMs) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from engine.codec.waku_history import MAX_HISTORY_RESPONSE_BYTES
 from engine.codec.waku_store import MAX_STORE_RESPONSE_BYTES
 from engine.core.errors import ChatError, LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.history.progress import StoreRef
 from engine.core.history.queries import (
     Ask,
     Failed,
@@ -21,7 +22,6 @@ from engine.core.history.queries import (
     Outcome,
     Page,
     Refusal,
-    StoreRef,
     StoreVersion,
 )
 from engine.core.ids import ContentTopic, PubsubTopic

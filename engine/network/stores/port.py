@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.core.history.queries import Ask, Outcome, StoreRef, StoreVersion
+from engine.core.history.progress import StoreRef
+from engine.core.history.queries import Ask, Outcome, StoreVersion
 from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
 
 

@@ -21,18 +21,15 @@ from engine.core.counters import Counters
 from engine.core.entropy import RandomUnit
 from engine.core.errors import StorageError
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import (
-    DependenciesMissing,
-    HashLookup,
-    HistoryInput,
-    PressureChanged,
-    StoresChanged,
-    Topics,
-    WindowCancelled,
-    WindowWanted,
-    starts,
+from engine.core.history.progress import (
+    KeptWrite,
+    Purpose,
+    SaveCovered,
+    SaveReach,
+    StoreRef,
+    ms_of,
+    ns_of,
 )
-from engine.core.history.progress import Purpose, ms_of, ns_of
 from engine.core.history.queries import (
     Advanced,
     Answered,
@@ -40,24 +37,27 @@ from engine.core.history.queries import (
     Candidate,
     Covered,
     DeadlineReached,
+    DependenciesMissing,
     End,
     Fetched,
     GaveUp,
     HashesMissing,
+    HashLookup,
     HistoryEvent,
+    HistoryInput,
     HistoryMessage,
     HistoryTransition,
+    PressureChanged,
     QueryEnded,
     QueryStarted,
     StoreEnded,
     StoreNote,
-    StoreRef,
+    StoresChanged,
+    Topics,
     Window,
-)
-from engine.core.history.saved import (
-    KeptWrite,
-    SaveCovered,
-    SaveReach,
+    WindowCancelled,
+    WindowWanted,
+    starts,
 )
 from engine.core.history.scheduler import HistoryScheduler
 from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash

@@ -13,9 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from engine.core.history.progress import HistoryWrite, Purpose, SaveProgress, ms_of
+from engine.core.history.progress import (
+    HistoryKept,
+    HistoryWrite,
+    KeptWrite,
+    Purpose,
+    SaveProgress,
+    SaveReach,
+    ms_of,
+    with_write,
+)
 from engine.core.history.queries import Window
-from engine.core.history.saved import HistoryKept, KeptWrite, SaveReach, with_write
 from engine.core.ids import ConversationId, UnixMs
 from engine.core.ports import ApplyHistory, ProfileStore, SaveValue
 from engine.history_views import HistoryReason, HistoryState, HistoryView

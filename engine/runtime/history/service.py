@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
-from engine.core.history.inputs import Topics
 from engine.core.history.progress import Purpose
-from engine.core.history.queries import Candidate  # noqa: TC001 - as a type, like the rest
+from engine.core.history.queries import Candidate, Topics
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.core.sds.types import AskStore
 from engine.history_views import HistoryView, LostView, StoreTestView, StoreView

@@ -16,14 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
-from engine.core.history.queries import (
-    Candidate,
-    End,
-    StoreEnded,
-    StoreNote,
-    StoreRef,
-)
-from engine.core.history.saved import MAX_STORES, StoreRecord
+from engine.core.history.progress import MAX_STORES, StoreRecord, StoreRef
+from engine.core.history.queries import Candidate, End, StoreEnded, StoreNote
 from engine.core.ids import ContentTopic, UnixMs
 from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
 from engine.events import EngineEvent

@@ -10,6 +10,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 
+from engine.core.history.progress import StoreRef
 from engine.core.history.queries import (
     Failed,
     FailureKind,
@@ -17,7 +18,6 @@ from engine.core.history.queries import (
     Outcome,
     Page,
     Refusal,
-    StoreRef,
     StoreVersion,
     Window,
 )
@@ -65,14 +65,13 @@ def hashes(messages: Iterable[HistoryMessage]) -> set[WakuHash]:
     return {item.message_hash for item in messages}
 
 
-def window_of(messages: Sequence[HistoryMessage], *, forward: bool = True) -> Window:
+def window_of(messages: Sequence[HistoryMessage]) -> Window:
     times = [item.message.timestamp_ns or NOW_NS for item in messages] or [NOW_NS]
     return Window(
         pubsub_topic=PUBSUB,
         content_topics=(TOPIC,),
         start_ns=min(times),
         end_ns=max(times),
-        forward=forward,
     )
 
 
@@ -138,17 +137,16 @@ class ModelStore:
         else:
             matches = list(self.matches(request))
         cursor = cursor_of(request)
-        forward = is_forward(request)
         if cursor is not None:
             at = cursor if isinstance(cursor, bytes) else cursor.digest
             place = next((_key(m) for m in self.messages if m.message_hash == at), None)
             if place is None:
                 return self.cursor_unknown(request)
-            matches = [m for m in matches if (_key(m) > place if forward else _key(m) < place)]
+            matches = [m for m in matches if _key(m) > place]
         size = max(1, min(self.page_of(limit_of(request)), limit_of(request)))
-        page = matches[:size] if forward else matches[-size:]
+        page = matches[:size]
         more = len(page) < len(matches)
-        return self.page(request, page, (page[-1] if forward else page[0]) if more else None)
+        return self.page(request, page, page[-1] if more else None)
 
     def matches(self, request: Request) -> Iterator[HistoryMessage]:
         start_ns, end_ns = times_of(request)
@@ -181,12 +179,6 @@ def cursor_of(request: Request) -> WakuHash | HistoryIndex | None:
     if isinstance(request, StoreQueryRequest):
         return request.pagination_cursor
     return request.cursor
-
-
-def is_forward(request: Request) -> bool:
-    if isinstance(request, StoreQueryRequest):
-        return request.pagination_forward
-    return request.forward
 
 
 def limit_of(request: Request) -> int:

@@ -11,9 +11,8 @@ from heapq import heappop, heappush
 from itertools import count
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import HistoryInput, StoresChanged, Topics
 from engine.core.history.merging import StoresQuery
-from engine.core.history.progress import Progress
+from engine.core.history.progress import Progress, StoreRef
 from engine.core.history.queries import (
     Answered,
     Ask,
@@ -21,12 +20,14 @@ from engine.core.history.queries import (
     DeadlineReached,
     Fetched,
     HistoryEvent,
+    HistoryInput,
     HistoryMessage,
     HistoryTransition,
     Query,
     QueryEnded,
     QueryInput,
-    StoreRef,
+    StoresChanged,
+    Topics,
 )
 from engine.core.history.scheduler import HistoryScheduler
 from engine.core.ids import ConversationId, UnixMs

@@ -5,26 +5,28 @@ from itertools import count
 import pytest
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import DependenciesMissing, HashLookup, WindowWanted
 from engine.core.history.merging import StoresQuery
-from engine.core.history.progress import Purpose, ms_of
+from engine.core.history.progress import Purpose, StoreRef, ms_of
 from engine.core.history.queries import (
     ByHash,
     Cancel,
     Covered,
     DeadlineReached,
+    DependenciesMissing,
     End,
     Failed,
     FailureKind,
     GaveUp,
+    HashLookup,
     HoldChanged,
     Outcome,
     Page,
+    PressureChanged,
     QueryStarted,
     Refusal,
-    StoreRef,
     StoreVersion,
     Window,
+    WindowWanted,
 )
 from engine.core.ids import UnixMs
 from tests.core.history.history_model import (
@@ -253,7 +255,7 @@ def test_a_clock_set_back_ends_the_wait_before_a_window_is_tried_again() -> None
     world.step()
     assert len(world.asked) == 1
     world.now_ms = UnixMs(NOW_MS - DAY_MS)
-    world.tell(HoldChanged(False))
+    world.tell(PressureChanged(0))
     assert len(world.asked) == 2
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import StoresChanged, WindowWanted
-from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress
+from engine.core.history.progress import DropProgress, Progress, Purpose, SaveProgress, StoreRef
 from engine.core.history.queries import (
     Candidate,
     Covered,
@@ -21,8 +20,9 @@ from engine.core.history.queries import (
     HistoryTransition,
     Outcome,
     Refusal,
-    StoreRef,
+    StoresChanged,
     StoreVersion,
+    WindowWanted,
 )
 from engine.core.history.scheduler import HistoryScheduler
 from engine.core.ids import UnixMs, WakuHash

@@ -15,7 +15,6 @@ from engine.core.history.queries import (
     End,
     Failed,
     FailureKind,
-    Fetched,
     Outcome,
     Refusal,
 )
@@ -64,20 +63,6 @@ def test_the_union_of_stores_of_different_speed_comes_out_oldest_first() -> None
     assert hashes(world.messages) == hashes(messages)
     assert len(world.messages) == len(messages)
     assert is_ascending(times(world))
-
-
-def test_backward_the_newest_page_comes_first_and_each_batch_is_ascending() -> None:
-    messages = history(500)
-    stores = {ONE: ModelStore(messages[::2]), TWO: slow(ModelStore(messages[1::2]), 40)}
-    world = run_query(window_of(messages, forward=False), stores)
-    assert hashes(world.messages) == hashes(messages)
-    batches = [
-        [item.message.timestamp_ns or 0 for item in event.messages]
-        for event in world.events
-        if isinstance(event, Fetched)
-    ]
-    assert all(map(is_ascending, batches))
-    assert all(later[-1] < earlier[0] for earlier, later in pairwise(batches))
 
 
 def test_whoever_is_ahead_waits_and_the_buffer_stays_bounded() -> None:

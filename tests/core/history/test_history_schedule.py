@@ -5,14 +5,6 @@ from itertools import pairwise
 
 from engine.core.counters import Counters
 from engine.core.history.config import HistoryConfig
-from engine.core.history.inputs import (
-    DependenciesMissing,
-    HashLookup,
-    PressureChanged,
-    StoresChanged,
-    WindowCancelled,
-    WindowWanted,
-)
 from engine.core.history.progress import (
     DropProgress,
     Progress,
@@ -26,16 +18,21 @@ from engine.core.history.queries import (
     ByHash,
     Candidate,
     Covered,
+    DependenciesMissing,
     End,
     Failed,
     FailureKind,
     GaveUp,
     HashesMissing,
-    HoldChanged,
+    HashLookup,
+    PressureChanged,
     QueryEnded,
     QueryStarted,
+    StoresChanged,
     StoreVersion,
     Window,
+    WindowCancelled,
+    WindowWanted,
 )
 from engine.core.history.scheduler import HistoryScheduler
 from engine.core.ids import UnixMs
@@ -195,7 +192,7 @@ def test_after_a_crash_the_rest_is_asked_for_with_an_overlap() -> None:
     assert hashes(before.messages) | hashes(after.messages) == hashes(MESSAGES)
     assert len(hashes(after.messages)) == 502, "what lacked, and two in the overlap"
     covered = next(event for event in after.events if isinstance(event, Covered))
-    assert covered.start_ms == ms_of(saved(before)[0].start_ns)
+    assert covered.through_ms == ms_of(saved(before)[0].through_ns)
 
 
 def test_a_later_wish_of_the_same_purpose_keeps_what_was_reached() -> None:
@@ -434,17 +431,6 @@ def test_pressure_without_anything_to_look_up_holds_nothing() -> None:
     world.tell(connect())
     world.run()
     assert hashes(world.messages) == hashes(MESSAGES)
-
-
-def test_the_receiver_holds_the_window() -> None:
-    world = world_of({ONE: ModelStore(MESSAGES)})
-    world.tell(connect())
-    world.tell(HoldChanged(True))
-    world.run()
-    assert len(world.messages) == 100
-    world.tell(HoldChanged(False))
-    world.run()
-    assert len(world.messages) >= 1_000
 
 
 # --- clocks -------------------------------------------------------------------------------------
