@@ -73,23 +73,28 @@ class Receiver:
         ids = [*map(_id_of, message.causal_history)]
         self._check(received, ids)
         own = message.sender_id == self._parts.participant_id
+        # Ephemeral Messages: delivered at once, neither buffered nor logged.
         if message.lamport_timestamp is None:
             if not own:
                 step.events.append(EphemeralReceived(message=message))
             return
+        # Receive Message: ours is ignored, unless it is proved to be from our history.
         is_sync = not message.content
         if own and (is_sync or not received.verified):
             return
+        # Receive Message: a copy is recognised by its message_id.
         known = not is_sync and self._parts.knows(message.message_id)
         if known and received.verified:
             self._forms.check(message.message_id, received.raw)
+        # Review ACK Status.
         is_news = own or self._review.review(received, ids, step)
+        # Receive Message: bloom filter and dependencies; then Deliver Message, or wait.
         if is_sync:
             self._receive_sync(received, step, is_news=is_news)
         else:
             self._receive_content(received, ids, step, known=known)
 
-    # --- checks ---
+    # --- checks before Receive Message ---
 
     def _check(self, received: MessageReceived, ids: list[MessageId]) -> None:
         message = received.message
@@ -241,7 +246,7 @@ class Receiver:
             parts.held.remove(parts.held.waiting[message_id])
             step.held_changed = True
 
-    # --- the kinds ---
+    # --- Receive Message: sync messages, content messages ---
 
     def _receive_sync(self, received: MessageReceived, step: Step, *, is_news: bool) -> None:
         parts, message = self._parts, received.message
@@ -335,16 +340,19 @@ class Receiver:
     def _take_content(self, entry: Arrived, ids: list[MessageId], step: Step) -> None:
         """Deliver a message that is new to us, or let it wait."""
         parts, message_id = self._parts, entry.message.message_id
+        # Are all dependencies met?  If not, it goes into the incoming buffer.
         lacking = [*filterfalse(parts.log.rows.__contains__, ids)]
         if lacking:
             unmet = self._unmet(entry.message, lacking)
             if unmet:
                 self._buffer(waiting_entry(entry, step.now_ms), unmet, step)
                 return
+        # They are: Deliver Message, and whatever waited for it alone.
         if message_id in parts.incoming.waiters:
             self._deliver([entry], step)
         else:
             self._deliver_one(entry, step)
+        # Its id enters the bloom filter.
         parts.remember_id(message_id)
 
     def _unmet(self, message: Message, lacking: Iterable[MessageId]) -> set[MessageId]:
@@ -391,7 +399,7 @@ class Receiver:
             multiplier = parts.config.sync_multiplier_content_received
             parts.timer.hasten(multiplier, step.now_ms, small_group=parts.small_group)
 
-    # --- waiting ---
+    # --- Receive Message: the incoming buffer ---
 
     def _wanted(self, history: Iterable[HistoryEntry]) -> list[HistoryEntry]:
         """Dependencies that are neither in the log nor lost nor waiting themselves."""
@@ -449,7 +457,7 @@ class Receiver:
             )
             parts.missing.want(wanted, named_by=message.sender_id, step=step)
 
-    # --- delivery ---
+    # --- Deliver Message ---
 
     def _deliver(self, entries: Sequence[Arrived], step: Step) -> None:
         """Deliver, together with all that waited for nothing else, in the log's order."""
@@ -478,7 +486,10 @@ class Receiver:
                 by = replacement.by
                 step.events.append(MessageReplaced(message_id=message_id, by=by))
             return
+        # Our Lamport timestamp is at least the message's.  The log yields it at the next start.
         lamport = message.lamport_timestamp or 0
+        parts.lamport_timestamp = max(parts.lamport_timestamp, lamport)
+        # Into the log by Lamport timestamp; Resolve Conflicts: at equal ones by message_id.
         position = Position(lamport, message_id)
         previous_id = None
         if author is not None and not parts.log.continues(author, entry.previous_id):
@@ -489,8 +500,6 @@ class Receiver:
         late = parts.log.insert(logged)
         self._forms.note(message_id, entry.raw)
         parts.missing.remove(message_id, step)
-        # The log yields it at the next start.
-        parts.lamport_timestamp = max(parts.lamport_timestamp, lamport)
         is_own = sender_id == parts.participant_id
         step.writes.append(AppendToLog(logged, entry.raw))
         step.events.append(MessageDelivered(message, position, author, is_own, late))
@@ -501,7 +510,7 @@ class Receiver:
             return
         parts.timer.delivered(message_id, step.now_ms, small_group=parts.small_group)
 
-    # --- sweeps ---
+    # --- Periodic Incoming Buffer Sweep ---
 
     def show_waiting(self, step: Step) -> None:
         """Show what still waits after the soft time-out below the gap."""
