@@ -58,7 +58,7 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     await engine.start()
     await engine.create_identity("Reader")
-    while not engine.stores():  # noqa: ASYNC110
+    while not engine.history.stores():  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     gc.collect()
     gc.freeze()  # As in the application: what the program is made of is not looked through again.
@@ -67,7 +67,7 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
     resident: list[float] = []
     watch = asyncio.create_task(measure(late_ms, resident))
     began = time.perf_counter()
-    await engine.join_group(link)
+    await engine.groups.join(link)
     async with asyncio.timeout(PATIENCE_S):
         await done.wait()
     took_s = time.perf_counter() - began

@@ -99,12 +99,12 @@ class Device:
         await self._engine.start()
         await self._engine.create_identity(self._name)
         if link:
-            self._group = await self._engine.join_group(link)
+            self._group = await self._engine.groups.join(link)
         else:
-            self._group = await self._engine.create_group("Benchmark")
+            self._group = await self._engine.groups.create("Benchmark")
         gc.collect()
         gc.freeze()  # As in the application.
-        tell({"link": await self._engine.make_invite_link(self._group)})
+        tell({"link": await self._engine.groups.make_invite_link(self._group)})
 
     async def obey(self) -> None:
         while order := await told():
@@ -114,7 +114,7 @@ class Device:
                     tell("all here")
                 case {"say_large": int(count)}:
                     ids = [
-                        await self._engine.send_text(self._group, f"{n} {LARGE}")
+                        await self._engine.timeline.send_text(self._group, f"{n} {LARGE}")
                         for n in range(count)
                     ]
                     tell(ids)
@@ -141,7 +141,7 @@ class Device:
         for number in range(times):
             text = f"{self._name} {words} {number}"
             said_ns[text] = due_ns
-            await self._engine.send_text(self._group, text)
+            await self._engine.timeline.send_text(self._group, text)
             due_ns += 10**9 // rate
             await asyncio.sleep(max(due_ns - time.monotonic_ns(), 0) / 10**9)
         await asyncio.sleep(1)

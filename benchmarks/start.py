@@ -60,9 +60,11 @@ async def _fill(profile: Path) -> str:
     )
     await engine.start()
     await engine.create_identity("Ines")
-    group = await engine.create_group("Benchmark")
+    group = await engine.groups.create("Benchmark")
     for number in range(MESSAGES):
-        await engine.send_text(group, f"Message number {number}, of an ordinary length, I hope.")
+        await engine.timeline.send_text(
+            group, f"Message number {number}, of an ordinary length, I hope."
+        )
     await engine.stop()
     return group
 

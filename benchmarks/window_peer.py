@@ -114,12 +114,12 @@ async def _meet(engine: Engine, window: MainWindow, link: str) -> None:
     if link == ACCEPT_CONTACT:
         group = await _accept(engine)
     elif link.startswith(CONTACT_PREFIX):
-        group = await engine.add_contact(link)
+        group = await engine.people.add(link)
     elif link:
-        group = await engine.join_group(link)
+        group = await engine.groups.join(link)
     else:
-        group = await engine.create_group("Benchmark")
-        tell(link=await engine.make_invite_link(group))
+        group = await engine.groups.create("Benchmark")
+        tell(link=await engine.groups.make_invite_link(group))
     await asyncio.sleep(0)
     window.open_conversation(group)
 
@@ -133,10 +133,10 @@ async def _accept(engine: Engine) -> ConversationId:
             asked.set_result(event.conversation.conversation_id)
 
     unsubscribe = engine.subscribe(on_event)
-    tell(link=await engine.make_contact_link())
+    tell(link=await engine.people.make_contact_link())
     pair = await asyncio.wait_for(asked, 30)
     unsubscribe()
-    await engine.accept_contact(pair)
+    await engine.people.accept(pair)
     return pair
 
 

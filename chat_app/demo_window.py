@@ -110,10 +110,10 @@ async def _talk_until_closed(
     people: Sequence[Person], random: SeededRandom, interrupts: Interrupts
 ) -> None:
     first, *others = people
-    group = await first.engine.create_group(GROUP)
-    link = await first.engine.make_invite_link(group)
+    group = await first.engine.groups.create(GROUP)
+    link = await first.engine.groups.make_invite_link(group)
     for person in others:
-        await person.engine.join_group(link)
+        await person.engine.groups.join(link)
     await _show(people, group)
     open_windows = {person.name for person in people}
     all_closed = asyncio.Event()
@@ -163,14 +163,14 @@ def _places(count: int) -> list[QRect]:
 
 async def _talk_alone(asker: Engine, other: Engine) -> None:
     """One asks, the other accepts, and they say a few things to nobody else."""
-    pair = await asker.add_contact(await other.make_contact_link())
+    pair = await asker.people.add(await other.people.make_contact_link())
     await _until_contact(other, pair, ContactState.ASKING)
     await asyncio.sleep(PAUSE_S[1])
-    await other.accept_contact(pair)
+    await other.people.accept(pair)
     await _until_contact(asker, pair, ContactState.ACCEPTED)
     for number, line in enumerate(LINES_ALONE):
         await asyncio.sleep(PAUSE_S[1])
-        await (other if number % 2 else asker).send_text(pair, line)
+        await (other if number % 2 else asker).timeline.send_text(pair, line)
 
 
 async def _until_contact(engine: Engine, pair: ConversationId, state: ContactState) -> None:
@@ -199,4 +199,4 @@ async def _talk(people: Sequence[Person], group: ConversationId, random: SeededR
     for number, line in enumerate(LINES):
         await asyncio.sleep(PAUSE_S[0] + random() * (PAUSE_S[1] - PAUSE_S[0]))
         speaker = people[number % len(people)]
-        await speaker.engine.send_text(group, line)
+        await speaker.engine.timeline.send_text(group, line)

@@ -6,6 +6,9 @@ from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.events import MessageView
 
+PAGE_SIZE = 100
+"""Rows of a timeline page, if nothing else is asked for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelinePage:

@@ -8,7 +8,14 @@ The implementation is ``engine.runtime.engine``.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from engine.answers import ContactPreview, ForkProof, HolderView, InvitePreview, TimelinePage
+from engine.answers import (
+    PAGE_SIZE,
+    ContactPreview,
+    ForkProof,
+    HolderView,
+    InvitePreview,
+    TimelinePage,
+)
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import (
     ConnectionView,
@@ -25,42 +32,23 @@ from engine.history_views import HistoryView, StoreTestView, StoreView
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NAME_CHARACTERS = 64
-PAGE_SIZE = 100
 
 
-class ChatEngine(Protocol):
-    """One profile's chats.  Call its methods on the event loop that runs the engine."""
+class Groups(Protocol):
+    """Groups, and invitations to them.  ``engine.runtime.groups`` implements it."""
 
-    def subscribe(self, listener: Listener, /) -> Callable[[], None]:
-        """Call ``listener`` for every event, in order.  Returns a function that unsubscribes it."""
-
-    # identity ---------------------------------------------------------------------------------
-
-    def identity(self) -> IdentityView | None:
-        """Our identity; None until ``create_identity`` has made one."""
-
-    async def create_identity(self, name: str) -> IdentityView:
-        """Raises LocalProtocolError if one exists, ConfigError if the name is unusable."""
-
-    # conversations ----------------------------------------------------------------------------
-
-    async def conversations(self) -> Sequence[ConversationView]:
-        """All conversations, most recent activity first."""
-
-    async def create_group(self, name: str) -> ConversationId: ...
+    async def create(self, name: str) -> ConversationId: ...
 
     async def make_invite_link(self, conversation_id: ConversationId) -> str: ...
 
     def preview_invite(self, link: str) -> InvitePreview:
         """Parse the link, without network or disk.  Raises InviteError with the reason."""
 
-    async def join_group(self, link: str) -> ConversationId:
+    async def join(self, link: str) -> ConversationId:
         """Join the group of an invitation link.  Raises InviteError if the link is unusable."""
 
-    async def leave_group(self, conversation_id: ConversationId) -> None:
+    async def leave(self, conversation_id: ConversationId) -> None:
         """Notify the others if possible, then forget the group on this device."""
-
-    async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None: ...
 
     async def set_member_muted(
         self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool
@@ -71,20 +59,14 @@ class ChatEngine(Protocol):
         for a one-to-one conversation and for ourselves.
         """
 
-    async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
-        """Members who exceeded their daily quota and still have messages set aside."""
-
     async def show_flood(
         self, conversation_id: ConversationId, participant_id: ParticipantId
     ) -> None:
         """Place what was set aside of this member, in steps, and all that comes today."""
 
-    async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
-        """Mark all rows up to and including ``up_to`` as read.  The mark never moves backwards."""
 
-    async def save_draft(self, conversation_id: ConversationId, text: str) -> None: ...
-
-    # people -----------------------------------------------------------------------------------
+class People(Protocol):
+    """Contacts, and requests to talk.  ``engine.runtime.people`` implements it."""
 
     async def make_contact_link(self) -> str:
         """A link with which others can ask to talk to us.  It expires after 90 days."""
@@ -92,31 +74,30 @@ class ChatEngine(Protocol):
     def preview_contact(self, link: str) -> ContactPreview:
         """Parse the link, without network or disk.  Raises InviteError with the reason."""
 
-    async def add_contact(self, link: str) -> ConversationId:
+    async def add(self, link: str) -> ConversationId:
         """Ask this person to talk, or accept if they asked already.  Raises InviteError."""
 
-    async def accept_contact(self, conversation_id: ConversationId) -> None:
+    async def accept(self, conversation_id: ConversationId) -> None:
         """Accept their request.  If either side declined before, ask again."""
 
-    async def decline_contact(self, conversation_id: ConversationId) -> None:
+    async def decline(self, conversation_id: ConversationId) -> None:
         """Decline their request.  They are notified; we may ask them later."""
 
-    async def withdraw_contact(self, conversation_id: ConversationId) -> None:
+    async def withdraw(self, conversation_id: ConversationId) -> None:
         """Withdraw our request.  Raises LocalProtocolError once they answered."""
 
     async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
         """Block or unblock.  They are not notified; their messages are ignored while blocked."""
 
-    async def remove_contact(self, conversation_id: ConversationId) -> None:
+    async def remove(self, conversation_id: ConversationId) -> None:
         """Delete the person and the conversation on this device."""
 
-    async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
+    async def rename(self, conversation_id: ConversationId, name: str) -> None:
         """Name the contact on this device only; "" = the name they use.  Raises ConfigError."""
 
-    async def set_profile(self, *, name: str, picture: bytes) -> IdentityView:
-        """Set our name and picture and send them to all contacts.  Raises ConfigError."""
 
-    # messages ---------------------------------------------------------------------------------
+class Timeline(Protocol):
+    """The messages of a conversation.  ``engine.runtime.timeline`` implements it."""
 
     async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
         """Send a message of at most MAX_TEXT_BYTES bytes.
@@ -185,9 +166,19 @@ class ChatEngine(Protocol):
         Raises LocalProtocolError if one of the two messages is no longer kept here.
         """
 
-    # history ----------------------------------------------------------------------------------
+    async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
+        """Members who exceeded their daily quota and still have messages set aside."""
 
-    async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
+    async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
+        """Mark all rows up to and including ``up_to`` as read.  The mark never moves backwards."""
+
+    async def save_draft(self, conversation_id: ConversationId, text: str) -> None: ...
+
+
+class History(Protocol):
+    """Fetching from Stores, and the Stores.  ``engine.runtime.history.service`` implements it."""
+
+    async def fetch(self, conversation_id: ConversationId, *, days: int | None) -> None:
         """Fetch the messages of the last ``days`` days from Stores; None fetches all.
 
         Returns once the request is durable.  Fetching continues in the background, also after a
@@ -202,10 +193,10 @@ class ChatEngine(Protocol):
         such a fetch runs.
         """
 
-    async def cancel_history(self, conversation_id: ConversationId) -> None:
+    async def cancel(self, conversation_id: ConversationId) -> None:
         """Cancel the fetches that the user asked for.  Messages already fetched stay."""
 
-    def history(self, conversation_id: ConversationId) -> HistoryView | None:
+    def view(self, conversation_id: ConversationId) -> HistoryView | None:
         """The running or last fetch; None if there was none since the program started."""
 
     def stores(self) -> Sequence[StoreView]:
@@ -232,7 +223,39 @@ class ChatEngine(Protocol):
         Raises ConfigError if the address is invalid.  Any other failure is the view's ``problem``.
         """
 
-    # clock ------------------------------------------------------------------------------------
+
+class ChatEngine(Protocol):
+    """One profile's chats.  Call its methods on the event loop that runs the engine."""
+
+    def subscribe(self, listener: Listener, /) -> Callable[[], None]:
+        """Call ``listener`` for every event, in order.  Returns a function that unsubscribes it."""
+
+    @property
+    def groups(self) -> Groups:
+        """Raises LocalProtocolError before there is an identity; so do the next three."""
+
+    @property
+    def people(self) -> People: ...
+
+    @property
+    def timeline(self) -> Timeline: ...
+
+    @property
+    def history(self) -> History: ...
+
+    def identity(self) -> IdentityView | None:
+        """Our identity; None until ``create_identity`` has made one."""
+
+    async def create_identity(self, name: str) -> IdentityView:
+        """Raises LocalProtocolError if one exists, ConfigError if the name is unusable."""
+
+    async def set_profile(self, *, name: str, picture: bytes) -> IdentityView:
+        """Set our name and picture and send them to all contacts.  Raises ConfigError."""
+
+    async def conversations(self) -> Sequence[ConversationView]:
+        """All conversations, most recent activity first."""
+
+    async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None: ...
 
     def own_clock(self) -> OwnClockView | None:
         """Check the clock now.  None: no offset is set and there is no evidence against it."""
@@ -243,8 +266,6 @@ class ChatEngine(Protocol):
         It is dropped when the system's time is set.  Raises ConfigError for more than a hundred
         years.
         """
-
-    # state ------------------------------------------------------------------------------------
 
     def connection(self) -> ConnectionView: ...
 

@@ -102,10 +102,10 @@ class Cast:
         self._transports[name].set_online(online)
 
     async def group(self, name: str, founder: str, *others: str) -> ConversationId:
-        made = await self.engines[founder].create_group(name)
-        link = await self.engines[founder].make_invite_link(made)
+        made = await self.engines[founder].groups.create(name)
+        link = await self.engines[founder].groups.make_invite_link(made)
         for other in others:
-            await self.engines[other].join_group(link)
+            await self.engines[other].groups.join(link)
         everybody = (founder, *others)
         await until(lambda: self._all_know(made, everybody))
         return made
@@ -120,13 +120,13 @@ class Cast:
 
     async def befriend(self, asker: str, other: str) -> ConversationId:
         pair = await self.ask(asker, other)
-        await self.engines[other].accept_contact(pair)
+        await self.engines[other].people.accept(pair)
         await until(lambda: self._stands(asker, pair, ContactState.ACCEPTED))
         return pair
 
     async def ask(self, asker: str, other: str) -> ConversationId:
-        link = await self.engines[other].make_contact_link()
-        pair = await self.engines[asker].add_contact(link)
+        link = await self.engines[other].people.make_contact_link()
+        pair = await self.engines[asker].people.add(link)
         await until(lambda: self._stands(other, pair, ContactState.ASKING))
         return pair
 
@@ -137,7 +137,7 @@ class Cast:
 
     async def say(self, name: str, group: ConversationId, text: str, *, after: float = 1) -> None:
         self.clock.forward(after)
-        await self.engines[name].send_text(group, text)
+        await self.engines[name].timeline.send_text(group, text)
         await asyncio.sleep(0.15)
 
 
@@ -161,7 +161,7 @@ async def play(cast: Cast) -> ConversationId:
     await cast.say("Maya", books, "Same time on Thursday?")
     await cast.engines["Ines"].set_muted(books, muted=True)
     await cast.say("Priya", notes, "Two kingfishers at the lower bridge!", after=2)
-    await cast.engines["Ines"].save_draft(kitchen, "And napkins, if somebody")
+    await cast.engines["Ines"].timeline.save_draft(kitchen, "And napkins, if somebody")
     await people_scene(cast)
     await tide_scene(cast, tide)
     return tide

@@ -9,25 +9,15 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from engine.answers import ContactPreview, InvitePreview
 from engine.core.content import check_picture
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, ConfigError, LocalProtocolError
 from engine.core.ids import (
     ConversationId,
     InstanceId,
-    MessageId,
-    ParticipantId,
-    Position,
 )
-from engine.core.ports import HideMessage, ProfileStore, SavePicture, SaveProfile, SaveValue
+from engine.core.ports import ProfileStore, SavePicture, SaveProfile, SaveValue
 from engine.core.records import ProfileRecord
-from engine.core.sds.inputs import (
-    ResendRequested,
-    RetrieveLostRequested,
-    RetrieveRequested,
-    ShowSetAside,
-)
 from engine.crypto.identity import Identity
 from engine.events import (
     ConnectionChanged,
@@ -37,28 +27,26 @@ from engine.events import (
     EngineEvent,
     IdentityView,
     Listener,
-    MessageRemoved,
     OwnClockView,
 )
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.clock_watch import ClockWatch
-from engine.runtime.commands import HistoryCommands, PageCommands
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversation_snapshots import ConversationSnapshots
 from engine.runtime.conversations import Conversations
 from engine.runtime.dependencies import NO_IDENTITY, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.event_bus import EventBus
+from engine.runtime.groups import Groups
 from engine.runtime.history.backfill import HistoryDependencies
 from engine.runtime.history.service import HistoryService
-from engine.runtime.input_checks import usable_name, usable_text
+from engine.runtime.input_checks import usable_name
 from engine.runtime.maintenance import Maintenance, connection_view
 from engine.runtime.own_clock import OwnClock
-from engine.runtime.people import UNTOLD_KEY
+from engine.runtime.people import UNTOLD_KEY, People
 from engine.runtime.profile_services import ProfileServices, ProfileStart, make_profile_services
 from engine.runtime.runner_context import RunnerContext
-from engine.session.inputs import Say, TypeNow
-from engine.session.pair.gaps import lost_before
+from engine.runtime.timeline import Timeline
 
 __all__ = ["Engine", "EngineDependencies", "OpenedStore", "SavedTransport"]
 
@@ -66,7 +54,7 @@ PORT_KEY = "network.port"
 NS_PER_MS = 1_000_000
 
 
-class Engine(HistoryCommands, PageCommands):
+class Engine:
     """One profile's chats.  ``engine.api.ChatEngine`` describes its methods."""
 
     def __init__(self, parts: EngineDependencies) -> None:
@@ -164,8 +152,10 @@ class Engine(HistoryCommands, PageCommands):
             service_nodes=self._parts.service_nodes,
             flood=self._parts.flood,
         )
-        self._services = services = make_profile_services(beginning, self._conversations, context)
-        await services.load(history)
+        self._services = services = make_profile_services(
+            beginning, self._conversations, context, history, self._maintenance
+        )
+        await services.load()
         if self._recording is not None:
             self._maintenance.own(self._recording.run(context))
         self._maintenance.own(services.inbox.run())
@@ -231,6 +221,24 @@ class Engine(HistoryCommands, PageCommands):
         if self._recording is not None:
             self._recording.status_changed(status, online=online)
         self._publish(ConnectionChanged(connection=connection_view(status)))
+
+    # --- facets -------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> Groups:
+        return self._started_services.groups
+
+    @property
+    def people(self) -> People:
+        return self._started_services.people
+
+    @property
+    def timeline(self) -> Timeline:
+        return self._started_services.timeline
+
+    @property
+    def history(self) -> HistoryService:
+        return self._started_services.history
 
     # --- identity -----------------------------------------------------------------------------
 
@@ -299,109 +307,8 @@ class Engine(HistoryCommands, PageCommands):
     async def conversations(self) -> Sequence[ConversationView]:
         return await self._conversations.views()
 
-    async def create_group(self, name: str) -> ConversationId:
-        return await self._started_services.groups.create(usable_name(name))
-
-    async def make_invite_link(self, conversation_id: ConversationId) -> str:
-        return self._started_services.groups.invite_link(conversation_id)
-
-    def preview_invite(self, link: str) -> InvitePreview:
-        return self._started_services.groups.preview(link)
-
-    async def join_group(self, link: str) -> ConversationId:
-        return await self._started_services.groups.join(link)
-
-    async def leave_group(self, conversation_id: ConversationId) -> None:
-        await self._started_services.groups.leave(conversation_id)
-        self._maintenance.clear_removed(self._store)
-
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
         await self._runner(conversation_id).set_muted(muted=muted)
-
-    async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
-        await self._runner(conversation_id).mark_read(up_to)
-
-    async def save_draft(self, conversation_id: ConversationId, text: str) -> None:
-        await self._runner(conversation_id).save_draft(text)
-
-    # --- people -------------------------------------------------------------------------------
-
-    async def make_contact_link(self) -> str:
-        return self._started_services.people.make_link()
-
-    def preview_contact(self, link: str) -> ContactPreview:
-        return self._started_services.people.preview(link)
-
-    async def add_contact(self, link: str) -> ConversationId:
-        return await self._started_services.people.add(link)
-
-    async def accept_contact(self, conversation_id: ConversationId) -> None:
-        await self._started_services.people.accept(conversation_id)
-
-    async def decline_contact(self, conversation_id: ConversationId) -> None:
-        await self._started_services.people.decline(conversation_id)
-
-    async def withdraw_contact(self, conversation_id: ConversationId) -> None:
-        await self._started_services.people.withdraw(conversation_id)
-
-    async def set_blocked(self, conversation_id: ConversationId, *, blocked: bool) -> None:
-        await self._started_services.people.set_blocked(conversation_id, blocked=blocked)
-
-    async def remove_contact(self, conversation_id: ConversationId) -> None:
-        await self._started_services.people.remove(conversation_id)
-        self._maintenance.clear_removed(self._store)
-
-    async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
-        usable = usable_name(name) if name.strip() else ""
-        await self._started_services.people.rename(conversation_id, usable)
-
-    # --- messages -----------------------------------------------------------------------------
-
-    async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
-        body = usable_text(text)
-        message_id = await self._runner(conversation_id).do(Say(body))
-        if message_id is None:
-            raise LocalProtocolError("a message without an id")
-        return message_id
-
-    async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
-        self._runner(conversation_id).offer(TypeNow(active=active))
-
-    async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        if self._runner(conversation_id).is_pair:
-            await self._started_services.people.resend(conversation_id, message_id)
-            return
-        await self._conversations.group(conversation_id).do(ResendRequested(message_id=message_id))
-
-    async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        await self._runner(conversation_id).write(
-            HideMessage(conversation_id=conversation_id, message_id=message_id)
-        )
-        self._publish(MessageRemoved(conversation_id=conversation_id, message_id=message_id))
-
-    async def set_member_muted(
-        self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool
-    ) -> None:
-        runner = self._runner(conversation_id)
-        await runner.set_member_muted(participant_id, muted=muted)
-        self._maintenance.mark_muted(self._store, then=runner.tell_timeline)
-
-    async def show_flood(
-        self, conversation_id: ConversationId, participant_id: ParticipantId
-    ) -> None:
-        await self._conversations.group(conversation_id).do(ShowSetAside(sender_id=participant_id))
-
-    async def fetch_missing(self, conversation_id: ConversationId) -> None:
-        await self._runner(conversation_id).do(RetrieveRequested())
-
-    async def fetch_lost(
-        self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
-    ) -> None:
-        runner = self._runner(conversation_id)
-        await runner.do(RetrieveLostRequested(message_ids=tuple(message_ids)))
-        lost = lost_before(runner.gap(), message_ids) if runner.is_pair else ()
-        if lost:
-            await self._fetch_lost_of_pair(conversation_id, lost)
 
     # --- clock --------------------------------------------------------------------------------
 

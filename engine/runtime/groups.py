@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from engine.answers import InvitePreview
 from engine.core.content import Body, Leave
 from engine.core.errors import LocalProtocolError
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, ParticipantId
 from engine.core.ports import RemoveGroup, StoreWrite
 from engine.core.records import GroupRecord
-from engine.core.sds.inputs import DeadlineReached
+from engine.core.sds.inputs import DeadlineReached, ShowSetAside
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.links import parse_invite
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
+from engine.runtime.input_checks import usable_name
+from engine.runtime.maintenance import Maintenance
 from engine.runtime.runner_context import RunnerContext
 from engine.session.contract import ConversationRecord
 from engine.session.group.factory import GroupFactory
@@ -33,9 +35,16 @@ def _group(record: ConversationRecord) -> GroupRecord:
 
 
 class Groups:
+    """``engine.api.Groups``."""
+
     def __init__(
-        self, book: GroupFactory, conversations: Conversations, context: RunnerContext
+        self,
+        book: GroupFactory,
+        conversations: Conversations,
+        context: RunnerContext,
+        maintenance: Maintenance,
     ) -> None:
+        self._maintenance = maintenance
         self.book = book
         self._conversations = conversations
         self._context = context
@@ -51,16 +60,17 @@ class Groups:
         return self.book.load(_group(record))
 
     async def create(self, name: str) -> ConversationId:
+        name = usable_name(name)
         async with self._conversations.turn:
             group, writes, opening = self.book.new_group(name)
             await self._begin(group, writes, opening)
         return group.conversation_id
 
-    def invite_link(self, conversation_id: ConversationId) -> str:
+    async def make_invite_link(self, conversation_id: ConversationId) -> str:
         group = _group(self._conversations.group(conversation_id).record)
         return self.book.invite_link(group, self._context.transport.addresses())
 
-    def preview(self, link: str) -> InvitePreview:
+    def preview_invite(self, link: str) -> InvitePreview:
         invite = parse_invite(link)
         return InvitePreview(
             conversation_id=invite.conversation_id,
@@ -109,3 +119,16 @@ class Groups:
             remove = RemoveGroup(conversation_id=conversation_id)
             await self._context.storage.run(self._context.store.apply, [remove])
         self._context.publish(ConversationRemoved(conversation_id=conversation_id))
+        self._maintenance.clear_removed(self._context.store)
+
+    async def set_member_muted(
+        self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool
+    ) -> None:
+        runner = self._conversations.runner(conversation_id)
+        await runner.set_member_muted(participant_id, muted=muted)
+        self._maintenance.mark_muted(self._context.store, then=runner.tell_timeline)
+
+    async def show_flood(
+        self, conversation_id: ConversationId, participant_id: ParticipantId
+    ) -> None:
+        await self._conversations.group(conversation_id).do(ShowSetAside(sender_id=participant_id))

@@ -27,6 +27,8 @@ from engine.crypto.pair import OpenedPair
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
+from engine.runtime.input_checks import usable_name
+from engine.runtime.maintenance import Maintenance
 from engine.runtime.runner_context import RunnerContext
 from engine.session.contract import ConversationRecord
 from engine.session.inputs import (
@@ -55,9 +57,16 @@ logger = logging.getLogger(__name__)
 
 
 class People:
+    """``engine.api.People``, and what requests to talk and a new profile need."""
+
     def __init__(
-        self, book: PairFactory, conversations: Conversations, context: RunnerContext
+        self,
+        book: PairFactory,
+        conversations: Conversations,
+        context: RunnerContext,
+        maintenance: Maintenance,
     ) -> None:
+        self._maintenance = maintenance
         self._book = book
         self._conversations = conversations
         self._context = context
@@ -84,10 +93,10 @@ class People:
 
     # --- links --------------------------------------------------------------------------------
 
-    def make_link(self) -> str:
+    async def make_contact_link(self) -> str:
         return self._book.contact_link(self._context.transport.addresses())
 
-    def preview(self, link: str) -> ContactPreview:
+    def preview_contact(self, link: str) -> ContactPreview:
         said = self._parse(link)
         conversation_id = self._book.conversation_id(said.public_key)
         contact = self._contact(conversation_id)
@@ -156,7 +165,8 @@ class People:
         await self._conversations.pair(conversation_id).do(SetBlocked(blocked=blocked))
 
     async def rename(self, conversation_id: ConversationId, name: str) -> None:
-        await self._conversations.pair(conversation_id).do(SetLocalName(name))
+        usable = usable_name(name) if name.strip() else ""
+        await self._conversations.pair(conversation_id).do(SetLocalName(usable))
 
     async def remove(self, conversation_id: ConversationId) -> None:
         async with self._conversations.turn:
@@ -166,6 +176,7 @@ class People:
             kept = self._book.ending(contact) if contact else ()
             await self._apply(RemoveGroup(conversation_id=conversation_id), *kept)
         self._context.publish(ConversationRemoved(conversation_id=conversation_id))
+        self._maintenance.clear_removed(self._context.store)
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         """Send a failed message again.  Raises LocalProtocolError unless it was given up."""

@@ -10,10 +10,11 @@ from engine.crypto.identity import Identity
 from engine.runtime.conversations import Conversations
 from engine.runtime.groups import Groups
 from engine.runtime.history.service import HistoryService
+from engine.runtime.maintenance import Maintenance
 from engine.runtime.people import People
 from engine.runtime.request_inbox import RequestInbox
 from engine.runtime.runner_context import RunnerContext
-from engine.runtime.timeline_pages import TimelinePages
+from engine.runtime.timeline import Timeline
 from engine.session.group.factory import GroupFactory
 from engine.session.pair.factory import PAIR_CONFIG, PairFactory
 from engine.session.pair.saved import OwnProfile
@@ -38,11 +39,12 @@ class ProfileServices:
 
     groups: Groups
     people: People
-    pages: TimelinePages
+    timeline: Timeline
+    history: HistoryService
     inbox: RequestInbox
     context: RunnerContext
 
-    async def load(self, history: HistoryService | None = None) -> None:
+    async def load(self) -> None:
         """Start all conversations, and listen to requests to talk."""
         context = self.context
         for group in await context.storage.run(context.store.groups):
@@ -51,8 +53,7 @@ class ProfileServices:
             self.people.bring_up(contact)
         inbox_topic = self.people.book.inbox_topic
         context.transport.subscribe(inbox_topic, self.inbox.on_message)
-        if history is not None:
-            history.begin_inbox(self.inbox, inbox_topic)
+        self.history.begin_inbox(self.inbox, inbox_topic)
 
     def change_profile(self, profile: ProfileRecord, picture: bytes) -> None:
         """Use the new name and picture from now on, and announce the name in all groups."""
@@ -62,7 +63,11 @@ class ProfileServices:
 
 
 def make_profile_services(
-    begin: ProfileStart, conversations: Conversations, context: RunnerContext
+    begin: ProfileStart,
+    conversations: Conversations,
+    context: RunnerContext,
+    history: HistoryService,
+    maintenance: Maintenance,
 ) -> ProfileServices:
     groups = GroupFactory(
         store=context.store,
@@ -89,11 +94,12 @@ def make_profile_services(
         config=PAIR_CONFIG,
         contacts=lambda: len(conversations.pairs()),
     )
-    people = People(contacts, conversations, context)
+    people = People(contacts, conversations, context, maintenance)
     return ProfileServices(
-        groups=Groups(groups, conversations, context),
+        groups=Groups(groups, conversations, context, maintenance),
         people=people,
-        pages=TimelinePages(context.store, context.storage, conversations, own_id=context.own_id),
+        timeline=Timeline(context, conversations, people, history),
+        history=history,
         inbox=RequestInbox(people, begin.identity, context.counters),
         context=context,
     )

@@ -41,8 +41,8 @@ def test_people_and_groups_are_counted(tmp_path: Path, capsys: pytest.CaptureFix
         for engine, name in ((ines, "Ines"), (bob, "Bob")):
             await engine.start()
             await engine.create_identity(name)
-        await ines.create_group("Tide")
-        await ines.add_contact(await bob.make_contact_link())
+        await ines.groups.create("Tide")
+        await ines.people.add(await bob.people.make_contact_link())
         await ines.stop()
         await bob.stop()
 
@@ -75,12 +75,12 @@ def test_what_a_person_set_and_what_is_said_of_the_clock_are_on_the_page(
         for engine, name in ((ines, "Ines"), (bob, "Bob")):
             await engine.start()
             await engine.create_identity(name)
-        group = await ines.create_group("Tide")
-        await bob.join_group(await ines.make_invite_link(group))
-        await ines.send_text(group, "what time is it?")
+        group = await ines.groups.create("Tide")
+        await bob.groups.join(await ines.groups.make_invite_link(group))
+        await ines.timeline.send_text(group, "what time is it?")
         async with asyncio.timeout(60):
             await shown.wait()
-            await bob.send_text(group, "mine is an hour later")
+            await bob.timeline.send_text(group, "mine is an hour later")
             await judged.wait()
         await ines.stop()
         await bob.stop()

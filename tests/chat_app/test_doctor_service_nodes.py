@@ -101,7 +101,7 @@ def test_the_service_nodes_of_groups_are_asked_too(tmp_path: Path, doctor: Docto
         )
         await engine.start()
         await engine.create_identity("Ann")
-        await engine.create_group("Tide")
+        await engine.groups.create("Tide")
         await engine.stop()
 
     asyncio.run(scenario())

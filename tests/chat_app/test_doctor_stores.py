@@ -33,15 +33,15 @@ async def _profile_with(place: Path, *stores: str, said: int = 0) -> None:
     await engine.start()
     await engine.create_identity("Ann")
     for store in stores:
-        await engine.add_store(store)
+        await engine.history.add_store(store)
     if said:
-        await engine.create_group("Friends")  # Which says that it was created.
+        await engine.groups.create("Friends")  # Which says that it was created.
         group = (await engine.conversations())[0].conversation_id
         await until(lambda: engine.connection().peers > 0)
         for number in range(said):
-            await engine.send_text(group, f"m {number}")
+            await engine.timeline.send_text(group, f"m {number}")
     if OFF in stores:
-        await engine.enable_store(OFF, enabled=False)
+        await engine.history.enable_store(OFF, enabled=False)
     await engine.stop()
 
 

@@ -121,19 +121,19 @@ def _play(place: Path, scenario: Scenario) -> tuple[Talker, Talker]:
 
 async def _say_four(one: Talker, other: Talker, where: ConversationId) -> None:
     for number, speaker in enumerate((one, other, one, other)):
-        await speaker.engine.send_text(where, TEXT.format(number))
+        await speaker.engine.timeline.send_text(where, TEXT.format(number))
         for talker in (one, other):
             await talker.until_shown(TEXT.format(number))
 
 
 async def _in_a_group(one: Talker, other: Talker) -> None:
-    group = await one.engine.create_group(GROUP_NAME)
-    await other.engine.join_group(await one.engine.make_invite_link(group))
+    group = await one.engine.groups.create(GROUP_NAME)
+    await other.engine.groups.join(await one.engine.groups.make_invite_link(group))
     await _say_four(one, other, group)
 
 
 async def _in_a_pair(one: Talker, other: Talker) -> None:
-    pair = await one.engine.add_contact(await other.engine.make_contact_link())
+    pair = await one.engine.people.add(await other.engine.people.make_contact_link())
 
     def is_asked(event: EngineEvent) -> bool:
         return _stands(event, ContactState.ASKING)
@@ -142,7 +142,7 @@ async def _in_a_pair(one: Talker, other: Talker) -> None:
         return _stands(event, ContactState.ACCEPTED)
 
     await other.until(is_asked)
-    await other.engine.accept_contact(pair)
+    await other.engine.people.accept(pair)
     await one.until(is_accepted)
     await _say_four(one, other, pair)
 
@@ -276,12 +276,12 @@ def test_a_second_run_goes_on_in_the_same_file_and_knows_what_was_there(tmp_path
     where: list[ConversationId] = []
 
     async def first(one: Talker, other: Talker) -> None:
-        where.append(await one.engine.create_group(GROUP_NAME))
-        await other.engine.join_group(await one.engine.make_invite_link(where[0]))
+        where.append(await one.engine.groups.create(GROUP_NAME))
+        await other.engine.groups.join(await one.engine.groups.make_invite_link(where[0]))
         await _say_four(one, other, where[0])
 
     async def second(one: Talker, other: Talker) -> None:
-        await one.engine.send_text(where[0], "again")
+        await one.engine.timeline.send_text(where[0], "again")
         await other.until_shown("again")
         assert one.recorder.flush()
 

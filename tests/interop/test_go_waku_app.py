@@ -76,7 +76,7 @@ class Person:
         )
 
     async def texts(self, group: ConversationId) -> list[str]:
-        page = await self.engine.latest_page(group, limit=PAGE)
+        page = await self.engine.timeline.latest_page(group, limit=PAGE)
         return [m.text for m in page.messages if m.kind == "text" and not m.waiting]
 
 
@@ -95,10 +95,10 @@ async def person(place: Path, name: str, network: NetworkSettings) -> AsyncItera
 
 async def invite(host: Person, guest: Person) -> ConversationId:
     """The guest learns the secrets of a new group and nobody's address."""
-    group = await host.engine.create_group("Tide")
-    whole = parse_invite(await host.engine.make_invite_link(group))
+    group = await host.engine.groups.create("Tide")
+    whole = parse_invite(await host.engine.groups.make_invite_link(group))
     link = encode_invite(replace(whole, node_addresses=(), service_nodes=()))
-    assert await guest.engine.join_group(link) == group
+    assert await guest.engine.groups.join(link) == group
     await host.until(lambda message: message.kind == "joined")
     return group
 
@@ -134,8 +134,8 @@ def test_two_of_our_apps_converge_through_go(
             )
             group = await invite(alice, bob)
             for number in range(5):
-                await alice.engine.send_text(group, f"a{number}")
-                await bob.engine.send_text(group, f"b{number}")
+                await alice.engine.timeline.send_text(group, f"a{number}")
+                await bob.engine.timeline.send_text(group, f"b{number}")
                 await bob.until_shown(f"a{number}")
                 await alice.until_shown(f"b{number}")
             await alice.until_held("a4")

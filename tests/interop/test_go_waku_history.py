@@ -22,21 +22,21 @@ def test_who_was_not_there_reads_everything_from_gos_archive(tmp_path: Path, rol
         async with AsyncExitStack() as stack:
             node = await stack.enter_async_context(go_waku(QUICK))
             async with person(tmp_path, "alice", through("relay", [node])) as alice:
-                group = await alice.engine.create_group("Tide")
-                whole = parse_invite(await alice.engine.make_invite_link(group))
+                group = await alice.engine.groups.create("Tide")
+                whole = parse_invite(await alice.engine.groups.make_invite_link(group))
                 link = encode_invite(replace(whole, node_addresses=(), service_nodes=()))
                 said = [f"a{number}" for number in range(MANY)]
                 for text in said:
-                    await alice.engine.send_text(group, text)
+                    await alice.engine.timeline.send_text(group, text)
                 await node.seen("archived", MANY + 1)
                 for text in said:
                     await alice.until_sent(text)
             bob = await stack.enter_async_context(person(tmp_path, "bob", through(role, [node])))
-            assert await bob.engine.join_group(link) == group
+            assert await bob.engine.groups.join(link) == group
             await bob.until_shown(said[-1])
             assert await bob.texts(group) == said
-            assert await bob.engine.gap(group) is None
-            (store,) = bob.engine.stores()
+            assert await bob.engine.timeline.gap(group) is None
+            (store,) = bob.engine.history.stores()
             assert (store.health, store.version) == (StoreHealth.GOOD, "2.0.0-beta4")
             assert store.messages >= MANY
 

@@ -23,11 +23,13 @@ def test_js_reads_what_our_application_wrote(tmp_path: Path, generation: str) ->
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         ann = await Person("Ann", tmp_path, peers=(await node.start(websocket_port=0),)).start()
-        group = await ann.engine.create_group("Friends")
+        group = await ann.engine.groups.create("Friends")
         await ann.until_online()
         await ann.say(group, MANY)
         await ann.until_out(group)
-        topic = content_topic_of(parse_invite(await ann.engine.make_invite_link(group)).epoch_key)
+        topic = content_topic_of(
+            parse_invite(await ann.engine.groups.make_invite_link(group)).epoch_key
+        )
         await ann.stop()
         assert node.node is not None
         assert node.archive is not None

@@ -57,10 +57,10 @@ def on_event(event: EngineEvent) -> None:
 
 
 async def whole_log(engine: Engine, group: ConversationId) -> list[MessageView]:
-    page = await engine.latest_page(group, limit=PAGE)
+    page = await engine.timeline.latest_page(group, limit=PAGE)
     messages = list(page.messages)
     while page.has_older:
-        page = await engine.page_before(group, messages[0].position, limit=PAGE)
+        page = await engine.timeline.page_before(group, messages[0].position, limit=PAGE)
         messages = [*page.messages, *messages]
     return messages
 
@@ -69,23 +69,23 @@ async def obey(engine: Engine, command: dict[str, str]) -> None:
     group = ConversationId(command.get("group", ""))
     match command["do"]:
         case "create":
-            made = await engine.create_group(command["name"])
-            tell(answer="created", group=made, link=await engine.make_invite_link(made))
+            made = await engine.groups.create(command["name"])
+            tell(answer="created", group=made, link=await engine.groups.make_invite_link(made))
         case "join":
-            tell(answer="joined", group=await engine.join_group(command["link"]))
+            tell(answer="joined", group=await engine.groups.join(command["link"]))
         case "say":
-            message_id = await engine.send_text(group, command["text"])
+            message_id = await engine.timeline.send_text(group, command["text"])
             tell(answer="saved", text=command["text"], id=message_id)
         case "log":
             messages = await whole_log(engine, group)
             rows = [m.text for m in messages if m.kind == "text" and not m.waiting]
             tell(answer="log", texts=rows)
         case "link":
-            tell(answer="link", link=await engine.make_contact_link())
+            tell(answer="link", link=await engine.people.make_contact_link())
         case "ask":
-            tell(answer="asked", group=await engine.add_contact(command["link"]))
+            tell(answer="asked", group=await engine.people.add(command["link"]))
         case "accept":
-            await engine.accept_contact(group)
+            await engine.people.accept(group)
             tell(answer="accepted", group=group)
         case "counters":
             tell(answer="counters", counters=dict(engine.counters()))

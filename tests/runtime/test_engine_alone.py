@@ -25,13 +25,13 @@ def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(tmp_pat
         await founder.start()
         stranger = await Person("stranger", tmp_path, network).start()
         try:
-            group = await founder.engine.create_group("Tea")
+            group = await founder.engine.groups.create("Tea")
             heard: list[bytes] = []
             stranger.transport.subscribe(
                 founder.topic(group), lambda message, _hash: heard.append(message.payload)
             )
             for number in range(20):
-                await founder.engine.send_text(group, f"text {number}")
+                await founder.engine.timeline.send_text(group, f"text {number}")
             async with asyncio.timeout(60):
                 while len(heard) < 20:  # noqa: ASYNC110 - a network in memory tells nobody
                     await asyncio.sleep(0.01)
@@ -40,7 +40,7 @@ def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(tmp_pat
                 founder.pass_time(60_000 * 4**number)
                 await founder.until_counted("runner.sent_to_nobody_again", 20 * number)
             assert len(heard) == written
-            await stranger.engine.join_group(await founder.engine.make_invite_link(group))
+            await stranger.engine.groups.join(await founder.engine.groups.make_invite_link(group))
             texts: set[str] = set()
             wanted = {f"text {number}" for number in range(20)}
             seen = 0

@@ -72,10 +72,10 @@ def play(names: str, at: Path, scenario: Callable[..., Coroutine[object, object,
 
 async def together(founder: Clocked, *others: Clocked) -> ConversationId:
     await founder.start()
-    group = await founder.engine.create_group("Tide")
+    group = await founder.engine.groups.create("Tide")
     for other in others:
         await other.start()
-        await other.engine.join_group(await founder.engine.make_invite_link(group))
+        await other.engine.groups.join(await founder.engine.groups.make_invite_link(group))
     return group
 
 
@@ -111,10 +111,10 @@ def dropped(event: EngineEvent) -> bool:
 
 
 async def ask_and_answer(group: ConversationId, asker: Clocked, *others: Clocked) -> None:
-    await asker.engine.send_text(group, "what time is it?")
+    await asker.engine.timeline.send_text(group, "what time is it?")
     for other in others:
         await other.until(shows("what time is it?"))
-        await other.engine.send_text(group, f"{other.name}'s answer")
+        await other.engine.timeline.send_text(group, f"{other.name}'s answer")
 
 
 def clock_of(event: EngineEvent) -> OwnClockView:
@@ -140,7 +140,7 @@ def test_one_word_is_told_the_person_decides_and_what_was_held_takes_its_place(
         going = alice.engine.own_clock()
         assert going is not None
         assert (going.offset_ms, going.behind_ms) == (clock.others_ahead_ms, 0)
-        await alice.engine.send_text(group, "right now")
+        await alice.engine.timeline.send_text(group, "right now")
         there = await bob.until(shows("right now"))
         assert isinstance(there, MessageAdded)
         assert abs(there.message.sent_ms - bob._now_ms()) < CLOSE_MS
@@ -158,17 +158,17 @@ def test_the_majority_of_those_known_for_a_day_is_told_by_name(
     async def scenario(alice: Clocked, *others: Clocked) -> None:
         group = await together(alice, *others)
         for other in others:
-            await alice.engine.send_text(group, f"hello, {other.name}")
+            await alice.engine.timeline.send_text(group, f"hello, {other.name}")
             await other.until(shows(f"hello, {other.name}"))
         for one in (alice, *others):
             one.passed_ms = 2 * DAY_MS
         alice.ahead_ms = ahead_ms
-        await alice.engine.send_text(group, "what time is it?")
+        await alice.engine.timeline.send_text(group, "what time is it?")
         for other in others:
             await other.until(
                 shows("what time is it?") if ahead_ms < HOUR_MS else is_held("what time is it?")
             )
-            await other.engine.send_text(group, f"{other.name}'s answer")
+            await other.engine.timeline.send_text(group, f"{other.name}'s answer")
         clock = clock_of(await alice.until(judged(by=len(others))))
         assert abs(clock.behind_ms + ahead_ms) < CLOSE_MS
         assert (clock.by, clock.heard, clock.known_long) == (("Bob", "Carol", "Dave"), 3, True)
@@ -249,11 +249,11 @@ def test_a_jump_of_the_system_moves_no_timer_and_makes_no_burst(
 
     async def scenario(alice: Clocked, bob: Clocked) -> None:
         group = await together(alice, bob)
-        await alice.engine.send_text(group, "before")
+        await alice.engine.timeline.send_text(group, "before")
         await bob.until(shows("before"))
         await alice.listen(group)
         bob.transport.set_online(False)
-        await alice.engine.send_text(group, "unacknowledged")
+        await alice.engine.timeline.send_text(group, "unacknowledged")
         session = alice.engine._conversations.group(group)._session
         assert session is not None
         due_ms = session.next_deadline()
@@ -270,7 +270,7 @@ def test_a_jump_of_the_system_moves_no_timer_and_makes_no_burst(
         assert abs(after_ms - due_ms) <= LONGEST_TIMER_MS
         published = alice.published
         alice.passed_ms += LONGEST_TIMER_MS
-        await alice.engine.fetch_missing(group)  # Whatever wakes it.
+        await alice.engine.timeline.fetch_missing(group)  # Whatever wakes it.
         for _ in range(5_000):
             await asyncio.sleep(0)
         assert alice.published > published, "what is not acknowledged is sent again in time"
@@ -285,15 +285,15 @@ def test_what_is_held_takes_its_place_when_the_clock_is_set_forward(
 ) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
         group = await together(alice, bob)
-        await alice.engine.send_text(group, "before")
+        await alice.engine.timeline.send_text(group, "before")
         await bob.until(shows("before"))
         bob.ahead_ms = jump_ms
-        await bob.engine.send_text(group, "from the future")
+        await bob.engine.timeline.send_text(group, "from the future")
         await alice.until(is_held("from the future"))
         alice.ahead_ms = jump_ms
         alice.engine.own_clock()
         await alice.until(shows("from the future"))
-        assert await alice.engine.held(group) is None
+        assert await alice.engine.timeline.held(group) is None
 
     play("Alice Bob", tmp_path, scenario)
 
@@ -304,21 +304,21 @@ def test_what_a_wrong_clock_dated_is_said_again_and_everybody_can_read_it(
 ) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
         group = await together(alice, bob)
-        await alice.engine.send_text(group, "before")
+        await alice.engine.timeline.send_text(group, "before")
         await bob.until(shows("before"))
         bob.ahead_ms = jump_ms
-        await bob.engine.send_text(group, "from the future")
+        await bob.engine.timeline.send_text(group, "from the future")
         await alice.until(is_held("from the future"))
         bob.ahead_ms = 0
         bob.engine.own_clock()
         await alice.until(shows("from the future"))
-        await alice.engine.send_text(group, "and after")
+        await alice.engine.timeline.send_text(group, "and after")
         await bob.until(shows("and after"))
         for one in (alice, bob):
-            page = await one.engine.latest_page(group)
+            page = await one.engine.timeline.latest_page(group)
             texts = [message.text for message in page.messages if message.kind == "text"]
             assert texts == ["before", "from the future", "and after"]
-            assert await one.engine.held(group) is None
+            assert await one.engine.timeline.held(group) is None
 
     play("Alice Bob", tmp_path, scenario)
 
@@ -327,9 +327,9 @@ def test_an_acknowledgement_comes_as_soon_after_a_jump_as_without_one(tmp_path: 
     async def scenario(alice: Clocked, bob: Clocked) -> None:
         group = await together(alice, bob)
         alice.ahead_ms = bob.ahead_ms = -YEAR_MS
-        await alice.engine.send_text(group, "a year ago")
+        await alice.engine.timeline.send_text(group, "a year ago")
         await bob.until(shows("a year ago"))
-        await bob.engine.send_text(group, "I have it")
+        await bob.engine.timeline.send_text(group, "I have it")
         await alice.until(is_acknowledged("a year ago"))
 
     play("Alice Bob", tmp_path, scenario)

@@ -61,15 +61,15 @@ async def contact_of(person: Person, pair: ConversationId) -> ContactView:
 async def friends(person: MakePerson) -> tuple[Person, Person, ConversationId]:
     """Alice asked Bob, and he accepted."""
     alice, bob = await person("Alice"), await person("Bob")
-    pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+    pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
     await bob.until(state_is(ContactState.ASKING))
-    await bob.engine.accept_contact(pair)
+    await bob.engine.people.accept(pair)
     await alice.until(state_is(ContactState.ACCEPTED))
     return alice, bob, pair
 
 
 async def rows(person: Person, pair: ConversationId) -> list[tuple[MessageKind, str]]:
-    return [(m.kind, m.text) for m in (await person.engine.latest_page(pair)).messages]
+    return [(m.kind, m.text) for m in (await person.engine.timeline.latest_page(pair)).messages]
 
 
 async def texts(person: Person, pair: ConversationId) -> list[str]:
@@ -79,26 +79,26 @@ async def texts(person: Person, pair: ConversationId) -> list[str]:
 def test_a_request_is_shown_accepted_and_then_they_talk_both_ways(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        link = await bob.engine.make_contact_link()
-        preview = alice.engine.preview_contact(link)
+        link = await bob.engine.people.make_contact_link()
+        preview = alice.engine.people.preview_contact(link)
         assert (preview.name, preview.known) == ("Bob", None)
-        pair = await alice.engine.add_contact(link)
+        pair = await alice.engine.people.add(link)
         assert pair == preview.conversation_id
-        assert alice.engine.preview_contact(link).known is ContactState.ASKED
+        assert alice.engine.people.preview_contact(link).known is ContactState.ASKED
         added = await bob.until(lambda event: isinstance(event, ConversationAdded))
         assert isinstance(added, ConversationAdded)
         assert added.conversation.name == "Alice"
         assert added.conversation.contact is not None
         assert added.conversation.contact.state is ContactState.ASKING
-        await bob.engine.accept_contact(pair)
+        await bob.engine.people.accept(pair)
         await alice.until(state_is(ContactState.ACCEPTED))
-        await alice.engine.send_text(pair, "hello Bob")
+        await alice.engine.timeline.send_text(pair, "hello Bob")
         shown = await bob.until(shows("hello Bob"))
         assert isinstance(shown, MessageAdded)
         assert shown.notify
         assert shown.message.sender_name == "Alice"
         await alice.until(delivered("hello Bob"))
-        await bob.engine.send_text(pair, "hello Alice")
+        await bob.engine.timeline.send_text(pair, "hello Alice")
         await alice.until(shows("hello Alice"))
         await bob.until(delivered("hello Alice"))
         expected = [
@@ -130,7 +130,7 @@ def test_both_see_the_same_safety_number_and_each_other(play: Play) -> None:
 def test_delivered_is_of_one_and_the_inspector_names_them(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, pair = await friends(person)
-        message_id = await alice.engine.send_text(pair, "who has it?")
+        message_id = await alice.engine.timeline.send_text(pair, "who has it?")
         changed = await alice.until(delivered("who has it?"))
         assert isinstance(changed, MessageChanged)
         delivery = changed.message.delivery
@@ -138,7 +138,7 @@ def test_delivered_is_of_one_and_the_inspector_names_them(play: Play) -> None:
         bobs = bob.engine.identity()
         assert bobs is not None
         assert (delivery.of, delivery.held_by) == (1, (bobs.participant_id,))
-        (line,) = await alice.engine.holders(pair, message_id)
+        (line,) = await alice.engine.timeline.holders(pair, message_id)
         assert (line.name, line.certain) == ("Bob", True)
 
     play(scenario)
@@ -147,12 +147,12 @@ def test_delivered_is_of_one_and_the_inspector_names_them(play: Play) -> None:
 def test_before_both_want_it_no_text_can_be_sent(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+        pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
         with pytest.raises(LocalProtocolError, match="not answered"):
-            await alice.engine.send_text(pair, "hello?")
+            await alice.engine.timeline.send_text(pair, "hello?")
         await bob.until(state_is(ContactState.ASKING))
         with pytest.raises(LocalProtocolError, match="Accept"):
-            await bob.engine.send_text(pair, "who are you?")
+            await bob.engine.timeline.send_text(pair, "who are you?")
 
     play(scenario)
 
@@ -160,18 +160,18 @@ def test_before_both_want_it_no_text_can_be_sent(play: Play) -> None:
 def test_a_declined_request_is_told_and_can_be_made_again_from_either_side(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+        pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
         await bob.until(state_is(ContactState.ASKING))
-        await bob.engine.decline_contact(pair)
+        await bob.engine.people.decline(pair)
         await alice.until(state_is(ContactState.DECLINED))
         assert (await rows(alice, pair))[-1][0] is MessageKind.DECLINED
         alice.told.clear()
         bob.told.clear()
-        await bob.engine.accept_contact(pair)
+        await bob.engine.people.accept(pair)
         await alice.until(state_is(ContactState.ASKING))
-        await alice.engine.accept_contact(pair)
+        await alice.engine.people.accept(pair)
         await bob.until(state_is(ContactState.ACCEPTED))
-        await bob.engine.send_text(pair, "I thought again")
+        await bob.engine.timeline.send_text(pair, "I thought again")
         await alice.until(shows("I thought again"))
 
     play(scenario)
@@ -180,15 +180,15 @@ def test_a_declined_request_is_told_and_can_be_made_again_from_either_side(play:
 def test_whom_we_declined_today_is_not_shown_again(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        link = await bob.engine.make_contact_link()
-        pair = await alice.engine.add_contact(link)
+        link = await bob.engine.people.make_contact_link()
+        pair = await alice.engine.people.add(link)
         await bob.until(state_is(ContactState.ASKING))
-        await bob.engine.decline_contact(pair)
+        await bob.engine.people.decline(pair)
         await alice.until(state_is(ContactState.DECLINED))
         before = await rows(bob, pair)
         bob.told.clear()
         alice.told.clear()
-        await alice.engine.add_contact(link)
+        await alice.engine.people.add(link)
         await bob.until_counted("pair.before_agreeing", 1)
         assert await rows(bob, pair) == before
         assert (await contact_of(bob, pair)).state is ContactState.DECLINED
@@ -200,23 +200,23 @@ def test_whom_we_declined_today_is_not_shown_again(play: Play) -> None:
 def test_a_request_is_withdrawn_and_made_again(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+        pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
         await bob.until(state_is(ContactState.ASKING))
         bob.told.clear()
-        await alice.engine.withdraw_contact(pair)
+        await alice.engine.people.withdraw(pair)
         await bob.until(state_is(ContactState.DECLINED))
         with pytest.raises(LocalProtocolError, match="nothing to decline"):
-            await bob.engine.decline_contact(pair)
+            await bob.engine.people.decline(pair)
         with pytest.raises(LocalProtocolError, match="no request to withdraw"):
-            await alice.engine.withdraw_contact(pair)
+            await alice.engine.people.withdraw(pair)
         for one, name in ((alice, "Alice"), (bob, "Alice")):
             asked, withdrawn = await rows(one, pair)
             assert asked == (MessageKind.ASKED, name)
             assert withdrawn[0] is MessageKind.WITHDRAWN
         bob.told.clear()
-        await alice.engine.accept_contact(pair)
+        await alice.engine.people.accept(pair)
         await bob.until(state_is(ContactState.ASKING))
-        await bob.engine.accept_contact(pair)
+        await bob.engine.people.accept(pair)
         await alice.until(state_is(ContactState.ACCEPTED))
 
     play(scenario)
@@ -225,14 +225,17 @@ def test_a_request_is_withdrawn_and_made_again(play: Play) -> None:
 def test_who_both_ask_have_both_accepted(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        hers, his = await alice.engine.make_contact_link(), await bob.engine.make_contact_link()
+        hers, his = (
+            await alice.engine.people.make_contact_link(),
+            await bob.engine.people.make_contact_link(),
+        )
         first, second = await asyncio.gather(
-            alice.engine.add_contact(his), bob.engine.add_contact(hers)
+            alice.engine.people.add(his), bob.engine.people.add(hers)
         )
         assert first == second
         await alice.until(state_is(ContactState.ACCEPTED))
         await bob.until(state_is(ContactState.ACCEPTED))
-        await alice.engine.send_text(first, "you too?")
+        await alice.engine.timeline.send_text(first, "you too?")
         await bob.until(shows("you too?"))
 
     play(scenario)
@@ -241,9 +244,9 @@ def test_who_both_ask_have_both_accepted(play: Play) -> None:
 def test_adding_somebody_who_asks_already_accepts(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+        pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
         await bob.until(state_is(ContactState.ASKING))
-        assert await bob.engine.add_contact(await alice.engine.make_contact_link()) == pair
+        assert await bob.engine.people.add(await alice.engine.people.make_contact_link()) == pair
         await alice.until(state_is(ContactState.ACCEPTED))
 
     play(scenario)
@@ -252,14 +255,14 @@ def test_adding_somebody_who_asks_already_accepts(play: Play) -> None:
 def test_one_s_own_link_and_a_broken_one_are_refused_with_a_sentence(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        own = await alice.engine.make_contact_link()
+        own = await alice.engine.people.make_contact_link()
         with pytest.raises(InviteError, match="your own"):
-            alice.engine.preview_contact(own)
+            alice.engine.people.preview_contact(own)
         with pytest.raises(InviteError, match="your own"):
-            await alice.engine.add_contact(own)
-        link = await bob.engine.make_contact_link()
+            await alice.engine.people.add(own)
+        link = await bob.engine.people.make_contact_link()
         with pytest.raises(InviteError):
-            await alice.engine.add_contact(link[:-9])
+            await alice.engine.people.add(link[:-9])
         assert await alice.engine.conversations() == []
 
     play(scenario)
@@ -268,10 +271,10 @@ def test_one_s_own_link_and_a_broken_one_are_refused_with_a_sentence(play: Play)
 def test_who_is_blocked_is_not_heard_and_not_told(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, pair = await friends(person)
-        await bob.engine.set_blocked(pair, blocked=True)
+        await bob.engine.people.set_blocked(pair, blocked=True)
         alice.told.clear()
-        await alice.engine.send_text(pair, "are you there?")
-        await alice.engine.set_typing(pair, active=True)
+        await alice.engine.timeline.send_text(pair, "are you there?")
+        await alice.engine.timeline.set_typing(pair, active=True)
         await alice.until(
             lambda event: (
                 isinstance(event, MessageChanged)
@@ -286,10 +289,10 @@ def test_who_is_blocked_is_not_heard_and_not_told(play: Play) -> None:
         assert (await contact_of(alice, pair)).state is ContactState.ACCEPTED
         assert not any(delivered("are you there?")(event) for event in alice.told)
         with pytest.raises(LocalProtocolError, match="blocked"):
-            await bob.engine.send_text(pair, "no")
+            await bob.engine.timeline.send_text(pair, "no")
         with pytest.raises(InviteError, match="Unblock"):
-            await bob.engine.add_contact(await alice.engine.make_contact_link())
-        await bob.engine.set_blocked(pair, blocked=False)
+            await bob.engine.people.add(await alice.engine.people.make_contact_link())
+        await bob.engine.people.set_blocked(pair, blocked=False)
         assert (await contact_of(bob, pair)).state is ContactState.ACCEPTED
         await bob.until(shows("are you there?"))
         await alice.until(delivered("are you there?"))
@@ -300,11 +303,11 @@ def test_who_is_blocked_is_not_heard_and_not_told(play: Play) -> None:
 def test_a_block_survives_a_restart_and_so_does_what_was_before(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         _, bob, pair = await friends(person)
-        await bob.engine.set_blocked(pair, blocked=True)
+        await bob.engine.people.set_blocked(pair, blocked=True)
         await bob.engine.stop()
         again = await person("Bob")
         assert (await contact_of(again, pair)).state is ContactState.BLOCKED
-        await again.engine.set_blocked(pair, blocked=False)
+        await again.engine.people.set_blocked(pair, blocked=False)
         assert (await contact_of(again, pair)).state is ContactState.ACCEPTED
 
     play(scenario)
@@ -313,10 +316,10 @@ def test_a_block_survives_a_restart_and_so_does_what_was_before(play: Play) -> N
 def test_a_name_of_one_s_own_for_somebody_survives_a_restart(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, pair = await friends(person)
-        await bob.engine.rename_contact(pair, "  Alice from  work ")
+        await bob.engine.people.rename(pair, "  Alice from  work ")
         with pytest.raises(ConfigError):
-            await bob.engine.rename_contact(pair, "x" * 65)
-        await alice.engine.send_text(pair, "hi")
+            await bob.engine.people.rename(pair, "x" * 65)
+        await alice.engine.timeline.send_text(pair, "hi")
         shown = await bob.until(shows("hi"))
         assert isinstance(shown, MessageAdded)
         assert shown.message.sender_name == "Alice from work"
@@ -326,7 +329,7 @@ def test_a_name_of_one_s_own_for_somebody_survives_a_restart(play: Play) -> None
         assert view.name == "Alice from work"
         assert view.contact is not None
         assert (view.contact.name, view.contact.local_name) == ("Alice", "Alice from work")
-        await again.engine.rename_contact(pair, "")
+        await again.engine.people.rename(pair, "")
         (view,) = await again.engine.conversations()
         assert view.name == "Alice"
 
@@ -355,10 +358,10 @@ def test_a_request_with_a_picture_reaches_somebody_who_was_away(play: Play) -> N
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
         await alice.engine.set_profile(name="Alice", picture=PNG)
-        link = await bob.engine.make_contact_link()
+        link = await bob.engine.people.make_contact_link()
         bob.transport.set_online(False)
         carol = await person("Carol")
-        await alice.engine.add_contact(link)
+        await alice.engine.people.add(link)
         bob.transport.set_online(True)
         await bob.until(contact_is(lambda c: c.state is ContactState.ASKING and c.picture == PNG))
         assert carol.engine.counters().get("pair.blocked", 0) == 0
@@ -389,9 +392,9 @@ def test_both_see_that_the_other_is_there(play: Play) -> None:
 def test_typing_is_heard_and_ends_with_the_message(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, pair = await friends(person)
-        await alice.engine.set_typing(pair, active=True)
+        await alice.engine.timeline.set_typing(pair, active=True)
         await bob.until(lambda e: isinstance(e, TypingChanged) and e.names == ("Alice",))
-        await alice.engine.send_text(pair, "done")
+        await alice.engine.timeline.send_text(pair, "done")
         await bob.until(lambda e: isinstance(e, TypingChanged) and e.names == ())
 
     play(scenario)
@@ -400,19 +403,19 @@ def test_typing_is_heard_and_ends_with_the_message(play: Play) -> None:
 def test_a_removed_contact_is_forgotten_and_can_be_met_again(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, pair = await friends(person)
-        await alice.engine.send_text(pair, "before")
+        await alice.engine.timeline.send_text(pair, "before")
         await bob.until(shows("before"))
-        await alice.engine.remove_contact(pair)
+        await alice.engine.people.remove(pair)
         await alice.until(lambda event: isinstance(event, ConversationRemoved))
         assert await alice.engine.conversations() == []
         with pytest.raises(LocalProtocolError):
-            await alice.engine.send_text(pair, "still?")
+            await alice.engine.timeline.send_text(pair, "still?")
         alice.told.clear()
-        assert await alice.engine.add_contact(await bob.engine.make_contact_link()) == pair
+        assert await alice.engine.people.add(await bob.engine.people.make_contact_link()) == pair
         await alice.until(state_is(ContactState.ACCEPTED))
-        await alice.engine.send_text(pair, "after")
+        await alice.engine.timeline.send_text(pair, "after")
         await bob.until(shows("after"))
-        await bob.engine.send_text(pair, "welcome back")
+        await bob.engine.timeline.send_text(pair, "welcome back")
         await alice.until(shows("welcome back"))
         assert await texts(bob, pair) == ["before", "after", "welcome back"]
 
@@ -422,17 +425,17 @@ def test_a_removed_contact_is_forgotten_and_can_be_met_again(play: Play) -> None
 def test_group_commands_refuse_a_pair_and_the_other_way_round(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, _, pair = await friends(person)
-        group = await alice.engine.create_group("Tide")
+        group = await alice.engine.groups.create("Tide")
         with pytest.raises(LocalProtocolError):
-            await alice.engine.make_invite_link(pair)
+            await alice.engine.groups.make_invite_link(pair)
         with pytest.raises(LocalProtocolError):
-            await alice.engine.leave_group(pair)
+            await alice.engine.groups.leave(pair)
         with pytest.raises(LocalProtocolError):
-            await alice.engine.remove_contact(group)
+            await alice.engine.people.remove(group)
         with pytest.raises(LocalProtocolError):
-            await alice.engine.accept_contact(group)
+            await alice.engine.people.accept(group)
         await alice.engine.set_muted(pair, muted=True)
-        await alice.engine.save_draft(pair, "dear Bob")
+        await alice.engine.timeline.save_draft(pair, "dear Bob")
         views = {v.conversation_id: v for v in await alice.engine.conversations()}
         assert (views[pair].muted, views[pair].draft) == (True, "dear Bob")
         assert views[group].contact is None

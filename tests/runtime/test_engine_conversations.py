@@ -50,8 +50,8 @@ def has_members(count: int) -> Callable[[EngineEvent], bool]:
 
 async def pair(person: MakePerson) -> tuple[Person, Person, ConversationId]:
     alice, bob = await person("Alice"), await person("Bob")
-    group = await alice.engine.create_group("Tide Gauge")
-    await bob.engine.join_group(await alice.engine.make_invite_link(group))
+    group = await alice.engine.groups.create("Tide Gauge")
+    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
     await alice.until(has_members(2))
     await bob.until(has_members(2))
     return alice, bob, group
@@ -60,14 +60,14 @@ async def pair(person: MakePerson) -> tuple[Person, Person, ConversationId]:
 def test_a_message_is_saved_shown_and_held(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        message_id = await alice.engine.send_text(group, "hello")
+        message_id = await alice.engine.timeline.send_text(group, "hello")
         shown = await bob.until(shows("hello"))
         assert isinstance(shown, MessageAdded)
         assert shown.notify
         assert shown.message.message_id == message_id
         assert shown.message.sender_name == "Alice"
         await alice.until(held("hello"))
-        (line,) = await alice.engine.holders(group, message_id)
+        (line,) = await alice.engine.timeline.holders(group, message_id)
         assert (line.name, line.certain) == ("Bob", True)
 
     play(scenario)
@@ -77,15 +77,15 @@ def test_unread_counts_what_others_said_and_the_mark_never_moves_back(play: Play
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
         for number in range(3):
-            await alice.engine.send_text(group, f"n{number}")
+            await alice.engine.timeline.send_text(group, f"n{number}")
         await bob.until(shows("n2"))
         (view,) = await bob.engine.conversations()
         assert view.unread == 3
-        page = await bob.engine.latest_page(group)
+        page = await bob.engine.timeline.latest_page(group)
         first, *_, last = [m for m in page.messages if m.kind is MessageKind.TEXT]
         assert view.first_unread == first.position
-        await bob.engine.mark_read(group, last.position)
-        await bob.engine.mark_read(group, first.position)
+        await bob.engine.timeline.mark_read(group, last.position)
+        await bob.engine.timeline.mark_read(group, first.position)
         (view,) = await bob.engine.conversations()
         assert view.unread == 0
         (own,) = await alice.engine.conversations()
@@ -97,11 +97,11 @@ def test_unread_counts_what_others_said_and_the_mark_never_moves_back(play: Play
 def test_drafts_and_mute_are_kept_and_a_muted_group_does_not_notify(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        await bob.engine.save_draft(group, "half a thou")
+        await bob.engine.timeline.save_draft(group, "half a thou")
         await bob.engine.set_muted(group, muted=True)
         (view,) = await bob.engine.conversations()
         assert (view.draft, view.muted) == ("half a thou", True)
-        await alice.engine.send_text(group, "psst")
+        await alice.engine.timeline.send_text(group, "psst")
         shown = await bob.until(shows("psst"))
         assert isinstance(shown, MessageAdded)
         assert not shown.notify
@@ -112,13 +112,13 @@ def test_drafts_and_mute_are_kept_and_a_muted_group_does_not_notify(play: Play) 
 def test_what_is_deleted_here_is_gone_here_only(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        message_id = await alice.engine.send_text(group, "oops")
+        message_id = await alice.engine.timeline.send_text(group, "oops")
         await bob.until(shows("oops"))
-        await alice.engine.delete_locally(group, message_id)
+        await alice.engine.timeline.delete_locally(group, message_id)
         await alice.until(lambda event: isinstance(event, MessageRemoved))
-        texts = [m.text for m in (await alice.engine.latest_page(group)).messages]
+        texts = [m.text for m in (await alice.engine.timeline.latest_page(group)).messages]
         assert "oops" not in texts
-        assert "oops" in [m.text for m in (await bob.engine.latest_page(group)).messages]
+        assert "oops" in [m.text for m in (await bob.engine.timeline.latest_page(group)).messages]
 
     play(scenario)
 
@@ -128,17 +128,17 @@ def test_what_is_deleted_of_a_muted_member_stays_deleted_when_they_are_not_muted
 ) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        deleted = await alice.engine.send_text(group, "deleted while muted")
-        await alice.engine.send_text(group, "comes back")
+        deleted = await alice.engine.timeline.send_text(group, "deleted while muted")
+        await alice.engine.timeline.send_text(group, "comes back")
         await bob.until(shows("comes back"))
         identity = alice.engine.identity()
         assert identity is not None
         who = identity.participant_id
-        await bob.engine.set_member_muted(group, who, muted=True)
+        await bob.engine.groups.set_member_muted(group, who, muted=True)
         (before,) = await bob.engine.conversations()
-        await bob.engine.delete_locally(group, deleted)
-        await bob.engine.set_member_muted(group, who, muted=False)
-        page = await bob.engine.latest_page(group)
+        await bob.engine.timeline.delete_locally(group, deleted)
+        await bob.engine.groups.set_member_muted(group, who, muted=False)
+        page = await bob.engine.timeline.latest_page(group)
         assert [m.text for m in page.messages if m.kind == "text"] == ["comes back"]
         (after,) = await bob.engine.conversations()
         assert (before.unread, after.unread) == (0, 1)
@@ -151,7 +151,7 @@ def test_offline_messages_wait_and_go_out_in_order_when_back(play: Play) -> None
         alice, bob, group = await pair(person)
         alice.transport.set_online(False)
         for number in range(5):
-            await alice.engine.send_text(group, f"later {number}")
+            await alice.engine.timeline.send_text(group, f"later {number}")
         (view,) = await alice.engine.conversations()
         assert view.waiting_to_send == 5
         alice.transport.set_online(True)
@@ -165,12 +165,12 @@ def test_offline_messages_wait_and_go_out_in_order_when_back(play: Play) -> None
 def test_leaving_tells_the_others_and_forgets_the_group(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        await bob.engine.leave_group(group)
+        await bob.engine.groups.leave(group)
         await alice.until(has_members(1))
         await bob.until(lambda event: isinstance(event, ConversationRemoved))
         assert await bob.engine.conversations() == []
         with pytest.raises(LocalProtocolError):
-            await bob.engine.send_text(group, "still here?")
+            await bob.engine.timeline.send_text(group, "still here?")
 
     play(scenario)
 
@@ -178,18 +178,18 @@ def test_leaving_tells_the_others_and_forgets_the_group(play: Play) -> None:
 def test_a_restart_finds_everything_as_it_was(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        await alice.engine.send_text(group, "before")
+        await alice.engine.timeline.send_text(group, "before")
         await bob.until(shows("before"))
         await bob.engine.stop()
-        await alice.engine.send_text(group, "meanwhile")
+        await alice.engine.timeline.send_text(group, "meanwhile")
         again = await person("Bob")
         (view,) = await again.engine.conversations()
         assert view.name == "Tide Gauge"
         await again.until(shows("meanwhile"))
-        page = await again.engine.latest_page(group)
+        page = await again.engine.timeline.latest_page(group)
         texts = [m.text for m in page.messages if m.kind is MessageKind.TEXT]
         assert texts == ["before", "meanwhile"]
-        await again.engine.send_text(group, "after")
+        await again.engine.timeline.send_text(group, "after")
         await alice.until(shows("after"))
 
     play(scenario)
@@ -198,9 +198,9 @@ def test_a_restart_finds_everything_as_it_was(play: Play) -> None:
 def test_typing_is_heard_and_ends_with_the_message(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        await alice.engine.set_typing(group, active=True)
+        await alice.engine.timeline.set_typing(group, active=True)
         await bob.until(lambda e: isinstance(e, TypingChanged) and e.names == ("Alice",))
-        await alice.engine.send_text(group, "done")
+        await alice.engine.timeline.send_text(group, "done")
         await bob.until(lambda e: isinstance(e, TypingChanged) and e.names == ())
 
     play(scenario)
@@ -209,15 +209,15 @@ def test_typing_is_heard_and_ends_with_the_message(play: Play) -> None:
 def test_pages_fit_together_without_hole_or_overlap(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group = await alice.engine.create_group("Alone")
+        group = await alice.engine.groups.create("Alone")
         (view,) = await alice.engine.conversations()
         assert (view.waiting_to_send, view.failed) == (0, 0)
         for number in range(25):
-            await alice.engine.send_text(group, f"n{number}")
-        everything = [m.position for m in (await alice.engine.latest_page(group)).messages]
+            await alice.engine.timeline.send_text(group, f"n{number}")
+        everything = [m.position for m in (await alice.engine.timeline.latest_page(group)).messages]
         assert len(everything) == 26
         for middle in everything:
-            around = await alice.engine.page_around(group, middle, limit=10)
+            around = await alice.engine.timeline.page_around(group, middle, limit=10)
             positions = [m.position for m in around.messages]
             assert middle in positions
             start = everything.index(positions[0])
@@ -234,10 +234,10 @@ def test_pages_fit_together_without_hole_or_overlap(play: Play) -> None:
 def test_unusable_texts_are_refused_in_words_and_nothing_is_sent(play: Play, text: str) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group = await alice.engine.create_group("Alone")
+        group = await alice.engine.groups.create("Alone")
         with pytest.raises(ConfigError):
-            await alice.engine.send_text(group, text)
-        assert len((await alice.engine.latest_page(group)).messages) == 1
+            await alice.engine.timeline.send_text(group, text)
+        assert len((await alice.engine.timeline.latest_page(group)).messages) == 1
 
     play(scenario)
 
@@ -245,7 +245,7 @@ def test_unusable_texts_are_refused_in_words_and_nothing_is_sent(play: Play, tex
 def test_lone_surrogates_and_controls_survive_the_trip(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        await alice.engine.send_text(group, "a\ud800b\x00c\u202ed")
+        await alice.engine.timeline.send_text(group, "a\ud800b\x00c\u202ed")
         shown = await bob.until(
             lambda e: isinstance(e, MessageAdded) and e.message.kind is MessageKind.TEXT
         )
@@ -259,12 +259,12 @@ def test_bad_links_and_names_are_refused_and_joining_twice_is_one_join(play: Pla
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
         with pytest.raises(InviteError):
-            await bob.engine.join_group("https://example.org/")
+            await bob.engine.groups.join("https://example.org/")
         with pytest.raises(ConfigError):
-            await bob.engine.create_group("\u202e")
-        link = await alice.engine.make_invite_link(group)
-        assert bob.engine.preview_invite(link).already_joined
-        assert await bob.engine.join_group(link) == group
+            await bob.engine.groups.create("\u202e")
+        link = await alice.engine.groups.make_invite_link(group)
+        assert bob.engine.groups.preview_invite(link).already_joined
+        assert await bob.engine.groups.join(link) == group
         added = [e for e in bob.told if isinstance(e, ConversationAdded)]
         assert len(added) == 1
 
@@ -274,7 +274,7 @@ def test_bad_links_and_names_are_refused_and_joining_twice_is_one_join(play: Pla
 def test_a_new_name_reaches_the_groups_that_were_joined_before(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
-        await bob.engine.send_text(group, "hello")
+        await bob.engine.timeline.send_text(group, "hello")
         await alice.until(shows("hello"))
         await bob.engine.set_profile(name="Robert", picture=b"")
         for someone in (alice, bob):
@@ -282,7 +282,7 @@ def test_a_new_name_reaches_the_groups_that_were_joined_before(play: Play) -> No
             assert isinstance(said, MessageAdded)
             assert said.message.kind is MessageKind.RENAMED
             await someone.until(has_member("Robert"))
-            page = await someone.engine.latest_page(group)
+            page = await someone.engine.timeline.latest_page(group)
             by_bob = {m.sender_name for m in page.messages if m.text == "hello"}
             assert by_bob == {"Robert"}
 
@@ -299,16 +299,16 @@ def has_member(name: str) -> Callable[[EngineEvent], bool]:
 def test_a_large_conversation_that_was_left_is_deleted_in_the_background(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group, other = [await alice.engine.create_group(name) for name in ("Tide", "Harbour")]
+        group, other = [await alice.engine.groups.create(name) for name in ("Tide", "Harbour")]
         store = alice.store
         assert store is not None
         many = [
             row(number, f"m{number}", conversation_id=group) for number in range(4 * SLICE_ROWS)
         ]
         await alice.engine._storage.run(store.apply, many)
-        await alice.engine.leave_group(group)
+        await alice.engine.groups.leave(group)
         assert await alice.engine._storage.run(store.clear_removed), "it was left for later"
-        await alice.engine.send_text(other, "saved meanwhile")
+        await alice.engine.timeline.send_text(other, "saved meanwhile")
         async with asyncio.timeout(60):
             while await alice.engine._storage.run(rows_left, store):
                 pass  # Each look waits its turn between the slices.
@@ -324,17 +324,17 @@ def test_the_rows_of_a_muted_member_go_in_the_background_and_the_window_is_told(
     async def scenario(person: MakePerson) -> None:
         alice, bob, group = await pair(person)
         for number in range(9):
-            await alice.engine.send_text(group, f"number {number}")
+            await alice.engine.timeline.send_text(group, f"number {number}")
         await bob.until(shows("number 8"))
         identity = alice.engine.identity()
         assert identity is not None
         for muted in (True, False):
             bob.told.clear()
-            await bob.engine.set_member_muted(group, identity.participant_id, muted=muted)
+            await bob.engine.groups.set_member_muted(group, identity.participant_id, muted=muted)
             await bob.until(lambda event: isinstance(event, TimelineChanged))
             bob.told.clear()
             await bob.until(lambda event: isinstance(event, TimelineChanged))
-            page = await bob.engine.latest_page(group)
+            page = await bob.engine.timeline.latest_page(group)
             texts = [m for m in page.messages if m.text.startswith("number")]
             assert len(texts) == (0 if muted else 9)
             (view,) = await bob.engine.conversations()

@@ -93,8 +93,8 @@ def test_a_flood_of_junk_leaves_the_loop_turning_and_wishes_are_not_behind_it(
     tmp_path: Path,
 ) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
-        group = await alice.engine.create_group("Tide")
-        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        group = await alice.engine.groups.create("Tide")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
         runner = alice.engine._conversations.group(group)
         topic = alice.topic(group)
         loop = asyncio.get_running_loop()
@@ -107,7 +107,7 @@ def test_a_flood_of_junk_leaves_the_loop_turning_and_wishes_are_not_behind_it(
             runner.on_message(junk, WakuHash(bytes(32)))
         assert alice.engine.counters()["runner.inbox_full"] >= 500
         before = loop.turns
-        await alice.engine.send_text(group, "through the flood")
+        await alice.engine.timeline.send_text(group, "through the flood")
         left = len(runner._jobs)
         assert left > 1_000, "a wish does not wait for two thousand others"
         await bob.until(shows("through the flood"))
@@ -123,8 +123,8 @@ def test_a_flood_of_junk_leaves_the_loop_turning_and_wishes_are_not_behind_it(
 
 def test_what_is_due_is_done_although_the_inbox_is_never_empty(tmp_path: Path) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
-        group = await alice.engine.create_group("Tide")
-        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        group = await alice.engine.groups.create("Tide")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
         runner = bob.engine._conversations.group(group)
         over = asyncio.Event()
 
@@ -136,7 +136,7 @@ def test_what_is_due_is_done_although_the_inbox_is_never_empty(tmp_path: Path) -
                 await asyncio.sleep(0.001)
 
         busy = asyncio.create_task(keep_busy())
-        await alice.engine.send_text(group, "who holds this?")
+        await alice.engine.timeline.send_text(group, "who holds this?")
         await alice.until(is_held("who holds this?"))
         over.set()
         await busy
@@ -146,9 +146,9 @@ def test_what_is_due_is_done_although_the_inbox_is_never_empty(tmp_path: Path) -
 
 def test_junk_of_strangers_does_not_crowd_out_what_members_say(tmp_path: Path) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
-        group = await alice.engine.create_group("Tide")
-        await bob.engine.join_group(await alice.engine.make_invite_link(group))
-        await alice.engine.send_text(group, "before")
+        group = await alice.engine.groups.create("Tide")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+        await alice.engine.timeline.send_text(group, "before")
         await bob.until(shows("before"))
         runner = bob.engine._conversations.group(group)
         topic = bob.topic(group)
@@ -156,7 +156,7 @@ def test_junk_of_strangers_does_not_crowd_out_what_members_say(tmp_path: Path) -
             junk = WakuMessage(payload=os.urandom(300), content_topic=topic, timestamp_ns=1)
             runner.on_message(junk, WakuHash(bytes(32)))
         assert len(runner._jobs) < 10
-        await alice.engine.send_text(group, "after")
+        await alice.engine.timeline.send_text(group, "after")
         await bob.until(shows("after"))
         assert bob.engine.counters().get("runner.inbox_full", 0) == 0
 
@@ -165,12 +165,12 @@ def test_junk_of_strangers_does_not_crowd_out_what_members_say(tmp_path: Path) -
 
 def test_a_connection_that_comes_back_during_a_flood_is_noticed(tmp_path: Path) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
-        group = await alice.engine.create_group("Tide")
-        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        group = await alice.engine.groups.create("Tide")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
         runner = alice.engine._conversations.group(group)
         topic = alice.topic(group)
         alice.transport.set_online(False)
-        await alice.engine.send_text(group, "written offline")
+        await alice.engine.timeline.send_text(group, "written offline")
         for _ in range(2_500):
             junk = WakuMessage(payload=b"junk", content_topic=topic, timestamp_ns=1)
             runner.on_message(junk, WakuHash(bytes(32)))
@@ -183,13 +183,13 @@ def test_a_connection_that_comes_back_during_a_flood_is_noticed(tmp_path: Path) 
 @pytest.mark.parametrize("jump_ms", [-YEAR_MS, YEAR_MS, -60_000, 8 * 3_600_000])
 def test_an_own_clock_that_jumps_keeps_the_engine_working(tmp_path: Path, jump_ms: int) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
-        group = await alice.engine.create_group("Tide")
-        await bob.engine.join_group(await alice.engine.make_invite_link(group))
-        await alice.engine.send_text(group, "before")
+        group = await alice.engine.groups.create("Tide")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+        await alice.engine.timeline.send_text(group, "before")
         await bob.until(shows("before"))
         alice.ahead_ms = bob.ahead_ms = jump_ms
         for someone, other in ((alice, bob), (bob, alice)):
-            await someone.engine.send_text(group, f"after, {someone.name}")
+            await someone.engine.timeline.send_text(group, f"after, {someone.name}")
             if jump_ms > -300_000:
                 await other.until(shows(f"after, {someone.name}"))
         assert "runner.crashed" not in alice.engine.counters()

@@ -34,15 +34,15 @@ async def two_bobs(place: Path, network: MemoryNetwork) -> tuple[Person, Person,
     """Alice, and a second Bob who knows nothing of what the first one said to her."""
     alice = await Person("Alice", place, network).start()
     first = await Person("Bob", place, network).start()
-    group = await alice.engine.create_group("Tide")
-    await first.engine.join_group(await alice.engine.make_invite_link(group))
-    await first.engine.send_text(group, "hello")
+    group = await alice.engine.groups.create("Tide")
+    await first.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    await first.engine.timeline.send_text(group, "hello")
     await alice.until(Shown("hello"))
     await first.engine.stop()
     shutil.copy(place / "Bob.db", place / "copy.db")
 
     again = await Person("Bob", place, network).start()
-    await again.engine.send_text(group, "meet at the quay")
+    await again.engine.timeline.send_text(group, "meet at the quay")
     await alice.until(Shown("meet at the quay"))
     await again.engine.stop()
 
@@ -51,7 +51,7 @@ async def two_bobs(place: Path, network: MemoryNetwork) -> tuple[Person, Person,
         (place / rest).unlink(missing_ok=True)
     second = Person("Bob", place, network)
     await second.engine.start()
-    await second.engine.send_text(group, "meet at the station")
+    await second.engine.timeline.send_text(group, "meet at the station")
     return alice, second, group
 
 
@@ -64,10 +64,10 @@ def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
         assert isinstance(event, ForksFound)
         (fork,) = event.forks
         assert (fork.sender_name, fork.is_self) == ("Bob", False)
-        assert await alice.engine.forks(group) == (fork,)
+        assert await alice.engine.timeline.forks(group) == (fork,)
         assert alice.engine.counters()["sds.fork"] == 1
 
-        proof = await alice.engine.fork_proof(fork)
+        proof = await alice.engine.timeline.fork_proof(fork)
         assert {m.text for m in proof.messages if m is not None} == {
             "meet at the quay",
             "meet at the station",
@@ -89,7 +89,7 @@ def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
 
         later = await Person("Alice", tmp_path, network).start()
         await later.engine.conversations()  # Until they are loaded nothing is known.
-        assert await later.engine.forks(group) == (fork,)
+        assert await later.engine.timeline.forks(group) == (fork,)
         await later.engine.stop()
 
     asyncio.run(scenario())
@@ -104,7 +104,7 @@ def test_a_proof_of_which_one_half_is_gone_is_none(tmp_path: Path) -> None:
         (fork,) = event.forks
         unknown = replace(fork, first_id=MessageId("A" * 22))
         with pytest.raises(LocalProtocolError):
-            await alice.engine.fork_proof(unknown)
+            await alice.engine.timeline.fork_proof(unknown)
         await bob.engine.stop()
         await alice.engine.stop()
 
@@ -118,9 +118,9 @@ def test_who_is_used_in_two_places_is_told_so_as_well(tmp_path: Path) -> None:
         alice, bob, group = await two_bobs(tmp_path, MemoryNetwork())
         async with asyncio.timeout(60):
             await alice.until(is_fork)
-            await alice.engine.send_text(group, "which one?")
+            await alice.engine.timeline.send_text(group, "which one?")
             await bob.until(Shown("which one?"))
-            await bob.engine.fetch_missing(group)
+            await bob.engine.timeline.fetch_missing(group)
             event = await bob.until(is_fork)
         assert isinstance(event, ForksFound)
         assert event.forks[0].is_self

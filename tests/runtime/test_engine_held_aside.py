@@ -44,18 +44,18 @@ def test_it_is_told_survives_a_restart_and_takes_its_place_in_time(tmp_path: Pat
         people = [await alice.start(), await bob.start()]
         try:
             async with asyncio.timeout(30):
-                group = await alice.engine.create_group("Tide")
-                await bob.engine.join_group(await alice.engine.make_invite_link(group))
-                await alice.engine.send_text(group, "before")
+                group = await alice.engine.groups.create("Tide")
+                await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+                await alice.engine.timeline.send_text(group, "before")
                 await bob.until(
                     lambda e: isinstance(e, MessageAdded) and e.message.text == "before"
                 )
-                assert await alice.engine.held(group) is None
+                assert await alice.engine.timeline.held(group) is None
                 bob.ahead_ms = HOURS_MS
-                await bob.engine.send_text(group, "from the future")
+                await bob.engine.timeline.send_text(group, "from the future")
                 event = await alice.until(holds("from the future"))
                 assert isinstance(event, HeldUpdated)
-                assert event.held == await alice.engine.held(group)
+                assert event.held == await alice.engine.timeline.held(group)
                 notice = await alice.until(lambda e: isinstance(e, NoticeRaised))
                 assert isinstance(notice, NoticeRaised)
                 assert notice.text.startswith("Tide: 1 message is held, because the clock of Bob")
@@ -73,14 +73,14 @@ def test_it_is_told_survives_a_restart_and_takes_its_place_in_time(tmp_path: Pat
                 assert again.held.clocks == event.held.clocks
 
                 alice.ahead_ms = HOURS_MS
-                await alice.engine.send_text(group, "what time is it?")
+                await alice.engine.timeline.send_text(group, "what time is it?")
                 await alice.until(
                     lambda e: isinstance(e, MessageAdded) and e.message.text == "from the future"
                 )
                 await alice.until(holds())
                 await alice.until(lambda e: isinstance(e, NoticeCleared))
-                assert await alice.engine.held(group) is None
-                page = await alice.engine.latest_page(group)
+                assert await alice.engine.timeline.held(group) is None
+                page = await alice.engine.timeline.latest_page(group)
                 texts = [m.text for m in page.messages if m.kind == "text"]
                 assert texts == ["before", "from the future", "what time is it?"]
                 assert not any(m.held for m in page.messages)

@@ -80,14 +80,14 @@ def all_delivered(count: int) -> Callable[[EngineEvent], bool]:
 
 
 async def texts(person: Person, pair: ConversationId) -> list[str]:
-    page = await person.engine.latest_page(pair, limit=500)
+    page = await person.engine.timeline.latest_page(pair, limit=500)
     return [m.text for m in page.messages if m.kind is MessageKind.TEXT]
 
 
 async def friends(alice: Person, bob: Person) -> ConversationId:
-    pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+    pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
     await bob.until(state_is(ContactState.ASKING))
-    await bob.engine.accept_contact(pair)
+    await bob.engine.people.accept(pair)
     await alice.until(state_is(ContactState.ACCEPTED))
     return pair
 
@@ -100,8 +100,8 @@ def test_loss_doubles_and_reordering_both_ways_change_nothing(tmp_path: Path) ->
         try:
             pair = await friends(alice, bob)
             for number in range(60):
-                await alice.engine.send_text(pair, f"a{number}")
-                await bob.engine.send_text(pair, f"b{number}")
+                await alice.engine.timeline.send_text(pair, f"a{number}")
+                await bob.engine.timeline.send_text(pair, f"b{number}")
             await asyncio.gather(alice.until(all_delivered(60)), bob.until(all_delivered(60)))
             hers, his = await texts(alice, pair), await texts(bob, pair)
             assert hers == his
@@ -122,7 +122,7 @@ def test_what_is_said_offline_waits_and_goes_out_in_order(play: Play) -> None:
         pair = await friends(alice, bob)
         alice.transport.set_online(False)
         for number in range(20):
-            await alice.engine.send_text(pair, f"later {number}")
+            await alice.engine.timeline.send_text(pair, f"later {number}")
         views = {v.conversation_id: v for v in await alice.engine.conversations()}
         assert views[pair].waiting_to_send == 20
         alice.transport.set_online(True)
@@ -139,7 +139,7 @@ def test_who_was_away_gets_everything_when_they_are_back(play: Play) -> None:
         pair = await friends(alice, bob)
         await bob.engine.stop()
         for number in range(10):
-            await alice.engine.send_text(pair, f"while away {number}")
+            await alice.engine.timeline.send_text(pair, f"while away {number}")
         await alice.engine.stop()
         alice_again, bob_again = await person("Alice"), await person("Bob")
         await alice_again.until(all_delivered(10))
@@ -156,11 +156,11 @@ def test_a_disk_that_refuses_is_told_and_nothing_is_lost_or_doubled(play: Play) 
         assert bob.store is not None
         bob.store.broken = True
         with pytest.raises(StorageError):
-            await bob.engine.send_text(pair, "not saved")
-        await alice.engine.send_text(pair, "heard while the disk was full")
+            await bob.engine.timeline.send_text(pair, "not saved")
+        await alice.engine.timeline.send_text(pair, "heard while the disk was full")
         bob.store.broken = False
         await bob.until(shows("heard while the disk was full"))
-        await bob.engine.send_text(pair, "saved")
+        await bob.engine.timeline.send_text(pair, "saved")
         await alice.until(shows("saved"))
         expected = ["heard while the disk was full", "saved"]
         assert await texts(alice, pair) == await texts(bob, pair) == expected
@@ -171,7 +171,7 @@ def test_a_disk_that_refuses_is_told_and_nothing_is_lost_or_doubled(play: Play) 
 def test_strangers_requests_are_bounded_and_the_rest_counted(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         bob, carol = await person("Bob"), await person("Carol")
-        link = await bob.engine.make_contact_link()
+        link = await bob.engine.people.make_contact_link()
         requests = [
             message
             for number in range(MAX_OPEN_OF_STRANGERS + 5)
@@ -187,9 +187,9 @@ def test_strangers_requests_are_bounded_and_the_rest_counted(play: Play) -> None
         assert len(views) == MAX_OPEN_OF_STRANGERS
         assert {v.contact.state for v in views if v.contact} == {ContactState.ASKING}
         for view in views[:10]:
-            await bob.engine.decline_contact(view.conversation_id)
+            await bob.engine.people.decline(view.conversation_id)
         bob.told.clear()
-        await carol.engine.add_contact(link)
+        await carol.engine.people.add(link)
         await bob.until(state_is(ContactState.ASKING))
 
     play(scenario)
@@ -226,9 +226,9 @@ def test_an_expired_link_is_refused_with_a_sentence(play: Play) -> None:
         old = Identity(signing_key=bytes([1]) * 32, encryption_key=bytes([2]) * 32)
         link = encode_contact_link(old, name="Old", expires_ms=UnixMs(1), node_addresses=())
         with pytest.raises(InviteError, match="expired"):
-            alice.engine.preview_contact(link)
+            alice.engine.people.preview_contact(link)
         with pytest.raises(InviteError, match="expired"):
-            await alice.engine.add_contact(link)
+            await alice.engine.people.add(link)
 
     play(scenario)
 
@@ -273,7 +273,7 @@ def test_the_same_waku_message_on_both_topics_is_taken_once(play: Play) -> None:
             ),
             lambda message, _hash: seen.append(message),
         )
-        await alice.engine.send_text(pair, "once")
+        await alice.engine.timeline.send_text(pair, "once")
         await bob.until(shows("once"))
         before = bob.engine.counters().get("pair.replayed", 0)
         for message in seen:
@@ -296,7 +296,7 @@ def test_junk_on_the_pair_s_topic_does_not_crowd_out_what_they_say(play: Play) -
                 WakuMessage(payload=payload, content_topic=ContentTopic("/x")), WakuHash(bytes(32))
             )
         assert len(runner._jobs) < 100
-        await alice.engine.send_text(pair, "through")
+        await alice.engine.timeline.send_text(pair, "through")
         await bob.until(shows("through"))
 
     play(scenario)
@@ -316,7 +316,7 @@ def test_a_session_that_is_built_again_knows_how_far_they_had_come(play: Play) -
 
         with pytest.raises(LocalProtocolError):
             await runner.do(broken)
-        await bob.engine.send_text(pair, "still friends")
+        await bob.engine.timeline.send_text(pair, "still friends")
         await alice.until(shows("still friends"))
 
     play(scenario)

@@ -42,9 +42,9 @@ def state_is(state: ContactState) -> Callable[[EngineEvent], bool]:
 
 async def friends(alice: Person, bob: Person) -> ConversationId:
     bob.told.clear()
-    pair = await alice.engine.add_contact(await bob.engine.make_contact_link())
+    pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
     await bob.until(state_is(ContactState.ASKING))
-    await bob.engine.accept_contact(pair)
+    await bob.engine.people.accept(pair)
     await alice.until(state_is(ContactState.ACCEPTED))
     return pair
 
@@ -127,7 +127,7 @@ def test_who_is_removed_while_all_are_told_keeps_nobody_from_hearing_it(
                 do: Callable[..., Coroutine[object, object, MessageId | None]] = do,
             ) -> MessageId | None:
                 if pair == first:
-                    await alice.engine.remove_contact(first)
+                    await alice.engine.people.remove(first)
                 told.append(pair)
                 return await do(work)
 

@@ -51,7 +51,7 @@ async def outcomes(tasks: Sequence[asyncio.Task[object]]) -> list[object]:
 
 
 async def texts_of(person: Person, group: ConversationId) -> list[str]:
-    page = await person.engine.latest_page(group)
+    page = await person.engine.timeline.latest_page(group)
     return [m.text for m in page.messages if m.kind is MessageKind.TEXT]
 
 
@@ -60,12 +60,13 @@ def test_whoever_waits_when_the_engine_stops_is_told(
 ) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group = await alice.engine.create_group("Tide")
+        group = await alice.engine.groups.create("Tide")
         disk = SlowDisk(alice, monkeypatch)
-        first = asyncio.create_task(alice.engine.send_text(group, "in hand"))
+        first = asyncio.create_task(alice.engine.timeline.send_text(group, "in hand"))
         await disk.wait_until_reached()
         waiting = [
-            asyncio.create_task(alice.engine.send_text(group, f"behind {n}")) for n in range(3)
+            asyncio.create_task(alice.engine.timeline.send_text(group, f"behind {n}"))
+            for n in range(3)
         ]
         await asyncio.sleep(0)
         stopping = asyncio.create_task(alice.engine.stop())
@@ -75,9 +76,9 @@ def test_whoever_waits_when_the_engine_stops_is_told(
         assert stopped is None
         assert all(isinstance(one, StorageError) for one in told)
         with pytest.raises(ChatError):
-            await alice.engine.send_text(group, "too late")
+            await alice.engine.timeline.send_text(group, "too late")
         with pytest.raises(ChatError):
-            await alice.engine.create_group("too late")
+            await alice.engine.groups.create("too late")
 
     play(scenario)
 
@@ -85,10 +86,10 @@ def test_whoever_waits_when_the_engine_stops_is_told(
 def test_a_group_is_left_once_and_nobody_waits_for_it_for_ever(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group = await alice.engine.create_group("Tide")
-        leaving = [asyncio.create_task(alice.engine.leave_group(group)) for _ in range(2)]
+        group = await alice.engine.groups.create("Tide")
+        leaving = [asyncio.create_task(alice.engine.groups.leave(group)) for _ in range(2)]
         saying = [
-            asyncio.create_task(alice.engine.send_text(group, f"while going {n}"))
+            asyncio.create_task(alice.engine.timeline.send_text(group, f"while going {n}"))
             for n in range(20)
         ]
         left = await outcomes(leaving)
@@ -104,12 +105,12 @@ def test_a_group_is_left_once_and_nobody_waits_for_it_for_ever(play: Play) -> No
 def test_joining_twice_at_once_is_one_join_and_one_session(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
-        link = await alice.engine.make_invite_link(await alice.engine.create_group("Tide"))
-        joining = [asyncio.create_task(bob.engine.join_group(link)) for _ in range(3)]
+        link = await alice.engine.groups.make_invite_link(await alice.engine.groups.create("Tide"))
+        joining = [asyncio.create_task(bob.engine.groups.join(link)) for _ in range(3)]
         first, *others = await outcomes(joining)
         assert others == [first, first]
         (view,) = await bob.engine.conversations()
-        page = await bob.engine.latest_page(view.conversation_id)
+        page = await bob.engine.timeline.latest_page(view.conversation_id)
         own = [m for m in page.messages if m.is_own and m.kind is MessageKind.JOINED]
         assert len(own) == 1
 
@@ -137,16 +138,16 @@ def test_a_profile_gets_one_identity_however_often_it_is_asked_for(play: Play) -
 def test_a_command_in_the_same_slice_as_a_bug_is_answered_and_life_goes_on(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group = await alice.engine.create_group("Tide")
+        group = await alice.engine.groups.create("Tide")
         runner = alice.engine._conversations.group(group)
 
         # An input that nobody should ever make: handling it is a bug's exception.
         broken = CopiesAccepted(message_ids=None, peers=1, waku_hash=WakuHash(b""))  # type: ignore[arg-type]
 
         tasks: list[asyncio.Task[object]] = [
-            asyncio.create_task(alice.engine.send_text(group, "before the bug")),
+            asyncio.create_task(alice.engine.timeline.send_text(group, "before the bug")),
             asyncio.create_task(runner.do(broken)),
-            asyncio.create_task(alice.engine.send_text(group, "after the bug")),
+            asyncio.create_task(alice.engine.timeline.send_text(group, "after the bug")),
         ]
         before, bug, after = await outcomes(tasks)
         assert isinstance(bug, LocalProtocolError)
@@ -166,9 +167,9 @@ def test_a_listener_that_fails_harms_nobody_else(play: Play) -> None:
             raise ZeroDivisionError
 
         alice.engine.subscribe(broken)
-        group = await alice.engine.create_group("Tide")
-        await bob.engine.join_group(await alice.engine.make_invite_link(group))
-        await alice.engine.send_text(group, "still here")
+        group = await alice.engine.groups.create("Tide")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+        await alice.engine.timeline.send_text(group, "still here")
         await bob.until(lambda e: isinstance(e, MessageAdded) and e.message.text == "still here")
         assert "runner.crashed" not in alice.engine.counters()
         assert alice.engine.counters()["engine.listener_failed"] > 0
@@ -181,12 +182,12 @@ def test_a_cancelled_command_is_not_done_and_harms_nobody(
 ) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group = await alice.engine.create_group("Tide")
+        group = await alice.engine.groups.create("Tide")
         disk = SlowDisk(alice, monkeypatch)
-        first = asyncio.create_task(alice.engine.send_text(group, "one"))
+        first = asyncio.create_task(alice.engine.timeline.send_text(group, "one"))
         await disk.wait_until_reached()
-        regretted = asyncio.create_task(alice.engine.send_text(group, "regretted"))
-        last = asyncio.create_task(alice.engine.send_text(group, "two"))
+        regretted = asyncio.create_task(alice.engine.timeline.send_text(group, "regretted"))
+        last = asyncio.create_task(alice.engine.timeline.send_text(group, "two"))
         await asyncio.sleep(0)
         regretted.cancel()
         disk.go.set()
@@ -202,8 +203,8 @@ def test_when_the_profile_cannot_be_read_again_those_who_wait_are_told(
 ) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group = await alice.engine.create_group("Tide")
-        await alice.engine.send_text(group, "before")
+        group = await alice.engine.groups.create("Tide")
+        await alice.engine.timeline.send_text(group, "before")
         assert alice.store is not None
         alice.store.broken = True
         read = alice.store.channel_state
@@ -216,10 +217,15 @@ def test_when_the_profile_cannot_be_read_again_those_who_wait_are_told(
 
         monkeypatch.setattr(alice.store, "channel_state", channel_state)
         results = await outcomes(
-            [asyncio.create_task(alice.engine.send_text(group, f"lost {n}")) for n in range(2)]
+            [
+                asyncio.create_task(alice.engine.timeline.send_text(group, f"lost {n}"))
+                for n in range(2)
+            ]
         )
         assert all(isinstance(one, StorageError) for one in results)
-        (later,) = await outcomes([asyncio.create_task(alice.engine.send_text(group, "lost"))])
+        (later,) = await outcomes(
+            [asyncio.create_task(alice.engine.timeline.send_text(group, "lost"))]
+        )
         assert isinstance(later, StorageError)
         await alice.until(lambda event: isinstance(event, NoticeRaised))
 
@@ -227,14 +233,14 @@ def test_when_the_profile_cannot_be_read_again_those_who_wait_are_told(
         assert view.name == "Tide"
         (shown,) = [
             m
-            for m in (await alice.engine.latest_page(group)).messages
+            for m in (await alice.engine.timeline.latest_page(group)).messages
             if m.kind is MessageKind.TEXT
         ]
         assert shown.sender_name == "Alice"
 
         unreadable = alice.store.broken = False
         await alice.until(lambda event: isinstance(event, NoticeCleared))
-        await alice.engine.send_text(group, "after")
+        await alice.engine.timeline.send_text(group, "after")
         assert await texts_of(alice, group) == ["before", "after"]
 
     play(scenario)
@@ -254,23 +260,25 @@ def test_pages_around_made_up_positions_are_pages(
 ) -> None:
     async def scenario(person: MakePerson) -> None:
         alice = await person("Alice")
-        group = await alice.engine.create_group("Tide")
+        group = await alice.engine.groups.create("Tide")
         for number in range(3):
-            await alice.engine.send_text(group, f"n{number}")
-        page = await alice.engine.page_around(group, position, limit=limit)
-        everything = (await alice.engine.latest_page(group)).messages
+            await alice.engine.timeline.send_text(group, f"n{number}")
+        page = await alice.engine.timeline.page_around(group, position, limit=limit)
+        everything = (await alice.engine.timeline.latest_page(group)).messages
         start = page.older_count
         assert page.messages == everything[start : start + len(page.messages)]
         assert page.total == len(everything) == 4
         assert page.has_older == (start > 0)
         assert page.has_newer == (start + len(page.messages) < 4)
-        (only,) = (await alice.engine.page_around(group, everything[2].position, limit=1)).messages
+        (only,) = (
+            await alice.engine.timeline.page_around(group, everything[2].position, limit=1)
+        ).messages
         assert only == everything[2]
         with pytest.raises(ChatError):
-            await alice.engine.page_around(
+            await alice.engine.timeline.page_around(
                 group, Position(lamport_timestamp=2**70, message_id=MessageId("")), limit=10
             )
         with pytest.raises(ChatError):
-            await alice.engine.page_around(group, position, limit=0)
+            await alice.engine.timeline.page_around(group, position, limit=0)
 
     play(scenario)

@@ -34,16 +34,16 @@ def test_they_travel_are_asked_for_by_nobody_before_joining_and_stay(
         alice, bob = await person("Alice"), await person("Bob")
         await restart(alice, NODES)
         of_alice, of_bob = noted(alice, monkeypatch), noted(bob, monkeypatch)
-        group = await alice.engine.create_group("Tide Gauge")
+        group = await alice.engine.groups.create("Tide Gauge")
         assert alice.group(group).service_nodes == NODES[:4]
         assert of_alice == list(NODES[:4])
-        link = await alice.engine.make_invite_link(group)
-        assert bob.engine.preview_invite(link).service_nodes == NODES[:4]
+        link = await alice.engine.groups.make_invite_link(group)
+        assert bob.engine.groups.preview_invite(link).service_nodes == NODES[:4]
         assert of_bob == []  # looking is not agreeing
-        await bob.engine.join_group(link)
+        await bob.engine.groups.join(link)
         assert of_bob == list(NODES[:4])
         # Whom Bob invites is told of them too, and Bob himself again after a restart.
-        again = parse_invite(await bob.engine.make_invite_link(group))
+        again = parse_invite(await bob.engine.groups.make_invite_link(group))
         assert again.service_nodes == NODES[:4]
         of_bob.clear()
         await restart(bob)

@@ -162,7 +162,7 @@ class Victim:
     async def turn(self) -> None:
         """It looks at the time and does what is due, and hands over what it says."""
         self._turns += 1
-        await self.engine.save_draft(self._stage.group, f"turn {self._turns}")
+        await self.engine.timeline.save_draft(self._stage.group, f"turn {self._turns}")
         await self.engine._conversations.runner(self._stage.group).flush(timeout_ms=1_000)
 
     def set_clock(self, ahead_ms: int) -> None:
@@ -173,10 +173,10 @@ class Victim:
     # --- what can be seen -----------------------------------------------------------------------
 
     async def say(self, text: str) -> MessageId:
-        return await self.engine.send_text(self._stage.group, text)
+        return await self.engine.timeline.send_text(self._stage.group, text)
 
     async def rows(self) -> tuple[MessageView, ...]:
-        page = await self.engine.latest_page(self._stage.group, limit=500)
+        page = await self.engine.timeline.latest_page(self._stage.group, limit=500)
         return page.messages
 
     async def texts(self) -> list[str]:
@@ -185,11 +185,11 @@ class Victim:
 
     async def held(self) -> list[str]:
         """What is readable and marked, and has no place yet."""
-        view = await self.engine.held(self._stage.group)
+        view = await self.engine.timeline.held(self._stage.group)
         return [] if view is None else [row.text for row in view.messages if row.held]
 
     async def missing(self) -> int:
-        gap = await self.engine.gap(self._stage.group)
+        gap = await self.engine.timeline.gap(self._stage.group)
         return 0 if gap is None else gap.missing
 
     async def state(self) -> ChannelState:
@@ -287,13 +287,13 @@ class Stage:
         return list(self.victims)
 
     async def found(self, founder: Victim) -> None:
-        self.group = await founder.engine.create_group("Tide")
+        self.group = await founder.engine.groups.create("Tide")
 
     async def link(self) -> str:
-        return await self.victims[0].engine.make_invite_link(self.group)
+        return await self.victims[0].engine.groups.make_invite_link(self.group)
 
     async def join(self, newcomer: Victim) -> None:
-        await newcomer.engine.join_group(await self.link())
+        await newcomer.engine.groups.join(await self.link())
 
     def topic(self) -> ContentTopic:
         """In clear in every Waku message of the group: no secret to who relays."""

@@ -20,7 +20,7 @@ def test_refused_envelopes_are_not_archived(tmp_path: Path) -> None:
     async def scenario(stage: Stage) -> None:
         alice, bob = await stage.founded("Alice", "Bob")
         relay = await stage.relay()
-        link = await alice.engine.make_contact_link()
+        link = await alice.engine.people.make_contact_link()
         inbox = inbox_topic_of(parse_contact_link(link, now_ms=stage.now_ms()).public_key)
         for number in range(ENVELOPES):
             await relay.publish(os.urandom(ENVELOPE_BYTES), topic=inbox if number % 2 else None)

@@ -54,7 +54,7 @@ def test_a_flood_costs_no_more_than_the_quota_and_what_is_kept_aside(tmp_path: P
             assert len(logged) + len(aside) == FLOOD + 1, "the join and all texts are known"
             assert {entry.sender_id for entry in state.set_aside} == {mallory.me}
             assert not state.missing
-            (flood,) = await person.engine.floods(stage.group)
+            (flood,) = await person.engine.timeline.floods(stage.group)
             assert (flood.name, flood.waiting) == ("Mallory", sum(map(bool, aside)))
             assert [event for event in person.told if isinstance(event, FloodsChanged)]
         await alice.stop()
@@ -107,7 +107,7 @@ def test_nobody_waits_for_what_is_set_aside_and_what_is_shown_takes_its_place(
             await mallory.say(text)
         for person in (alice, bob):
             await stage.until(partial(has_taken, person, mallory, len(flood)))
-        await alice.engine.show_flood(stage.group, mallory.me)
+        await alice.engine.groups.show_flood(stage.group, mallory.me)
         await stage.until(partial(reads_all, alice, flood))
         await stage.until(partial(floods_are, alice, ()))
         await alice.say("I have read all of that")
@@ -121,12 +121,12 @@ def test_nobody_waits_for_what_is_set_aside_and_what_is_shown_takes_its_place(
         assert await bob.missing() == 0, "nothing is looked for that was set aside"
         await bob.restart()
         await stage.until_connected()
-        (kept,) = await bob.engine.floods(stage.group)
+        (kept,) = await bob.engine.timeline.floods(stage.group)
         assert kept.waiting == len(named), "it survives a restart"
         await mallory.say("one more")
         await stage.until(partial(reads_all, alice, ["one more"]))
         await stage.until(partial(is_set_aside, bob, len(named) + 1))
-        await bob.engine.show_flood(stage.group, mallory.me)
+        await bob.engine.groups.show_flood(stage.group, mallory.me)
         healed_s = await stage.heals([*flood, "one more", "I have read all of that"])
         assert await bob.texts() == await alice.texts()
         figure(
@@ -164,16 +164,16 @@ def test_a_fork_of_which_one_branch_is_set_aside_is_found_once_it_is_shown(
             await stage.until(partial(is_set_aside, person, 1))
         await alice.say("who is for it?")
         await stage.until(partial(reads_all, bob, ["who is for it?"]))
-        assert not any([await person.engine.forks(stage.group) for person in branches])
+        assert not any([await person.engine.timeline.forks(stage.group) for person in branches])
         assert await alice.texts() != await bob.texts()
         for person in branches:
-            await person.engine.show_flood(stage.group, mallory.me)
+            await person.engine.groups.show_flood(stage.group, mallory.me)
         took_s = await stage.heals(["I am for it", "I am against it", "who is for it?"])
         await alice.restart()
         for person in branches:
-            (fork,) = await person.engine.forks(stage.group)
+            (fork,) = await person.engine.timeline.forks(stage.group)
             assert {fork.first_id, fork.second_id} == {b.message_id for b in branches.values()}
-            proof = await person.engine.fork_proof(fork)
+            proof = await person.engine.timeline.fork_proof(fork)
             assert len({row.text for row in proof.messages if row}) == 2
         figure(
             f"a fork with one branch aside: shown, logs are alike and it is proved to 2 of 2 after "
@@ -215,7 +215,7 @@ def test_a_muted_member_is_received_and_not_shown(tmp_path: Path) -> None:
         alice, bob, carol = await stage.founded("Alice", "Bob", "Carol")
         await carol.say("before")
         await stage.heals(["before"])
-        await alice.engine.set_member_muted(stage.group, carol.participant_id, muted=True)
+        await alice.engine.groups.set_member_muted(stage.group, carol.participant_id, muted=True)
         assert "before" not in await alice.texts()
         told = len(alice.told)
         await carol.say("while muted")
@@ -233,7 +233,7 @@ def test_a_muted_member_is_received_and_not_shown(tmp_path: Path) -> None:
         await alice.restart()
         await stage.until_connected()
         assert {"before", "while muted"}.isdisjoint(await alice.texts())
-        await alice.engine.set_member_muted(stage.group, carol.participant_id, muted=False)
+        await alice.engine.groups.set_member_muted(stage.group, carol.participant_id, muted=False)
         assert [event for event in alice.told if isinstance(event, TimelineChanged)]
         assert await alice.texts() == ["before", "while muted", "I answer"]
         figure("a muted member: 0 of 2 texts shown, 3 of 3 logs alike, all back when not muted")
@@ -306,7 +306,7 @@ async def reads_all(person: Victim, texts: Sequence[str]) -> bool:
 
 async def floods_are(person: Victim, floods: Sequence[FloodView]) -> bool:
     (view,) = await person.engine.conversations()
-    return tuple(await person.engine.floods(view.conversation_id)) == tuple(floods)
+    return tuple(await person.engine.timeline.floods(view.conversation_id)) == tuple(floods)
 
 
 def disk(person: Victim) -> int:

@@ -153,22 +153,22 @@ def test_links_that_name_such_a_key_are_refused(
         alice, bob = await stage.founded("Alice", "Bob")
         forger = kind.generate(os.urandom)
         contact = contact_pb2.ContactLink.FromString(
-            CONTACT_FORM.read(await alice.engine.make_contact_link())
+            CONTACT_FORM.read(await alice.engine.people.make_contact_link())
         )
         contact.public_key, contact.encryption_key = forger.public_key, forger.encryption_public_key
         contact.signature = forger.sign(signed_of_contact_link(contact))
         link = CONTACT_FORM.write(contact.SerializeToString(deterministic=True))
         with pytest.raises(InviteError, match="cannot be genuine"):
-            bob.engine.preview_contact(link)
+            bob.engine.people.preview_contact(link)
         with pytest.raises(InviteError, match="cannot be genuine"):
-            await bob.engine.add_contact(link)
+            await bob.engine.people.add(link)
         refused = 1
         if issubclass(kind, Forger):
             invite = invite_pb2.Invite.FromString(INVITE_FORM.read(await stage.link()))
             invite.group_id, invite.admin_public_key = os.urandom(32), forger.public_key
             link = INVITE_FORM.write(invite.SerializeToString(deterministic=True))
             with pytest.raises(InviteError, match="cannot be genuine"):
-                await bob.engine.join_group(link)
+                await bob.engine.groups.join(link)
             refused += 1
         figure(f"links that name {kind.__name__}'s keys ({reason}): {refused} refused")
         assert len(await bob.engine.conversations()) == 1
@@ -183,7 +183,9 @@ def test_requests_under_such_a_key_reach_nobody(
     async def scenario(stage: Stage) -> None:
         alice, _ = await stage.founded("Alice", "Bob")
         relay = await stage.relay()
-        link = parse_contact_link(await alice.engine.make_contact_link(), now_ms=stage.now_ms())
+        link = parse_contact_link(
+            await alice.engine.people.make_contact_link(), now_ms=stage.now_ms()
+        )
 
         async def asks(identity: Identity) -> None:
             seal = PairSeal(

@@ -32,7 +32,7 @@ async def until_refused(victim: Victim, reason: str, number: int) -> None:
 
 
 async def comes_through(stage: Stage, victim: Victim, friend: Victim, link: str) -> None:
-    await friend.engine.add_contact(link)
+    await friend.engine.people.add(link)
 
     async def is_asking() -> bool:
         return any(view.name == friend.name for view in await asking(victim))
@@ -44,7 +44,7 @@ def test_strangers_leave_room_for_who_shares_a_group(tmp_path: Path) -> None:
     async def scenario(stage: Stage) -> None:
         alice, bob = await stage.founded("Alice", "Bob")
         relay = await stage.relay()
-        link = await alice.engine.make_contact_link()
+        link = await alice.engine.people.make_contact_link()
         for number in range(FLOOD):
             await ask(relay, PairPerson(f"Stranger {number}"), link)
         await until_refused(alice, "too_many_of_strangers", FLOOD - MAX_OPEN_OF_STRANGERS)
@@ -66,15 +66,15 @@ def test_members_of_one_group_leave_room_for_those_of_another(tmp_path: Path) ->
         for person in people:
             await Mallory.joined(stage, relay, person.name, identity=person.identity)
         await stage.until_members(1 + IDENTITIES)
-        link = await alice.engine.make_contact_link()
+        link = await alice.engine.people.make_contact_link()
         for person in people:
             await ask(relay, person, link)
         await until_refused(alice, "too_many_of_a_group", IDENTITIES - MAX_OPEN_OF_A_GROUP)
         assert len(await asking(alice)) == MAX_OPEN_OF_A_GROUP
 
         bob = await stage.victim("Bob")
-        other_group = await alice.engine.create_group("Ebb")
-        await bob.engine.join_group(await alice.engine.make_invite_link(other_group))
+        other_group = await alice.engine.groups.create("Ebb")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(other_group))
 
         async def are_two() -> bool:
             views = await alice.engine.conversations()

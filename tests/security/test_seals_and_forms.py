@@ -199,7 +199,7 @@ def test_an_unknown_kind_is_logged_held_repaired_and_said_to_need_a_newer_versio
         took_s = await stage.heals(["what was that?"])
         await stage.until(lambda: shows_newer([alice, bob, carol]))
         assert {await one.raw(message.message_id) for one in stage.victims} == {signed}
-        holders = await alice.engine.holders(stage.group, said)
+        holders = await alice.engine.timeline.holders(stage.group, said)
         false = sum(one.participant_id == mallory.me and one.certain for one in holders)
         figure(
             f"an unknown kind: shown as needing a newer version by 3 of 3, repaired to Carol after "

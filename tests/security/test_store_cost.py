@@ -113,7 +113,7 @@ def test_a_newcomer_waits_and_gets_all_of_a_long_past(tmp_path: Path) -> None:
         past = await say_in_a_group(tmp_path, count, node)
         newcomer = await Person("Bob", tmp_path, peers=(address,)).start()
         await newcomer.until_online()
-        await newcomer.engine.join_group(past.link)
+        await newcomer.engine.groups.join(past.link)
         await newcomer.until_told(past.group, count)
         assert await newcomer.has_once(past.group, past.said)
         assert node.node is not None

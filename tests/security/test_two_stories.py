@@ -103,7 +103,7 @@ def test_two_messages_under_one_number_are_both_placed_and_shown_with_proof(
         shown = 0
         for person in (alice, bob, carol):
             await stage.until(partial(forked, stage, person))
-            (fork,) = await person.engine.forks(stage.group)
+            (fork,) = await person.engine.timeline.forks(stage.group)
             assert fork.sender_id == mallory.me
             # The two of one number, or one of them and a third that comes after the other.
             assert {fork.first_id, fork.second_id} < {
@@ -112,7 +112,7 @@ def test_two_messages_under_one_number_are_both_placed_and_shown_with_proof(
                 after.message_id,
             }
             assert other.message_id in {fork.first_id, fork.second_id}
-            proof = await person.engine.fork_proof(fork)
+            proof = await person.engine.timeline.fork_proof(fork)
             assert len({row.text for row in proof.messages if row}) == 2
             for part in json.loads(proof.text)["messages"]:
                 signed = mallory.sealed.read(b64decode(part["signed_part"]))
@@ -129,7 +129,7 @@ def test_two_messages_under_one_number_are_both_placed_and_shown_with_proof(
         await alice.say("and now?")
         await stage.heals(["I am for it", "I am against it", "as I said", "and now?"])
         for person in stage.victims:
-            assert len(await person.engine.forks(stage.group)) == 1
+            assert len(await person.engine.timeline.forks(stage.group)) == 1
 
     run(scenario, tmp_path)
 
@@ -204,7 +204,7 @@ def test_who_holds_a_copy_s_message_is_not_told_to_hold_ours(tmp_path: Path) -> 
             await bob.say(f"bob {number}")
         await stage.until(lambda: has_heard(alice, 25))
         assert await bob.raw(ours) is None
-        false = sum(map(is_certain, await alice.engine.holders(stage.group, ours)))
+        false = sum(map(is_certain, await alice.engine.timeline.holders(stage.group, ours)))
         bob.on_the_way = lambda message: (message,)
         took_s = await stage.heals(["at home", "on the train"])
         await stage.until(lambda: is_held(stage, alice, ours))
@@ -269,11 +269,11 @@ def is_certain(holder: HolderView) -> bool:
 
 
 async def is_held(stage: Stage, person: Victim, message_id: MessageId) -> bool:
-    return all(map(is_certain, await person.engine.holders(stage.group, message_id)))
+    return all(map(is_certain, await person.engine.timeline.holders(stage.group, message_id)))
 
 
 async def forked(stage: Stage, person: Victim) -> bool:
-    return bool(await person.engine.forks(stage.group))
+    return bool(await person.engine.timeline.forks(stage.group))
 
 
 async def has_heard(person: Victim, count: int) -> bool:

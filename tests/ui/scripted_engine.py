@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
-from engine.answers import ForkProof, HolderView, InvitePreview, TimelinePage
-from engine.api import PAGE_SIZE, ChatEngine
+from engine.answers import PAGE_SIZE, ForkProof, HolderView, InvitePreview, TimelinePage
+from engine.api import ChatEngine, Groups, History, People, Timeline
 from engine.core.errors import InviteError
 from engine.core.ids import (
     ConversationId,
@@ -108,6 +108,24 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
         self.gate.set()
         self.calls: list[tuple[str, object]] = []
         self._lamport = 0
+
+    # --- the facets are all this one --------------------------------------------------------------
+
+    @property
+    def groups(self) -> Groups:
+        return self
+
+    @property
+    def people(self) -> People:
+        return self
+
+    @property
+    def timeline(self) -> Timeline:
+        return self
+
+    @property
+    def history(self) -> History:
+        return self
 
     # --- what a test does -------------------------------------------------------------------------
 
@@ -274,7 +292,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
         self._enter("conversations", None)
         return tuple(self.views.values())
 
-    async def create_group(self, name: str) -> ConversationId:
+    async def create(self, name: str) -> ConversationId:
         self._enter("create_group", name)
         return self.add_group(name, others=())
 
@@ -296,7 +314,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
             already_joined=ConversationId("joined") in self.views,
         )
 
-    async def join_group(self, link: str) -> ConversationId:
+    async def join(self, link: str) -> ConversationId:
         self._enter("join_group", link)
         made = self.add_group("Tide Gauge", others=("Maya", "Jonas"))
         view = replace(self.views.pop(made), conversation_id=ConversationId("joined"))
@@ -306,7 +324,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
         self.tell(ConversationAdded(conversation=view))
         return view.conversation_id
 
-    async def leave_group(self, conversation_id: ConversationId) -> None:
+    async def leave(self, conversation_id: ConversationId) -> None:
         self._enter("leave_group", conversation_id)
         del self.views[conversation_id]
         del self.rows[conversation_id]

@@ -164,7 +164,7 @@ class ScriptedPeople:
             known=None if known is None or known.contact is None else known.contact.state,
         )
 
-    async def add_contact(self, link: str) -> ConversationId:
+    async def add(self, link: str) -> ConversationId:
         self._enter("add_contact", link)
         preview = self.preview_contact(link)
         if preview.known is ContactState.ASKING:
@@ -175,7 +175,7 @@ class ScriptedPeople:
             self.set_state(preview.conversation_id, ContactState.ASKED)
         return preview.conversation_id
 
-    async def accept_contact(self, conversation_id: ConversationId) -> None:
+    async def accept(self, conversation_id: ConversationId) -> None:
         self._enter("accept_contact", conversation_id)
         asks = self.contact(conversation_id).state is ContactState.DECLINED
         kind = MessageKind.ASKED if asks else MessageKind.ACCEPTED
@@ -183,12 +183,12 @@ class ScriptedPeople:
         state = ContactState.ASKED if asks else ContactState.ACCEPTED
         self.set_state(conversation_id, state)
 
-    async def decline_contact(self, conversation_id: ConversationId) -> None:
+    async def decline(self, conversation_id: ConversationId) -> None:
         self._enter("decline_contact", conversation_id)
         self.narrate(conversation_id, MessageKind.DECLINED, own=True)
         self.set_state(conversation_id, ContactState.DECLINED)
 
-    async def withdraw_contact(self, conversation_id: ConversationId) -> None:
+    async def withdraw(self, conversation_id: ConversationId) -> None:
         self._enter("withdraw_contact", conversation_id)
         self.narrate(conversation_id, MessageKind.WITHDRAWN, own=True)
         self.set_state(conversation_id, ContactState.DECLINED)
@@ -198,13 +198,13 @@ class ScriptedPeople:
         state = ContactState.BLOCKED if blocked else ContactState.ACCEPTED
         self.set_state(conversation_id, state)
 
-    async def remove_contact(self, conversation_id: ConversationId) -> None:
+    async def remove(self, conversation_id: ConversationId) -> None:
         self._enter("remove_contact", conversation_id)
         del self.views[conversation_id]
         del self.rows[conversation_id]
         self.tell(ConversationRemoved(conversation_id=conversation_id))
 
-    async def rename_contact(self, conversation_id: ConversationId, name: str) -> None:
+    async def rename(self, conversation_id: ConversationId, name: str) -> None:
         self._enter("rename_contact", name)
         contact = replace(self.contact(conversation_id), local_name=name)
         self.set_contact(conversation_id, contact)

@@ -13,16 +13,16 @@ class ScriptedStores:
     def _enter(self, method: str, argument: object) -> None:
         raise NotImplementedError
 
-    async def fetch_history(self, conversation_id: ConversationId, *, days: int | None) -> None:
+    async def fetch(self, conversation_id: ConversationId, *, days: int | None) -> None:
         self._enter("fetch_history", (conversation_id, days))
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
         self._enter("fetch_earlier", conversation_id)
 
-    async def cancel_history(self, conversation_id: ConversationId) -> None:
+    async def cancel(self, conversation_id: ConversationId) -> None:
         self._enter("cancel_history", conversation_id)
 
-    def history(self, conversation_id: ConversationId) -> HistoryView | None:
+    def view(self, conversation_id: ConversationId) -> HistoryView | None:
         del conversation_id
         return self.history_view
 

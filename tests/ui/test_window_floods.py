@@ -152,12 +152,12 @@ def test_a_real_flood_is_told_and_shown_and_its_author_muted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
-        group = await alice.engine.create_group("Tide Gauge")
-        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        group = await alice.engine.groups.create("Tide Gauge")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
         alice.window.open_conversation(group)
         await until(lambda: alice.has_row("Bob joined"))
         for number in range(20):
-            await bob.engine.send_text(group, f"buy {number}!")
+            await bob.engine.timeline.send_text(group, f"buy {number}!")
         notices = alice.window.notices
         await until(lambda: any("Bob is sending unusually" in n.text for n in notices.notices()))
         (row,) = notices.rows
@@ -171,7 +171,7 @@ def test_a_real_flood_is_told_and_shown_and_its_author_muted(
         sheet.reject()
         bar = alice.window.pane.muted_bar
         await until(lambda: bar.isVisible() and not alice.has_row("buy"))
-        await bob.engine.send_text(group, "are you there?")
+        await bob.engine.timeline.send_text(group, "are you there?")
         alice.type_and_enter("quiet here")
         await until(lambda: alice.has_row("quiet here", "Held by 1 of 1"))
         view = alice.window.model.conversation(group)

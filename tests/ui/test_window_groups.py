@@ -140,7 +140,7 @@ def test_a_join_that_fails_says_why_in_place_and_may_be_tried_again() -> None:
 def test_a_link_into_a_group_one_is_in_opens_it_without_joining_again() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
-        await engine.join_group(GOOD_LINK)
+        await engine.groups.join(GOOD_LINK)
         async with stage(engine) as it:
             sheet = await join(it.window)
             sheet.form.field.setPlainText(GOOD_LINK)

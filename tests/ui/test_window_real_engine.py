@@ -17,8 +17,8 @@ def test_a_typed_message_becomes_held_by_1_of_1_when_the_other_side_answered(
     tmp_path: Path,
 ) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
-        group = await alice.engine.create_group("Tide Gauge")
-        await bob.engine.join_group(await alice.engine.make_invite_link(group))
+        group = await alice.engine.groups.create("Tide Gauge")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
         for desk in (alice, bob):
             desk.window.open_conversation(group)
         await until(lambda: alice.has_row("Bob joined"))
@@ -38,14 +38,14 @@ def test_a_hundred_kilobytes_pasted_are_refused_in_words_and_stay_in_the_box(
     tmp_path: Path,
 ) -> None:
     async def scenario(alice: Desk) -> None:
-        group = await alice.engine.create_group("Alone")
+        group = await alice.engine.groups.create("Alone")
         alice.window.open_conversation(group)
         box = alice.window.pane.composer.box
         box.setPlainText("x" * 100_000)
         QTest.keyClick(box, Qt.Key.Key_Return)
         await asyncio.sleep(0)
         assert len(box.toPlainText()) == 100_000
-        page = await alice.engine.latest_page(group)
+        page = await alice.engine.timeline.latest_page(group)
         assert [m.kind for m in page.messages] == ["created"]
 
     at_desks(tmp_path, ("Alice",), scenario)
@@ -73,7 +73,7 @@ def test_first_start_asks_for_a_name_and_leads_to_a_group(tmp_path: Path) -> Non
 
 async def delivery_of(desk: Desk, text: str) -> DeliveryState:
     (view,) = await desk.engine.conversations()
-    page = await desk.engine.latest_page(view.conversation_id)
+    page = await desk.engine.timeline.latest_page(view.conversation_id)
     found = [m for m in page.messages if m.text == text]
     assert found[0].delivery is not None
     return found[0].delivery.state

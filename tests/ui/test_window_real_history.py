@@ -31,7 +31,7 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
         window.resize(1000, 700)
         window.show()
         await window.start()
-        assert await bob.engine.join_group(past.link) == past.group
+        assert await bob.engine.groups.join(past.link) == past.group
         await until(lambda: window.model.conversation(past.group) is not None)
         window.open_conversation(past.group)
 

@@ -42,7 +42,7 @@ async def ask(asker: Desk, link: str) -> ConversationId:
 
 
 async def befriend(alice: Desk, bob: Desk) -> ConversationId:
-    pair = await ask(alice, await bob.engine.make_contact_link())
+    pair = await ask(alice, await bob.engine.people.make_contact_link())
     await until(lambda: in_state(bob, ContactState.ASKING))
     bob.window.open_conversation(pair)
     bob.window.pane.contact_bar.buttons[Answer.ACCEPT].click()
@@ -60,7 +60,7 @@ async def safety_number(desk: Desk) -> tuple[str, ...]:
 
 def test_from_a_pasted_link_to_a_delivered_message(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
-        pair = await ask(alice, await bob.engine.make_contact_link())
+        pair = await ask(alice, await bob.engine.people.make_contact_link())
         bar = alice.window.pane.contact_bar
         assert bar.title.text() == "Waiting for Bob to accept"
         await until(lambda: in_state(bob, ContactState.ASKING))
@@ -87,7 +87,7 @@ def test_from_a_pasted_link_to_a_delivered_message(tmp_path: Path) -> None:
 
 def test_a_declined_request_can_be_asked_again(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
-        pair = await ask(alice, await bob.engine.make_contact_link())
+        pair = await ask(alice, await bob.engine.people.make_contact_link())
         await until(lambda: in_state(bob, ContactState.ASKING))
         bob.window.open_conversation(pair)
         bob.window.pane.contact_bar.buttons[Answer.DECLINE].click()
@@ -105,7 +105,7 @@ def test_a_declined_request_can_be_asked_again(tmp_path: Path) -> None:
 
 def test_a_withdrawn_request_leaves_the_other_window(tmp_path: Path) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
-        pair = await ask(alice, await bob.engine.make_contact_link())
+        pair = await ask(alice, await bob.engine.people.make_contact_link())
         await until(lambda: in_state(bob, ContactState.ASKING))
         bob.window.open_conversation(pair)
         theirs, ours = bob.window.pane.contact_bar, alice.window.pane.contact_bar
@@ -174,7 +174,7 @@ def test_a_person_who_was_removed_is_gone_from_the_window(tmp_path: Path) -> Non
 
 def test_links_that_cannot_be_used_are_explained_by_the_engine(tmp_path: Path) -> None:
     async def scenario(alice: Desk) -> None:
-        own = await alice.engine.make_contact_link()
+        own = await alice.engine.people.make_contact_link()
         sheet = await add_person(alice.window)
         assert sheet.mine.code is not None
         assert sheet.mine.code.has_code

@@ -86,7 +86,7 @@ class Stores(Sheet):
         self.add.clicked.connect(self._add)
         self.test_field.clicked.connect(self._test_field)
         self.test_all.clicked.connect(self._test_all)
-        self.show_stores(engine.stores())
+        self.show_stores(engine.history.stores())
         self._judge()
 
     # --- building ---------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Stores(Sheet):
                 if not isValid(self):  # Closed meanwhile: it is said where everything is.
                     raise
                 say_problem(self.problem, sentence(str(error)))
-                self.show_stores(self._engine.stores())
+                self.show_stores(self._engine.history.stores())
                 self._fit_list()
                 return
             if isValid(self):
@@ -232,18 +232,22 @@ class Stores(Sheet):
         self._tasks.spawn(alone, purpose=purpose, retry=False)
 
     def _use(self, multiaddr: str, on: bool) -> None:
-        self._command(lambda: self._engine.enable_store(multiaddr, enabled=on), "switch the Store")
+        self._command(
+            lambda: self._engine.history.enable_store(multiaddr, enabled=on), "switch the Store"
+        )
 
     def _remove(self, multiaddr: str) -> None:
-        self._command(lambda: self._engine.remove_store(multiaddr), "remove the Store")
+        self._command(lambda: self._engine.history.remove_store(multiaddr), "remove the Store")
 
     def _keep(self, multiaddr: str) -> None:
-        self._command(lambda: self._engine.add_store(multiaddr), "add the Store")
+        self._command(lambda: self._engine.history.add_store(multiaddr), "add the Store")
 
     def _move(self, multiaddr: str, by: int) -> None:
         own = [store.multiaddr for store in self._stores if store.origin is StoreOrigin.USER]
         place = own.index(multiaddr) + by
-        self._command(lambda: self._engine.move_store(multiaddr, place=place), "move the Store")
+        self._command(
+            lambda: self._engine.history.move_store(multiaddr, place=place), "move the Store"
+        )
 
     def _test(self, multiaddr: str) -> None:
         for row in [row for row in self.rows() if row.store.multiaddr == multiaddr]:
@@ -264,7 +268,7 @@ class Stores(Sheet):
     def _run_test(self, multiaddr: str, done: Callable[[StoreTestView | None, str], None]) -> None:
         async def work() -> None:
             try:
-                test = await self._engine.test_store(multiaddr)
+                test = await self._engine.history.test_store(multiaddr)
             except ChatError as error:
                 done(None, sentence(str(error)))
             else:
@@ -299,7 +303,7 @@ class Stores(Sheet):
 
         async def work() -> None:
             try:
-                await self._engine.add_store(address)
+                await self._engine.history.add_store(address)
             except ChatError as error:
                 if not isValid(self):
                     raise

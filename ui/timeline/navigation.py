@@ -5,6 +5,7 @@ loaded is shown at once; for anything else a page is read first.  Pages ahead of
 read while one scrolls.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
@@ -33,7 +34,9 @@ class TimelineNavigation(QObject):
     page_failed = Signal(str)
     """A page could not be read; the text is for the user."""
 
-    def __init__(self, source: PageSource, scene: Scene, canvas: TimelineCanvas) -> None:
+    def __init__(
+        self, source: Callable[[], PageSource], scene: Scene, canvas: TimelineCanvas
+    ) -> None:
         super().__init__(canvas)
         self._scene = scene
         self._canvas = canvas

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class PageSource(Protocol):
-    """Where pages come from: four methods of ``engine.api.ChatEngine``."""
+    """Where pages come from: four methods of ``engine.api.Timeline``."""
 
     def latest_page(self, conversation_id: ConversationId, /) -> Awaitable[TimelinePage]: ...
 
@@ -56,7 +56,7 @@ class Pager:
 
     def __init__(
         self,
-        source: PageSource,
+        source: Callable[[], PageSource],
         *,
         applied: Callable[[Load, TimelinePage], None],
         failed: Callable[[str], None],
@@ -83,23 +83,23 @@ class Pager:
 
     def latest(self) -> None:
         self._stop()
-        self._start(Load.LATEST, self._source.latest_page)
+        self._start(Load.LATEST, self._source().latest_page)
 
     def first(self) -> None:
         self._stop()
-        self._start(Load.FIRST, lambda c: self._source.page_after(c, _BEFORE_EVERYTHING))
+        self._start(Load.FIRST, lambda c: self._source().page_after(c, _BEFORE_EVERYTHING))
 
     def around(self, position: Position) -> None:
         self._stop()
-        self._start(Load.AROUND, lambda c: self._source.page_around(c, position))
+        self._start(Load.AROUND, lambda c: self._source().page_around(c, position))
 
     def older_than(self, position: Position) -> None:
         if not self.busy:
-            self._start(Load.OLDER, lambda c: self._source.page_before(c, position))
+            self._start(Load.OLDER, lambda c: self._source().page_before(c, position))
 
     def newer_than(self, position: Position) -> None:
         if not self.busy:
-            self._start(Load.NEWER, lambda c: self._source.page_after(c, position))
+            self._start(Load.NEWER, lambda c: self._source().page_after(c, position))
 
     def seek(self, ordinal: int, total: int) -> None:
         """A page that holds row ``ordinal`` of ``total``.  While one is sought the last wins."""
@@ -144,11 +144,11 @@ class Pager:
         self, conversation_id: ConversationId, ordinal: int, total: int
     ) -> TimelinePage:
         """Interpolate between known pairs of ordinal and Lamport timestamp, or bisect."""
-        page = await self._source.page_after(conversation_id, _BEFORE_EVERYTHING)
+        page = await self._source().page_after(conversation_id, _BEFORE_EVERYTHING)
         low = _last_point(page)
         if low is None or _holds(page, ordinal):
             return page
-        page = await self._source.latest_page(conversation_id)
+        page = await self._source().latest_page(conversation_id)
         high = _first_point(page)
         if high is None or _holds(page, ordinal):
             return page
@@ -160,7 +160,7 @@ class Pager:
                 share = 0.5
             lamport = low[1] + max(1, min(int((high[1] - low[1]) * share), high[1] - low[1] - 1))
             at = Position(lamport_timestamp=lamport, message_id=MessageId(""))
-            page = await self._source.page_around(conversation_id, at)
+            page = await self._source().page_around(conversation_id, at)
             first, last = _first_point(page), _last_point(page)
             if first is None or last is None or _holds(page, ordinal):
                 break

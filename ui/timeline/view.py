@@ -64,7 +64,7 @@ class TimelineView(QAbstractScrollArea):
 
     def __init__(
         self,
-        source: PageSource,
+        source: Callable[[], PageSource],
         *,
         names: Callable[[ParticipantId], str],
         faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]] = lambda _: {},

@@ -53,7 +53,7 @@ class FloodNotices(QObject):
         """Tell of those that began before this window was there."""
 
         async def work() -> None:
-            self._tell(conversation_id, await self._engine.floods(conversation_id))
+            self._tell(conversation_id, await self._engine.timeline.floods(conversation_id))
 
         self._tasks.spawn(work, purpose="look who sends unusually much", retry=False)
 
@@ -92,10 +92,10 @@ class FloodNotices(QObject):
         group, who = flood.conversation_id, flood.participant_id
 
         async def mute() -> None:
-            await self._engine.set_member_muted(group, who, muted=True)
+            await self._engine.groups.set_member_muted(group, who, muted=True)
 
         async def show() -> None:
-            await self._engine.show_flood(group, who)
+            await self._engine.groups.show_flood(group, who)
 
         return Notice(
             key=key,

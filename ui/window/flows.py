@@ -74,7 +74,7 @@ class Flows(QObject):
 
     def new_group(self) -> None:
         async def create(name: str) -> None:
-            made.append(await self._engine.create_group(name))
+            made.append(await self._engine.groups.create(name))
 
         async def flow() -> None:
             if await self._ask(CreateGroup(create, self._tasks, self._window)):
@@ -90,14 +90,14 @@ class Flows(QObject):
         """What the link says, and the choice to join; "" lets one paste one."""
 
         async def agree(link: str) -> None:
-            invite = self._engine.preview_invite(link)
+            invite = self._engine.groups.preview_invite(link)
             if invite.already_joined:
                 joined.append(invite.conversation_id)
             else:
-                joined.append(await self._engine.join_group(link))
+                joined.append(await self._engine.groups.join(link))
 
         async def flow() -> None:
-            sheet = Join(self._engine.preview_invite, agree, self._tasks, self._window)
+            sheet = Join(self._engine.groups.preview_invite, agree, self._tasks, self._window)
             if given:
                 sheet.show_link(given)
             if await self._ask(sheet):
@@ -108,7 +108,7 @@ class Flows(QObject):
 
     def invite(self, conversation: ConversationView) -> None:
         async def flow() -> None:
-            link = await self._engine.make_invite_link(conversation.conversation_id)
+            link = await self._engine.groups.make_invite_link(conversation.conversation_id)
             await self._ask(InviteLink(conversation, link, self._window))
 
         self._start("make an invitation", flow)
@@ -121,7 +121,7 @@ class Flows(QObject):
         def mute(participant_id: ParticipantId, muted: bool) -> None:
             async def work() -> None:
                 group = conversation.conversation_id
-                await self._engine.set_member_muted(group, participant_id, muted=muted)
+                await self._engine.groups.set_member_muted(group, participant_id, muted=muted)
 
             self._tasks.spawn(work, purpose="mute the member" if muted else "unmute the member")
 
@@ -130,7 +130,7 @@ class Flows(QObject):
     def leave(self, conversation: ConversationView) -> None:
         async def flow() -> None:
             if await self._ask(leave_confirm(conversation, self._window)):
-                await self._engine.leave_group(conversation.conversation_id)
+                await self._engine.groups.leave(conversation.conversation_id)
 
         self._start("leave the group", flow)
 
@@ -141,13 +141,13 @@ class Flows(QObject):
     ) -> None:
         async def flow() -> None:
             if await self._ask(delete_confirm(self._window, unsent=unsent)):
-                await self._engine.delete_locally(conversation.conversation_id, message_id)
+                await self._engine.timeline.delete_locally(conversation.conversation_id, message_id)
 
         self._start("delete the message", flow)
 
     def holders(self, conversation: ConversationView, message_id: MessageId) -> None:
         async def flow() -> None:
-            found = await self._engine.holders(conversation.conversation_id, message_id)
+            found = await self._engine.timeline.holders(conversation.conversation_id, message_id)
             await self._ask(Holders(found, self._now(), self._window))
 
         self._start("show who holds it", flow)

@@ -53,7 +53,7 @@ class ForkNotices(QObject):
         """Tell of those that were found before this window was there."""
 
         async def work() -> None:
-            self._tell(await self._engine.forks(conversation_id))
+            self._tell(await self._engine.timeline.forks(conversation_id))
 
         self._tasks.spawn(work, purpose="look for signs of two stories", retry=False)
 
@@ -79,7 +79,7 @@ class ForkNotices(QObject):
 
     def _show(self, fork: ForkView) -> None:
         async def flow() -> None:
-            proof = await self._engine.fork_proof(fork)
+            proof = await self._engine.timeline.fork_proof(fork)
             await self._one.ask(ForkSheet(fork, proof, self._now(), self._window))
 
         self._one.start("show both messages", flow)

@@ -89,7 +89,7 @@ class ConversationPane(QWidget):
         self._recent = Recent()
         self.header = ConversationHeader(now)
         self.timeline = TimelineView(
-            engine,
+            lambda: engine.timeline,
             names=self._name_of,
             faces_of=lambda group: faces_of(group, conversations()),
             parent=self,
@@ -169,9 +169,9 @@ class ConversationPane(QWidget):
 
     def _fill(self, conversation_id: ConversationId) -> None:
         async def fill() -> None:
-            page = await self._engine.latest_page(conversation_id, limit=MAX_BEADS)
-            gap = await self._engine.gap(conversation_id)
-            held = await self._engine.held(conversation_id)
+            page = await self._engine.timeline.latest_page(conversation_id, limit=MAX_BEADS)
+            gap = await self._engine.timeline.gap(conversation_id)
+            held = await self._engine.timeline.held(conversation_id)
             if self.is_open(conversation_id):
                 for message in page.messages:
                     self._recent.put(message)
@@ -301,7 +301,7 @@ class ConversationPane(QWidget):
         if (open_id := self._open_id()) is not None:
 
             async def work() -> None:
-                await self._engine.set_typing(open_id, active=active)
+                await self._engine.timeline.set_typing(open_id, active=active)
 
             self._tasks.spawn(work, purpose="tell that you are typing", retry=False)
 
@@ -309,7 +309,7 @@ class ConversationPane(QWidget):
         if (open_id := self._open_id()) is not None:
 
             async def work() -> None:
-                await self._engine.mark_read(open_id, position)
+                await self._engine.timeline.mark_read(open_id, position)
 
             self._tasks.spawn(work, purpose="remember what was read", retry=False)
 
@@ -328,7 +328,7 @@ class ConversationPane(QWidget):
         if (open_id := self._open_id()) is not None:
 
             async def work() -> None:
-                await self._engine.set_member_muted(open_id, participant_id, muted=False)
+                await self._engine.groups.set_member_muted(open_id, participant_id, muted=False)
 
             self._tasks.spawn(work, purpose="show the member's messages")
 
@@ -346,20 +346,20 @@ class ConversationPane(QWidget):
         commands: dict[Answer, tuple[str, Callable[[], Coroutine[object, object, None]]]] = {
             Answer.ACCEPT: (
                 "accept the request",
-                lambda: self._engine.accept_contact(open_id),
+                lambda: self._engine.people.accept(open_id),
             ),
-            Answer.ASK_AGAIN: ("ask again", lambda: self._engine.accept_contact(open_id)),
+            Answer.ASK_AGAIN: ("ask again", lambda: self._engine.people.accept(open_id)),
             Answer.DECLINE: (
                 "decline the request",
-                lambda: self._engine.decline_contact(open_id),
+                lambda: self._engine.people.decline(open_id),
             ),
             Answer.WITHDRAW: (
                 "withdraw the request",
-                lambda: self._engine.withdraw_contact(open_id),
+                lambda: self._engine.people.withdraw(open_id),
             ),
             Answer.UNBLOCK: (
                 "unblock the person",
-                lambda: self._engine.set_blocked(open_id, blocked=False),
+                lambda: self._engine.people.set_blocked(open_id, blocked=False),
             ),
         }
         purpose, command = commands[answer]
@@ -377,7 +377,7 @@ class ConversationPane(QWidget):
         if (open_id := self._open_id()) is not None:
 
             async def work() -> None:
-                await self._engine.fetch_missing(open_id)
+                await self._engine.timeline.fetch_missing(open_id)
 
             self._tasks.spawn(work, purpose="ask for the missing messages")
 
@@ -385,7 +385,7 @@ class ConversationPane(QWidget):
         if (open_id := self._open_id()) is not None:
 
             async def work() -> None:
-                await self._engine.fetch_lost(open_id, message_ids)
+                await self._engine.timeline.fetch_lost(open_id, message_ids)
 
             self._tasks.spawn(work, purpose="ask for the lost messages")
 
@@ -398,7 +398,7 @@ class ConversationPane(QWidget):
         if (open_id := self._open_id()) is not None:
 
             async def work() -> None:
-                await self._engine.resend(open_id, message_id)
+                await self._engine.timeline.resend(open_id, message_id)
 
             self._tasks.spawn(work, purpose="send the message again")
 

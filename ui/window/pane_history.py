@@ -48,7 +48,7 @@ class PaneHistory(QObject):
 
     def open(self, conversation_id: ConversationId) -> None:
         self._open_id = conversation_id
-        history = self._engine.history(conversation_id)
+        history = self._engine.history.view(conversation_id)
         self._timeline.offer_earlier(history)
         self._header.show_history("" if history is None else quiet_line(history))
         going_on = history is not None and not history.is_over
@@ -89,18 +89,20 @@ class PaneHistory(QObject):
     def _fetch_days(self, days: int | None) -> None:
         open_id = self._open_id
         if open_id is not None:
-            self._spawn(lambda: self._engine.fetch_history(open_id, days=days), "fetch history")
+            self._spawn(lambda: self._engine.history.fetch(open_id, days=days), "fetch history")
 
     def _fetch_earlier(self) -> None:
         open_id = self._open_id
         if open_id is not None and not self._asking:
             self._asking = True
-            self._spawn(lambda: self._engine.fetch_earlier(open_id), "fetch earlier messages")
+            self._spawn(
+                lambda: self._engine.history.fetch_earlier(open_id), "fetch earlier messages"
+            )
 
     def _cancel(self) -> None:
         open_id = self._open_id
         if open_id is not None:
-            self._spawn(lambda: self._engine.cancel_history(open_id), "stop fetching history")
+            self._spawn(lambda: self._engine.history.cancel(open_id), "stop fetching history")
 
     def _spawn(self, command: Callable[[], Coroutine[object, object, None]], purpose: str) -> None:
         async def work() -> None:

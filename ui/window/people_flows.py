@@ -51,15 +51,15 @@ class PeopleFlows(QObject):
         added: list[ConversationId] = []
 
         async def add(link: str) -> None:
-            preview = self._engine.preview_contact(link)
+            preview = self._engine.people.preview_contact(link)
             if only_opens(preview):
                 added.append(preview.conversation_id)
             else:
-                added.append(await self._engine.add_contact(link))
+                added.append(await self._engine.people.add(link))
 
         async def flow() -> None:
             own = await self._own_link()
-            preview = self._engine.preview_contact
+            preview = self._engine.people.preview_contact
             sheet = AddPerson(
                 own, preview, add, self._tasks, sources=self._sources, parent=self._window
             )
@@ -73,7 +73,7 @@ class PeopleFlows(QObject):
     async def _own_link(self) -> OwnLink:
         """Whoever only wants to paste a link is not kept from it."""
         try:
-            link = await self._engine.make_contact_link()
+            link = await self._engine.people.make_contact_link()
         except ChatError as error:
             return OwnLink(problem=f"Your link could not be made: {error}")
         until = self._now() + timedelta(days=CONTACT_LINK_DAYS)
@@ -100,7 +100,7 @@ class PeopleFlows(QObject):
             return
 
         async def rename(name: str) -> None:
-            await self._engine.rename_contact(conversation.conversation_id, name)
+            await self._engine.people.rename(conversation.conversation_id, name)
 
         async def flow() -> None:
             await self._one.ask(RenamePerson(contact, rename, self._tasks, self._window))
@@ -120,13 +120,13 @@ class PeopleFlows(QObject):
     def block(self, conversation: ConversationView) -> None:
         async def flow() -> None:
             if await self._one.ask(block_confirm(conversation, self._window)):
-                await self._engine.set_blocked(conversation.conversation_id, blocked=True)
+                await self._engine.people.set_blocked(conversation.conversation_id, blocked=True)
 
         self._one.start("block the person", flow)
 
     def remove(self, conversation: ConversationView) -> None:
         async def flow() -> None:
             if await self._one.ask(remove_confirm(conversation, self._window)):
-                await self._engine.remove_contact(conversation.conversation_id)
+                await self._engine.people.remove(conversation.conversation_id)
 
         self._one.start("remove the person", flow)

@@ -40,12 +40,12 @@ class UnsentTexts(QObject):
         async def work() -> None:
             async with self._in_order:
                 try:
-                    await self._engine.send_text(conversation_id, text)
+                    await self._engine.timeline.send_text(conversation_id, text)
                 except ChatError:
                     self.returned.emit(conversation_id, text)
                     raise
                 # What was typed meanwhile is the draft now; usually nothing.
-                await self._engine.save_draft(
+                await self._engine.timeline.save_draft(
                     conversation_id, self._drafts.get(conversation_id, "")
                 )
 
@@ -59,7 +59,7 @@ class UnsentTexts(QObject):
 
         async def work() -> None:
             async with self._in_order:
-                await self._engine.save_draft(conversation_id, text)
+                await self._engine.timeline.save_draft(conversation_id, text)
 
         self.draft_saved.emit(conversation_id, text)
         self._tasks.spawn(work, purpose="save the draft")

@@ -16,7 +16,7 @@ from engine.core.history.progress import Purpose
 from engine.core.history.queries import Candidate, Topics
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.core.sds.types import AskStore
-from engine.history_views import HistoryView, LostView, StoreTestView, StoreView
+from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.history.backfill import (
     CONNECT_LONGEST_MS,
@@ -28,7 +28,6 @@ from engine.runtime.history.backfill import (
 from engine.runtime.history.progress import INBOX
 from engine.runtime.history.stores import StoreRegistry
 from engine.runtime.recorded_queries import RecordedQueries, which_is
-from engine.runtime.timeline_pages import TimelinePages
 
 AT_ONCE: Final = 2
 """How many conversations query Stores at the same time, besides those that the user waits for."""
@@ -36,7 +35,6 @@ LOOK_AROUND_S: Final = 5.0
 """Interval of looking for Stores.  A change of connectivity triggers a look at once."""
 NO_CONVERSATION: Final = "no such conversation"
 LONGEST_DAYS: Final = 36_500
-ROWS_LOOKED_AT: Final = 100
 
 
 @dataclass(slots=True)
@@ -191,39 +189,15 @@ class HistoryService:
         if days is not None and not 1 <= days <= LONGEST_DAYS:
             raise ConfigError(f"{days} days: allowed are 1 to {LONGEST_DAYS}")
         since_ms = 0 if days is None else max(self._parts.clock.clock_ms() - days * DAY_MS, 0)
-        await self._fetch_since(conversation_id, UnixMs(since_ms))
+        await self.fetch_between(conversation_id, UnixMs(since_ms))
 
-    async def _fetch_since(
+    async def fetch_between(
         self, conversation_id: ConversationId, since_ms: UnixMs, until_ms: UnixMs | None = None
     ) -> None:
-        """Fetch the window on the user's behalf; ``until_ms`` None means up to now."""
+        """Fetch a window on the user's behalf; ``until_ms`` None means up to now."""
         backfill = self._backfill(conversation_id)
         backfill.request(Purpose.USER, since_ms, until_ms)
         await backfill.durable()
-
-    async def fetch_lost_of_pair(
-        self, conversation_id: ConversationId, lost: Sequence[LostView], pages: TimelinePages
-    ) -> None:
-        """Fetch the whole time in which the lost messages of a pair were sent or resent.
-
-        Their ids are unknown.  Each was sent after its author's previous message, if that is close,
-        and before the message that follows.  If it was resent, then before it was given up, or
-        later while this device was listening.  Raises StorageError.
-        """
-        since: list[int] = []
-        for each in lost:
-            since.append(each.since_ms - DAY_MS)
-            if each.before is None:
-                continue
-            since.append(each.before.lamport_timestamp - DAY_MS)
-            page = await pages.before(conversation_id, each.before, limit=ROWS_LOOKED_AT)
-            theirs = (row for row in reversed(page.messages) if row.sender_id == each.sender_id)
-            earlier = next(theirs, None)
-            if earlier is not None:
-                since.append(earlier.position.lamport_timestamp)
-        given_up = [each.given_up_ms for each in lost if each.given_up_ms is not None]
-        until_ms = max(given_up) if len(given_up) == len(lost) else None
-        await self._fetch_since(conversation_id, UnixMs(max(min(since), 0)), until_ms)
 
     async def fetch_earlier(self, conversation_id: ConversationId) -> None:
         backfill = self._backfill(conversation_id)

@@ -36,7 +36,7 @@ class Program:
         return texts
 
     async def texts(self, group: ConversationId) -> list[str]:
-        page = await self.engine.latest_page(group, limit=200)
+        page = await self.engine.timeline.latest_page(group, limit=200)
         return [row.text for row in page.messages if row.kind is MessageKind.TEXT]
 
     async def until_level(self, level: ConnectionLevel) -> None:
@@ -69,12 +69,12 @@ def test_an_edge_and_a_relay_program_converge_though_a_service_node_dies(tmp_pat
                 await program.until_level(ConnectionLevel.GOOD)
             assert ann.engine.connection().role is ConnectionRole.EDGE
             assert bob.engine.connection().role is ConnectionRole.RELAY
-            group = await ann.engine.create_group("Tide")
-            await bob.engine.join_group(await ann.engine.make_invite_link(group))
+            group = await ann.engine.groups.create("Tide")
+            await bob.engine.groups.join(await ann.engine.groups.make_invite_link(group))
 
             async def burst(program: Program, name: str) -> None:
                 for number in range(EACH):
-                    await program.engine.send_text(group, f"{name} {number}")
+                    await program.engine.timeline.send_text(group, f"{name} {number}")
                     if name == "Ann" and number == EACH // 3:
                         await first.stop()
 
@@ -100,16 +100,16 @@ def test_a_program_changes_its_role_while_others_write(tmp_path: Path) -> None:
                 stack.push_async_callback(program.engine.stop)
                 await program.engine.create_identity(name)
                 await program.until_level(ConnectionLevel.GOOD)
-            group = await ann.engine.create_group("Tide")
-            await bob.engine.join_group(await ann.engine.make_invite_link(group))
+            group = await ann.engine.groups.create("Tide")
+            await bob.engine.groups.join(await ann.engine.groups.make_invite_link(group))
             changing = asyncio.create_task(ann.control.change("edge", nodes))
             sent: set[str] = set()
             while not changing.done():
                 sent.add(text := f"Bob {len(sent)}")
-                await bob.engine.send_text(group, text)
+                await bob.engine.timeline.send_text(group, text)
                 await asyncio.sleep(0.05)
             await changing
-            await ann.engine.send_text(group, "Ann is elsewhere")
+            await ann.engine.timeline.send_text(group, "Ann is elsewhere")
             assert ann.engine.connection().role is ConnectionRole.EDGE
             assert sent <= set(await ann.until_texts(group, sent))
             await bob.until_texts(group, {"Ann is elsewhere"})

@@ -18,7 +18,7 @@ async def fill(place: str, address: str, link: str, page: str) -> None:
     config = replace(QUICK, page_messages=int(page))
     bob = await Person("Bob", Path(place), peers=(address,), config=config).start()
     views = await bob.engine.conversations()
-    group = views[0].conversation_id if views else await bob.engine.join_group(link)
+    group = views[0].conversation_id if views else await bob.engine.groups.join(link)
     told = 0
     while True:
         sys.stdout.write(f"{told}\n")

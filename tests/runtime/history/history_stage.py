@@ -202,7 +202,9 @@ class Person:
         async with asyncio.timeout(PATIENCE_S):
             while any(  # noqa: ASYNC110 - a row that nobody looked at tells nothing
                 row.delivery is not None and row.delivery.state is DeliveryState.SAVED
-                for row in (await self.engine.latest_page(conversation_id, limit=1_000)).messages
+                for row in (
+                    await self.engine.timeline.latest_page(conversation_id, limit=1_000)
+                ).messages
             ):
                 await asyncio.sleep(0.05)
 
@@ -223,10 +225,12 @@ class Person:
 
     async def log(self, conversation_id: ConversationId) -> list[Row]:
         """The whole timeline, as the window would page through it."""
-        page = await self.engine.latest_page(conversation_id, limit=1_000)
+        page = await self.engine.timeline.latest_page(conversation_id, limit=1_000)
         rows = list(page.messages)
         while page.has_older:
-            page = await self.engine.page_before(conversation_id, rows[0].position, limit=1_000)
+            page = await self.engine.timeline.page_before(
+                conversation_id, rows[0].position, limit=1_000
+            )
             rows = [*page.messages, *rows]
         return [(r.position.lamport_timestamp, r.message_id, r.text) for r in rows]
 
@@ -246,15 +250,15 @@ class Person:
     async def say(self, conversation_id: ConversationId, count: int, word: str = "m") -> list[str]:
         texts = [f"{word} {number}" for number in range(count)]
         for text in texts:
-            await self.engine.send_text(conversation_id, text)
+            await self.engine.timeline.send_text(conversation_id, text)
         return texts
 
 
 async def befriend(ann: Person, bob: Person) -> ConversationId:
     """Both are online."""
-    pair = await ann.engine.add_contact(await bob.engine.make_contact_link())
+    pair = await ann.engine.people.add(await bob.engine.people.make_contact_link())
     await bob.until(lambda: any(isinstance(event, ConversationAdded) for event in bob.told))
-    await bob.engine.accept_contact(pair)
+    await bob.engine.people.accept(pair)
 
     def is_accepted() -> bool:
         changed = [e.conversation for e in ann.told if isinstance(e, ConversationChanged)]
@@ -290,11 +294,11 @@ class GroupPast:
 async def say_in_a_group(place: Path, count: int, *nodes: StoreNode) -> GroupPast:
     """By Ann, who is gone then: all of these have it, and no member sends it any more."""
     ann = await Person("Ann", place, peers=tuple(node.address for node in nodes)).start()
-    group = await ann.engine.create_group("Friends")
+    group = await ann.engine.groups.create("Friends")
     await ann.until_online(len(nodes))
     said = await ann.say(group, count)
     await ann.until_out(group)
-    link = await ann.engine.make_invite_link(group)
+    link = await ann.engine.groups.make_invite_link(group)
     for node in nodes:
         await until_stored(node, count)
     logged = await ann.log_of(group, said)

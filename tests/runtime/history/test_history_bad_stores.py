@@ -66,14 +66,14 @@ def test_one_drops_one_shuffles_one_never_ends_and_nothing_is_missing(tmp_path: 
         past = await say_in_a_group(tmp_path, MANY, *nodes)
         bob = await Person("Bob", tmp_path, peers=addresses).start()
         for address in addresses:
-            await bob.engine.add_store(address)
-        await bob.engine.join_group(past.link)
+            await bob.engine.history.add_store(address)
+        await bob.engine.groups.join(past.link)
         await bob.until_told(past.group, MANY)
         assert await bob.log_of(past.group, past.said) == past.logged
         await bob.until(lambda: any(view.is_over for view in bob.histories()))
         assert sorted(bob.texts(past.group)) == sorted(past.said), "each once"
-        assert await bob.engine.gap(past.group) is None
-        health = [view.health for view in bob.engine.stores()]
+        assert await bob.engine.timeline.gap(past.group) is None
+        health = [view.health for view in bob.engine.history.stores()]
         assert health[0] is StoreHealth.DOUBTFUL
         assert health[2] is StoreHealth.FAILED
         await bob.stop()
@@ -93,18 +93,18 @@ def test_a_store_that_is_not_there_and_one_that_forges_are_marked_and_the_third_
         past = await say_in_a_group(tmp_path, 50, forging, honest)
         bob = await Person("Bob", tmp_path).start()
         for address in (NOBODY, forging.address, honest.address):
-            await bob.engine.add_store(address)
-        await bob.engine.join_group(past.link)
+            await bob.engine.history.add_store(address)
+        await bob.engine.groups.join(past.link)
         await bob.until_told(past.group, 50)
         assert await bob.has_once(past.group, past.said)
-        await bob.until(lambda: bob.engine.stores()[0].health is StoreHealth.FAILED)
-        nobody, liar, good = bob.engine.stores()
+        await bob.until(lambda: bob.engine.history.stores()[0].health is StoreHealth.FAILED)
+        nobody, liar, good = bob.engine.history.stores()
         assert {view.origin for view in (nobody, liar, good)} == {StoreOrigin.USER}
         assert nobody.problem == "it cannot be reached"
         assert liar.health is StoreHealth.FAILED
         assert "hash" in liar.problem
         assert (good.health, good.problem) == (StoreHealth.GOOD, "")
-        tested = await bob.engine.test_store(honest.address)
+        tested = await bob.engine.history.test_store(honest.address)
         assert (tested.problem, tested.versions, tested.cluster) == (
             "",
             ("3.0.0", "2.0.0-beta4"),
@@ -141,13 +141,13 @@ def test_whatever_a_store_does_wrong_it_is_marked_the_other_goes_on_and_nobody_i
         impatient = replace(QUICK, first_byte_timeout_ms=1_000)
         bob = await Person("Bob", tmp_path, config=impatient).start()
         for address in (wrong.address, honest.address):
-            await bob.engine.add_store(address)
-        await bob.engine.join_group(past.link)
+            await bob.engine.history.add_store(address)
+        await bob.engine.groups.join(past.link)
         await bob.until_told(past.group, 20)
         assert await bob.has_once(past.group, past.said)
-        await bob.until(lambda: bob.engine.stores()[0].health is StoreHealth.FAILED)
-        assert bob.engine.stores()[0].problem.startswith(problem)
-        await bob.until(lambda: bob.engine.stores()[1].health is StoreHealth.GOOD)
+        await bob.until(lambda: bob.engine.history.stores()[0].health is StoreHealth.FAILED)
+        assert bob.engine.history.stores()[0].problem.startswith(problem)
+        await bob.until(lambda: bob.engine.history.stores()[1].health is StoreHealth.GOOD)
         assert not any(isinstance(event, NoticeRaised) for event in bob.told)
         await bob.stop()
         await honest.stop()

@@ -62,7 +62,7 @@ async def say_around_a_flood(
     addresses = tuple(node.address for node in nodes)
     ann = await Person("Ann", tmp_path, peers=addresses).start()
     await ann.until_online(len(nodes))
-    group = await ann.engine.create_group("Friends")
+    group = await ann.engine.groups.create("Friends")
     said = await ann.say(group, 20, "before")
     for node in nodes:
         await until_stored(node, 1 + len(said))
@@ -74,7 +74,7 @@ async def say_around_a_flood(
     await ann.until_out(group)
     for node in nodes:
         await until_stored(node, 1 + len(said) + FLOOD)
-    link = await ann.engine.make_invite_link(group)
+    link = await ann.engine.groups.make_invite_link(group)
     await ann.stop()
     return group, link, said
 
@@ -87,12 +87,12 @@ def test_the_one_that_forgets_is_marked_and_the_next_gives_everything(tmp_path: 
         group, link, said = await say_around_a_flood(tmp_path, forgets, honest)
         bob = await Person("Bob", tmp_path, config=replace(QUICK, window_stores=1)).start()
         for node in (forgets, honest):
-            await bob.engine.add_store(node.address)
-        await bob.engine.join_group(link)
+            await bob.engine.history.add_store(node.address)
+        await bob.engine.groups.join(link)
         await bob.until_fetched()
         assert await bob.has_once(group, said)
-        assert await bob.engine.gap(group) is None
-        first, second = bob.engine.stores()
+        assert await bob.engine.timeline.gap(group) is None
+        first, second = bob.engine.history.stores()
         assert (first.health, first.problem) == (StoreHealth.FAILED, FORGETS)
         assert (second.health, second.problem) == (StoreHealth.GOOD, "")
         assert second.messages > FLOOD
@@ -111,15 +111,15 @@ def test_alone_it_gives_what_is_around_the_flood_and_nobody_calls_that_complete(
         await forgets.start(Forgets)
         group, link, said = await say_around_a_flood(tmp_path, forgets)
         bob = await Person("Bob", tmp_path).start()
-        await bob.engine.add_store(forgets.address)
-        await bob.engine.join_group(link)
+        await bob.engine.history.add_store(forgets.address)
+        await bob.engine.groups.join(link)
         await bob.until_told(group, len(said))
         assert await bob.has_once(group, said)
         await bob.until(lambda: any(view.is_over for view in bob.histories()))
         over = [view for view in bob.histories() if view.is_over]
         assert {view.state for view in over} == {HistoryState.FAILED}
         assert all(view.problem.endswith(FORGETS) for view in over)
-        (store,) = bob.engine.stores()
+        (store,) = bob.engine.history.stores()
         assert (store.health, store.problem) == (StoreHealth.FAILED, FORGETS)
         assert bob.store is not None
         kept = await bob.engine._storage.run(bob.store.history, group)

@@ -15,14 +15,14 @@ def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> None:
         address = await node.start()
         past = await say_in_a_group(tmp_path, MANY, node)
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
-        assert await bob.engine.join_group(past.link) == past.group
+        assert await bob.engine.groups.join(past.link) == past.group
         await bob.until_told(past.group, MANY)
         assert await bob.has_once(past.group, past.said)
         assert await bob.log_of(past.group, past.said) == past.logged
         await bob.until_fetched()
         done = next(v for v in bob.histories() if v.state is HistoryState.DONE)
         assert (done.reason, done.arrived) == (HistoryReason.CONNECT, MANY)
-        (store,) = bob.engine.stores()
+        (store,) = bob.engine.history.stores()
         assert (store.origin, store.health) == (StoreOrigin.FOUND, StoreHealth.GOOD)
         assert store.messages >= MANY
         await bob.stop()
@@ -36,21 +36,21 @@ def test_on_a_local_network_the_other_desktop_is_the_store_without_any_settings(
 ) -> None:
     async def scenario() -> None:
         ann = await Person("Ann", tmp_path, keeps=True).start()
-        group = await ann.engine.create_group("Friends")
+        group = await ann.engine.groups.create("Friends")
         eve = await Person("Eve", tmp_path, keeps=True).start()
-        await eve.engine.join_group(await ann.engine.make_invite_link(group))
+        await eve.engine.groups.join(await ann.engine.groups.make_invite_link(group))
         await eve.until_online()
         await ann.until_online()
         said = await ann.say(group, 50)
         await eve.until_told(group, len(said))
         await ann.stop()
-        link = await eve.engine.make_invite_link(group)
+        link = await eve.engine.groups.make_invite_link(group)
         bob = await Person("Bob", tmp_path, keeps=True).start()
-        await bob.engine.join_group(link)
+        await bob.engine.groups.join(link)
         await bob.until_told(group, len(said))
         assert await bob.has_once(group, said)
         await bob.until_fetched()
-        (store,) = bob.engine.stores()
+        (store,) = bob.engine.history.stores()
         assert store.origin is StoreOrigin.FOUND
         assert store.messages >= len(said)
         assert "127.0.0.1" in store.multiaddr

@@ -46,7 +46,7 @@ async def until_it_waits(person: Person, pair: ConversationId) -> None:
 
 
 async def delivered_to(person: Person, pair: ConversationId) -> dict[str, DeliveryState]:
-    page = await person.engine.latest_page(pair, limit=100)
+    page = await person.engine.timeline.latest_page(pair, limit=100)
     texts = [row for row in page.messages if row.kind is MessageKind.TEXT]
     return {row.text: row.delivery.state for row in texts if row.delivery is not None}
 
@@ -57,7 +57,7 @@ async def say_what_one_store_lacks(
     """Two messages, each to one Store alone; gives back the first.  Nobody is there then."""
     await lacks.stop()
     stored = await had.messages()
-    lost = await ann.engine.send_text(pair, "lost")
+    lost = await ann.engine.timeline.send_text(pair, "lost")
     await until_stored(had, stored + 1)
     await ann.stop()
     await had.stop()
@@ -65,7 +65,7 @@ async def say_what_one_store_lacks(
     await ann.start_again()
     await ann.until_online()
     stored = await lacks.messages()
-    await ann.engine.send_text(pair, "after")
+    await ann.engine.timeline.send_text(pair, "after")
     await until_stored(lacks, stored + 1)
     assert await records_of(ann, pair) == len(("lost", "after"))
     await ann.stop()
@@ -88,12 +88,12 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
         # A day later by Bob's timers the first one is given up.
         await bob.start_again()
         await until_it_waits(bob, pair)
-        assert await bob.engine.gap(pair) is None, "it is shown after a minute"
+        assert await bob.engine.timeline.gap(pair) is None, "it is shown after a minute"
         assert bob.texts(pair) == []
         bob.passed_ms = DAY_MS + HOUR_MS
-        await bob.engine.fetch_missing(pair)
+        await bob.engine.timeline.fetch_missing(pair)
         await bob.until_told(pair, 1)
-        gap = await bob.engine.gap(pair)
+        gap = await bob.engine.timeline.gap(pair)
         assert gap is not None
         (lost,) = gap.lost
         (after_row,) = await bob.log_of(pair, {"after"})
@@ -106,9 +106,9 @@ def test_what_a_pair_lost_comes_back_from_a_store_and_its_sender_is_done_with_it
         bob.ahead_ms = -bob.passed_ms  # The Stores go by what time it is.
         await had.start_where_it_was()
         stored = await lacks.messages()
-        await bob.engine.add_store(had.address)
+        await bob.engine.history.add_store(had.address)
         await bob.until_told(pair, 2)
-        assert await bob.engine.gap(pair) is None
+        assert await bob.engine.timeline.gap(pair) is None
         log = await bob.log_of(pair, {"lost", "after"})
         assert [row[2] for row in log] == ["lost", "after"]
         assert [row[1] for row in log] == [lost_id, after_row[1]]
@@ -139,7 +139,7 @@ def test_trying_again_at_the_gap_brings_it_from_a_store_that_was_away(tmp_path: 
         (said,) = await ann.say(pair, 1, "early")
         await bob.until_told(pair, 1)
         for node in (had, lacks):
-            await bob.engine.add_store(node.address)
+            await bob.engine.history.add_store(node.address)
         await until_nothing_to_send(ann, pair)
         await until_nothing_to_send(bob, pair)
         await bob.stop()
@@ -147,17 +147,17 @@ def test_trying_again_at_the_gap_brings_it_from_a_store_that_was_away(tmp_path: 
         await bob.start_again()
         await until_it_waits(bob, pair)
         bob.passed_ms = DAY_MS + HOUR_MS
-        await bob.engine.fetch_missing(pair)
+        await bob.engine.timeline.fetch_missing(pair)
         await bob.until_told(pair, 1)
         bob.ahead_ms = -bob.passed_ms  # The Stores go by what time it is.
         await had.start_where_it_was()
-        gap = await bob.engine.gap(pair)
+        gap = await bob.engine.timeline.gap(pair)
         assert gap is not None
         (lost,) = gap.lost
         assert lost.before is not None
-        await bob.engine.fetch_lost(pair, [lost.before.message_id])
+        await bob.engine.timeline.fetch_lost(pair, [lost.before.message_id])
         await bob.until_told(pair, 2)
-        assert await bob.engine.gap(pair) is None
+        assert await bob.engine.timeline.gap(pair) is None
         log = await bob.log_of(pair, {said, "lost", "after"})
         assert [row[2] for row in log] == [said, "lost", "after"]
         assert log[1][1] == lost_id

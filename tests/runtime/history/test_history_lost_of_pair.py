@@ -77,11 +77,11 @@ def test_trying_again_at_a_gap_fetches_its_time_from_stores_and_no_other(tmp_pat
         address = await node.start(wrap)
         ann = await Person("Ann", tmp_path).start()
         bob = await Person("Bob", tmp_path).start()
-        pair = await ann.engine.add_contact(await bob.engine.make_contact_link())
+        pair = await ann.engine.people.add(await bob.engine.people.make_contact_link())
         await bob.stop()
         (view,) = await ann.engine.conversations()
         them, self_ = sorted(view.members, key=lambda member: member.is_self)
-        await ann.engine.fetch_lost(pair, ())
+        await ann.engine.timeline.fetch_lost(pair, ())
         wished = [view for view in ann.histories() if view.reason is HistoryReason.USER]
         assert wished == [], "nothing is lost, so nothing is fetched"
         await ann.stop()
@@ -94,8 +94,8 @@ def test_trying_again_at_a_gap_fetches_its_time_from_stores_and_no_other(tmp_pat
         lost = [PutLost(conversation_id=pair, lost=each) for each in (long_ago, lately)]
         write(tmp_path, "Ann", [*(PutMessage(message=row) for row in rows), *lost])
         await ann.start_again(address)
-        await ann.engine.fetch_lost(pair, [MessageId("after")])
-        gap = await ann.engine.gap(pair)
+        await ann.engine.timeline.fetch_lost(pair, [MessageId("after")])
+        gap = await ann.engine.timeline.gap(pair)
         assert gap is not None
         told = {each.numbers: (each.sender_name, each.asked_again_ms) for each in gap.lost}
         assert told[4, 6][0] == told[8, 8][0] == "Bob"
@@ -106,15 +106,15 @@ def test_trying_again_at_a_gap_fetches_its_time_from_stores_and_no_other(tmp_pat
         its_time = (long_ago_ms - DAY_MS, long_ago_ms + DAY_MS)
         assert its_time in recalls.asked
         assert not [asked for asked in recalls.asked if asked[0] <= lately_ms <= asked[1]]
-        assert await ann.engine.gap(pair) == gap, "it stays lost until it comes"
+        assert await ann.engine.timeline.gap(pair) == gap, "it stays lost until it comes"
 
         ann.told.clear()
-        await ann.engine.fetch_lost(pair, [MessageId("later")])
+        await ann.engine.timeline.fetch_lost(pair, [MessageId("later")])
         await ann.until_fetched(HistoryReason.USER)
         assert (heard_ms, lately_ms + DAY_MS) in recalls.asked, "since Bob was heard last"
 
         ann.told.clear()
-        await ann.engine.fetch_lost(pair, ())
+        await ann.engine.timeline.fetch_lost(pair, ())
         await ann.until_fetched(HistoryReason.USER)
         both = (long_ago_ms - DAY_MS, lately_ms + DAY_MS)
         assert both in recalls.asked, "all, if no gap is named"

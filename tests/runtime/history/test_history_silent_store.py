@@ -26,7 +26,7 @@ IMPATIENT = replace(QUICK, first_byte_timeout_ms=500)
 
 
 async def gap_of(person: Person, group: ConversationId) -> GapView:
-    gap = await person.engine.gap(group)
+    gap = await person.engine.timeline.gap(group)
     assert gap is not None
     return gap
 
@@ -48,12 +48,12 @@ async def ask_until_lost(person: Person, group: ConversationId) -> LostView:
     """As somebody who presses "Fetch" whenever the last time came to nothing."""
 
     def queries() -> int:
-        return sum(store.queries for store in person.engine.stores())
+        return sum(store.queries for store in person.engine.history.stores())
 
     async with asyncio.timeout(PATIENCE_S):
         while not (gap := await gap_of(person, group)).lost:
             before = queries()
-            await person.engine.fetch_missing(group)
+            await person.engine.timeline.fetch_missing(group)
             while queries() == before and not (await gap_of(person, group)).lost:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
     return gap.lost[0]
@@ -68,15 +68,15 @@ async def say_what_one_store_lacks(
     eve = await Person("Eve", tmp_path, peers=both).start()
     await ann.until_online(len(both))
     await eve.until_online(len(both))
-    group = await ann.engine.create_group("Friends")
+    group = await ann.engine.groups.create("Friends")
     await until_stored(lacks, 1)
-    link = await ann.engine.make_invite_link(group)
-    await eve.engine.join_group(link)
+    link = await ann.engine.groups.make_invite_link(group)
+    await eve.engine.groups.join(link)
     await until_stored(lacks, 2)
 
     # What Ann says while one Store is off is heard by Eve.  Then the other goes away.
     await lacks.stop()
-    await ann.engine.send_text(group, "lost")
+    await ann.engine.timeline.send_text(group, "lost")
     await eve.until_told(group, 1)
     await until_stored(had, 3)
     (row,) = await eve.log_of(group, {"lost"})
@@ -89,7 +89,7 @@ async def say_what_one_store_lacks(
     await eve.start_again()
     await eve.until_online()
     stored = await lacks.messages()
-    await eve.engine.send_text(group, "after")
+    await eve.engine.timeline.send_text(group, "after")
     await until_stored(lacks, stored + 1)
     await eve.stop()
     return group, link, row
@@ -112,14 +112,14 @@ def test_what_no_store_and_no_member_has_is_lost_though_one_store_is_silent(
 
         # Dan has no more than Bob, and so no answer for him.
         dan = await Person("Dan", tmp_path, peers=(lacks.address,)).start()
-        await dan.engine.join_group(link)
+        await dan.engine.groups.join(link)
         await dan.until(lambda: lacks_something(dan))
         bob = await Person("Bob", tmp_path, peers=(lacks.address,), config=IMPATIENT).start()
         for node in (lacks, silent):
-            await bob.engine.add_store(node.address)
-        await bob.engine.join_group(link)
+            await bob.engine.history.add_store(node.address)
+        await bob.engine.groups.join(link)
         await bob.until(lambda: lacks_something(bob))
-        await bob.engine.fetch_missing(group)
+        await bob.engine.timeline.fetch_missing(group)
         asked = await until_asked_in_vain(bob, group)
         assert asked.stores is not None
         assert (asked.stores.lacked, asked.stores.silent) == (1, (silent.address,))
@@ -134,7 +134,9 @@ def test_what_no_store_and_no_member_has_is_lost_though_one_store_is_silent(
         assert lost.before is not None
         assert (lost.before.lamport_timestamp, lost.before.message_id) == after_row[:2]
         assert (lost.lacked_by, lost.silent_stores) == (1, (silent.address,))
-        health = [(view.multiaddr, view.health, view.problem) for view in bob.engine.stores()]
+        health = [
+            (view.multiaddr, view.health, view.problem) for view in bob.engine.history.stores()
+        ]
         assert health == [
             (lacks.address, StoreHealth.GOOD, ""),
             (silent.address, StoreHealth.FAILED, "it does not answer in time"),
@@ -145,9 +147,9 @@ def test_what_no_store_and_no_member_has_is_lost_though_one_store_is_silent(
 
         # The Store that has it comes back.
         await had.start_where_it_was()
-        await bob.engine.add_store(had.address)
+        await bob.engine.history.add_store(had.address)
         await bob.until_told(group, 2)
-        assert await bob.engine.gap(group) is None
+        assert await bob.engine.timeline.gap(group) is None
         assert await bob.log_of(group, {"lost", "after"}) == [lost_row, after_row]
         assert bob.texts(group) == ["after", "lost"], "each once"
         for person in (bob, dan):

@@ -22,7 +22,7 @@ FIRST, SECOND, THIRD = (f"/ip4/127.0.0.1/tcp/{port}/p2p/{PEER}" for port in (1, 
 
 
 def _listed(person: Person) -> list[tuple[str, bool]]:
-    stores = person.engine.stores()
+    stores = person.engine.history.stores()
     assert {view.origin for view in stores} <= {StoreOrigin.USER}
     return [(view.multiaddr, view.enabled) for view in stores]
 
@@ -31,19 +31,19 @@ def test_the_list_and_its_order_outlive_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
         ann = await Person("Ann", tmp_path).start()
         for address in (FIRST, SECOND, THIRD):
-            await ann.engine.add_store(address)
-        await ann.engine.move_store(THIRD, place=0)
-        await ann.engine.enable_store(FIRST, enabled=False)
-        await ann.engine.remove_store(SECOND)
+            await ann.engine.history.add_store(address)
+        await ann.engine.history.move_store(THIRD, place=0)
+        await ann.engine.history.enable_store(FIRST, enabled=False)
+        await ann.engine.history.remove_store(SECOND)
         for address, problem in [
             (FIRST, "in the list already"),
             ("/ip4/127.0.0.1/tcp/9", "/p2p/"),
             ("http://example.org", "address"),
         ]:
             with pytest.raises(ConfigError, match=problem):
-                await ann.engine.add_store(address)
+                await ann.engine.history.add_store(address)
         with pytest.raises(ConfigError, match="no such Store"):
-            await ann.engine.remove_store(SECOND)
+            await ann.engine.history.remove_store(SECOND)
         assert _listed(ann) == [(THIRD, True), (FIRST, False)]
         await ann.stop()
         await ann.start_again()
@@ -72,19 +72,19 @@ def test_a_store_of_the_older_version_alone_fills_everything_in(
         address = await node.start()
         past = await say_in_a_group(tmp_path, MANY, node)
         bob = await Person("Bob", tmp_path).start()
-        await bob.engine.add_store(address)
-        await bob.engine.join_group(past.link)
+        await bob.engine.history.add_store(address)
+        await bob.engine.groups.join(past.link)
         await bob.until_told(past.group, MANY)
         assert await bob.has_once(past.group, past.said)
         assert await bob.log_of(past.group, past.said) == past.logged
         await bob.until_fetched()
-        (store,) = bob.engine.stores()
+        (store,) = bob.engine.history.stores()
         assert (store.health, store.version) == (StoreHealth.GOOD, "2.0.0-beta4")
-        tested = await bob.engine.test_store(address)
+        tested = await bob.engine.history.test_store(address)
         assert (tested.problem, tested.versions) == ("", ("2.0.0-beta4",))
         await bob.stop()
         await bob.start_again()
-        (kept,) = bob.engine.stores()
+        (kept,) = bob.engine.history.stores()
         assert kept.messages >= MANY, "what it brought is remembered"
         await bob.stop()
         await node.stop()
@@ -98,12 +98,12 @@ def test_scrolling_past_the_beginning_asks_for_a_stretch_further_back_each_time(
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         ann = await Person("Ann", tmp_path, peers=(await node.start(),)).start()
-        group = await ann.engine.create_group("Friends")
+        group = await ann.engine.groups.create("Friends")
         await ann.until_online()
         since: list[int] = []
         for _ in range(3):
             ann.told.clear()
-            await ann.engine.fetch_earlier(group)  # Whatever else is being fetched.
+            await ann.engine.history.fetch_earlier(group)  # Whatever else is being fetched.
             await ann.until_fetched(HistoryReason.EARLIER)
             views = [view for view in ann.histories() if view.reason is HistoryReason.EARLIER]
             since.append(views[-1].since_ms or 0)

@@ -49,7 +49,7 @@ async def get_the_rest(bob: Person, past: GroupPast) -> int:
     await bob.until_told(past.group, MANY - before)
     assert len(bob.texts(past.group)) == MANY - before, "what was durable is not told again"
     assert await bob.log_of(past.group, past.said) == past.logged
-    assert await bob.engine.gap(past.group) is None
+    assert await bob.engine.timeline.gap(past.group) is None
     return before
 
 
@@ -97,8 +97,8 @@ def test_a_store_that_is_switched_off_in_the_middle_and_comes_back(tmp_path: Pat
         address = await node.start()
         past = await say_in_a_group(tmp_path, MANY, node)
         bob = await Person("Bob", tmp_path).start()
-        await bob.engine.add_store(address)
-        await bob.engine.join_group(past.link)
+        await bob.engine.history.add_store(address)
+        await bob.engine.groups.join(past.link)
         await bob.until_told(past.group, 1)
         await node.off_and_on()
         await bob.until_told(past.group, MANY)
@@ -117,7 +117,7 @@ def test_a_disk_that_is_full_in_the_middle_and_has_room_again(tmp_path: Path, af
         address = await node.start()
         past = await say_in_a_group(tmp_path, MANY, node)
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
-        await bob.engine.join_group(past.link)
+        await bob.engine.groups.join(past.link)
         await bob.until_told(past.group, after)
         assert bob.store is not None
         bob.store.broken = True
@@ -128,7 +128,7 @@ def test_a_disk_that_is_full_in_the_middle_and_has_room_again(tmp_path: Path, af
         await bob.until_told(past.group, MANY)
         assert sorted(bob.texts(past.group)) == sorted(past.said), "each once"
         assert await bob.log_of(past.group, past.said) == past.logged
-        assert await bob.engine.gap(past.group) is None
+        assert await bob.engine.timeline.gap(past.group) is None
         await bob.stop()
         await node.stop()
 
@@ -186,7 +186,7 @@ def test_a_pair_killed_again_and_again_while_it_fetches_gets_everything_once(
         assert any(0 < count < MANY for count in come), "killed in the middle"
         bob = await Person("Bob", tmp_path, peers=(address,)).start()
         await bob.until_told(pair, MANY - come[-1])
-        assert await bob.engine.gap(pair) is None
+        assert await bob.engine.timeline.gap(pair) is None
         assert [text for _, _, text in await bob.log_of(pair, said)] == said
         assert bob.texts(pair) == said[come[-1] :], "what was durable is not told again"
         await bob.stop()
@@ -198,9 +198,9 @@ def test_a_pair_killed_again_and_again_while_it_fetches_gets_everything_once(
 def test_what_was_wanted_is_fetched_after_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
         ann = await Person("Ann", tmp_path).start()
-        group = await ann.engine.create_group("Alone")
-        await ann.engine.fetch_history(group, days=365)
-        view = ann.engine.history(group)
+        group = await ann.engine.groups.create("Alone")
+        await ann.engine.history.fetch(group, days=365)
+        view = ann.engine.history.view(group)
         assert view is not None
         assert (view.reason, view.state) == (HistoryReason.USER, HistoryState.WAITING)
         assert view.problem.startswith("there is no Store to ask")
@@ -210,8 +210,8 @@ def test_what_was_wanted_is_fetched_after_a_restart(tmp_path: Path) -> None:
         await ann.until_fetched(HistoryReason.USER)
         running = [view for view in ann.histories() if view.state is HistoryState.RUNNING]
         assert {view.problem for view in running} == {""}
-        await ann.engine.fetch_history(group, days=None)
-        await ann.engine.cancel_history(group)
+        await ann.engine.history.fetch(group, days=None)
+        await ann.engine.history.cancel(group)
         await ann.stop()
         await node.stop()
 

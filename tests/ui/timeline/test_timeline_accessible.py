@@ -178,7 +178,9 @@ def test_a_reader_that_follows_everything_survives_a_thousand_changes() -> None:
         try:
             for _round in range(5):
                 window = QMainWindow()
-                view = TimelineView(source, names=name_of, now_ms=lambda: NOW, parent=window)
+                view = TimelineView(
+                    lambda: source, names=name_of, now_ms=lambda: NOW, parent=window
+                )
                 window.setCentralWidget(view)
                 window.resize(700, 500)
                 window.show()

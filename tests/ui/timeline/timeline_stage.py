@@ -241,7 +241,7 @@ def shown_view(
     faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]] = lambda _: {},
 ) -> Iterator[TimelineView]:
     """A visible, active timeline; destroyed at the end as Qt destroys it."""
-    view = TimelineView(source, names=name_of, faces_of=faces_of, now_ms=lambda: NOW)
+    view = TimelineView(lambda: source, names=name_of, faces_of=faces_of, now_ms=lambda: NOW)
     view.resize(width, height)
     view.show()
     view.activateWindow()

@@ -1,0 +1,221 @@
+"""A conversation's messages: sends them, reads pages and holders, asks for what is missing.
+
+Implements ``engine.api.Timeline``.  What changes a conversation goes through its runner; pages are
+read from the database.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+
+from engine.answers import PAGE_SIZE, ForkProof, HolderView, TimelinePage
+from engine.core.errors import LocalProtocolError
+from engine.core.ids import ConversationId, MessageId, Position, UnixMs
+from engine.core.ports import HideMessage, StoredPage
+from engine.core.sds.inputs import ResendRequested, RetrieveLostRequested, RetrieveRequested
+from engine.events import FloodView, ForkView, GapView, HeldView, MessageRemoved
+from engine.history_views import LostView
+from engine.runtime.conversation_runner import ConversationRunner
+from engine.runtime.conversations import Conversations
+from engine.runtime.history.backfill import DAY_MS
+from engine.runtime.history.service import HistoryService
+from engine.runtime.input_checks import usable_text
+from engine.runtime.people import People
+from engine.runtime.runner_context import RunnerContext
+from engine.runtime.views import holder_views, message_view, page_view, pair_holder_views
+from engine.session.inputs import Say, TypeNow
+from engine.session.pair.gaps import lost_before
+
+ROWS_LOOKED_AT = 100
+PROVES = (
+    "Both parts bear the signature of this author. Either they have the same number among its own "
+    "messages, or the second names another message than the first as the one before it. So it told "
+    "different people different things."
+)
+BEFORE_ALL = Position(lamport_timestamp=-1, message_id=MessageId(""))
+
+
+class Timeline:
+    """``engine.api.Timeline``."""
+
+    def __init__(
+        self,
+        context: RunnerContext,
+        conversations: Conversations,
+        people: People,
+        history: HistoryService,
+    ) -> None:
+        self._store = context.store
+        self._storage = context.storage
+        self._own_id = context.own_id
+        self._publish = context.publish
+        self._conversations = conversations
+        self._people = people
+        self._history = history
+
+    # --- what we say --------------------------------------------------------------------------
+
+    async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
+        body = usable_text(text)
+        message_id = await self._runner(conversation_id).do(Say(body))
+        if message_id is None:
+            raise LocalProtocolError("a message without an id")
+        return message_id
+
+    async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
+        self._runner(conversation_id).offer(TypeNow(active=active))
+
+    async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        if self._runner(conversation_id).is_pair:
+            await self._people.resend(conversation_id, message_id)
+            return
+        await self._conversations.group(conversation_id).do(ResendRequested(message_id=message_id))
+
+    async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        await self._runner(conversation_id).write(
+            HideMessage(conversation_id=conversation_id, message_id=message_id)
+        )
+        self._publish(MessageRemoved(conversation_id=conversation_id, message_id=message_id))
+
+    async def save_draft(self, conversation_id: ConversationId, text: str) -> None:
+        await self._runner(conversation_id).save_draft(text)
+
+    async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
+        await self._runner(conversation_id).mark_read(up_to)
+
+    # --- what is missing ----------------------------------------------------------------------
+
+    async def fetch_missing(self, conversation_id: ConversationId) -> None:
+        await self._runner(conversation_id).do(RetrieveRequested())
+
+    async def fetch_lost(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId]
+    ) -> None:
+        runner = self._runner(conversation_id)
+        await runner.do(RetrieveLostRequested(message_ids=tuple(message_ids)))
+        lost = lost_before(runner.gap(), message_ids) if runner.is_pair else ()
+        if lost:
+            since_ms, until_ms = await self._time_of_lost(conversation_id, lost)
+            await self._history.fetch_between(conversation_id, since_ms, until_ms)
+
+    # --- pages --------------------------------------------------------------------------------
+
+    async def latest_page(
+        self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE
+    ) -> TimelinePage:
+        runner = self._runner(conversation_id)
+        page = await self._storage.run(self._store.latest_page, conversation_id, limit=limit)
+        return self._view(page, runner)
+
+    async def page_before(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> TimelinePage:
+        runner, store = self._runner(conversation_id), self._store
+        page = await self._storage.run(store.page_before, conversation_id, position, limit=limit)
+        return self._view(page, runner)
+
+    async def page_after(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> TimelinePage:
+        runner, store = self._runner(conversation_id), self._store
+        page = await self._storage.run(store.page_after, conversation_id, position, limit=limit)
+        return self._view(page, runner)
+
+    async def page_around(
+        self, conversation_id: ConversationId, position: Position, *, limit: int = PAGE_SIZE
+    ) -> TimelinePage:
+        older = await self.page_before(conversation_id, position, limit=max(limit // 2, 1))
+        after = older.messages[-1].position if older.messages else BEFORE_ALL
+        newer = await self.page_after(conversation_id, after, limit=limit - limit // 2)
+        both = older.messages + newer.messages
+        beyond = max(len(both) - limit, 0)  # With a limit of 1 the older row has no room.
+        return TimelinePage(
+            messages=both[beyond:],
+            has_older=older.older_count + beyond > 0,
+            has_newer=newer.has_newer,
+            older_count=older.older_count + beyond,
+            total=newer.total,
+        )
+
+    async def _time_of_lost(
+        self, conversation_id: ConversationId, lost: Sequence[LostView]
+    ) -> tuple[UnixMs, UnixMs | None]:
+        """The whole time in which the lost messages of a pair were sent or resent; None: until now.
+
+        Their ids are unknown.  Each was sent after its author's previous message, if that is close,
+        and before the message that follows.  If it was resent, then before it was given up, or
+        later while this device was listening.  Raises StorageError.
+        """
+        since: list[int] = []
+        for each in lost:
+            since.append(each.since_ms - DAY_MS)
+            if each.before is None:
+                continue
+            since.append(each.before.lamport_timestamp - DAY_MS)
+            page = await self.page_before(conversation_id, each.before, limit=ROWS_LOOKED_AT)
+            theirs = (row for row in reversed(page.messages) if row.sender_id == each.sender_id)
+            earlier = next(theirs, None)
+            if earlier is not None:
+                since.append(earlier.position.lamport_timestamp)
+        given_up = [each.given_up_ms for each in lost if each.given_up_ms is not None]
+        until_ms = max(given_up) if len(given_up) == len(lost) else None
+        return UnixMs(max(min(since), 0)), until_ms
+
+    # --- about it -----------------------------------------------------------------------------
+
+    async def gap(self, conversation_id: ConversationId) -> GapView | None:
+        return self._runner(conversation_id).gap()
+
+    async def held(self, conversation_id: ConversationId) -> HeldView | None:
+        return self._runner(conversation_id).held()
+
+    async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
+        return self._runner(conversation_id).floods()
+
+    async def forks(self, conversation_id: ConversationId) -> Sequence[ForkView]:
+        return self._runner(conversation_id).forks()
+
+    async def holders(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[HolderView]:
+        runner, store = self._runner(conversation_id), self._store
+        if runner.is_pair:
+            message = await self._storage.run(store.message, conversation_id, message_id)
+            return pair_holder_views(message, runner.members, self._own_id)
+        entries = await self._storage.run(store.holders, conversation_id, message_id)
+        return holder_views(entries, runner.members, self._own_id)
+
+    async def fork_proof(self, fork: ForkView) -> ForkProof:
+        """The proof of a fork.
+
+        Raises LocalProtocolError if one of its two messages is no longer kept.
+        """
+        runner, store = self._runner(fork.conversation_id), self._store
+        run, ids = self._storage.run, (fork.first_id, fork.second_id)
+        rows = await run(store.messages, fork.conversation_id, ids)
+        signed = [await run(store.raw, fork.conversation_id, message_id) for message_id in ids]
+        first, second = (
+            message_view(rows[message_id], runner.members, self._own_id)
+            if message_id in rows
+            else None
+            for message_id in ids
+        )
+        return ForkProof(messages=(first, second), text=_proof(fork, ids, signed))
+
+    def _runner(self, conversation_id: ConversationId) -> ConversationRunner:
+        return self._conversations.runner(conversation_id)
+
+    def _view(self, page: StoredPage, runner: ConversationRunner) -> TimelinePage:
+        return page_view(page, runner.members, self._own_id, is_pair=runner.is_pair)
+
+
+def _proof(fork: ForkView, ids: Sequence[MessageId], signed: Sequence[bytes | None]) -> str:
+    """A proof in JSON.  It is enough for anyone who knows the group's format to check it."""
+    parts = [
+        {"message_id": message_id, "signed_part": b64encode(raw).decode()}
+        for message_id, raw in zip(ids, signed, strict=True)
+        if raw is not None
+    ]
+    if len(parts) < len(ids):
+        raise LocalProtocolError("one of the two messages is not kept here any more")
+    return json.dumps({"proves": PROVES, "author": fork.sender_id, "messages": parts}, indent=2)
