@@ -38,9 +38,10 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.clock_watch import JUDGED_KEY, read_judged
 from engine.runtime.engine import PORT_KEY
 from engine.runtime.own_clock import OFFSET_KEY, read_offset
-from ui.clock_words import off_sentence, off_words, who_sentence
+from ui.clock_words import off_sentence, who_sentence
+from ui.foreign_text import one_line
 from ui.refusals import refusal_sentences
-from ui.words import one_line
+from ui.times import off_words
 
 EARLIEST_PLAUSIBLE_CLOCK_S = 1_760_000_000
 """October 2025: a clock before this program was written is wrong."""

@@ -15,6 +15,7 @@ from engine.core.ids import DeliveryState
 from engine.events import ConversationView, MessageKind, MessageView
 from ui.controls import plain_tip
 from ui.theme import current_theme, theme_changed
+from ui.translate import tr
 
 MAX_BEADS = 11
 _MAX_MISSING_BEADS = 3
@@ -50,16 +51,16 @@ def beads_of(messages: Sequence[MessageView], missing: int) -> tuple[Bead, ...]:
 
 def health_words(conversation: ConversationView) -> tuple[str, str]:
     """The part in the warning colour, and the rest."""
-    missing = f"{conversation.missing} missing" if conversation.missing else ""
-    rest = []
+    missing = words = ""
+    if conversation.missing:
+        missing = tr("%n missing", "%n missing", conversation.missing)
     if conversation.failed:
-        rest.append(f"{conversation.failed} not sent")
+        words = tr("%n not sent", "%n not sent", conversation.failed)
     elif conversation.waiting_to_send:
-        rest.append(f"{conversation.waiting_to_send} waiting")
-    words = ", ".join(rest)
+        words = tr("%n waiting", "%n waiting", conversation.waiting_to_send)
     if missing and words:
         return missing, f", {words}"
-    return missing, words or ("" if missing else "All here")
+    return missing, words or ("" if missing else tr("All here"))
 
 
 class BeadStrip(QWidget):
@@ -78,8 +79,8 @@ class BeadStrip(QWidget):
         self._beads = beads_of(messages, conversation.missing)
         self._warning, self._words = health_words(conversation)
         said = f"{self._warning}{self._words}"
-        self.setAccessibleName(f"Messages: {said}")
-        self.setToolTip(plain_tip(f"The last messages: {said}"))
+        self.setAccessibleName(tr("Messages: {said}").format(said=said))
+        self.setToolTip(plain_tip(tr("The last messages: {said}").format(said=said)))
         self._changed()
 
     def has_any(self) -> bool:

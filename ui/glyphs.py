@@ -15,6 +15,7 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPainterPathStroker
 
 from engine.core.ids import DeliveryState, ParticipantId
 from engine.events import DeliveryView
+from ui.translate import tr
 
 GLYPH_SIZE = QSizeF(16, 12)
 _NAMES_SPOKEN = 5
@@ -66,13 +67,14 @@ def delivery_words(
         return pair_delivery_words(delivery)
     match glyph_of(delivery):
         case Glyph.FAILED:
-            return f"Not sent: {failure_words(delivery)}"
+            return tr("Not sent: {why}").format(why=failure_words(delivery))
         case Glyph.SAVED:
-            return "Saved on this device, waiting for the network."
+            return tr("Saved on this device, waiting for the network.")
         case Glyph.SENT:
-            return "Sent. Nobody is known to hold it yet."
+            return tr("Sent. Nobody is known to hold it yet.")
         case Glyph.HELD:
-            return f"Held by {len(delivery.held_by)} of {delivery.of}."
+            words = tr("Held by {number} of {all}.")
+            return words.format(number=len(delivery.held_by), all=delivery.of)
         case Glyph.MAYBE:
             return _partly_held(delivery, others, names)
 
@@ -80,21 +82,21 @@ def delivery_words(
 def pair_delivery_words(delivery: DeliveryView) -> str:
     match glyph_of(delivery):
         case Glyph.FAILED:
-            return f"Not delivered: {failure_words(delivery)}"
+            return tr("Not delivered: {why}").format(why=failure_words(delivery))
         case Glyph.SAVED:
-            return "Saved on this device, waiting for the network."
+            return tr("Saved on this device, waiting for the network.")
         case Glyph.SENT | Glyph.MAYBE:
-            return "Sent. Their device has not said yet that it has it."
+            return tr("Sent. Their device has not said yet that it has it.")
         case Glyph.HELD:
-            return "Delivered."
+            return tr("Delivered.")
 
 
 def failure_words(delivery: DeliveryView) -> str:
-    """Why a message was given up: "5 tries, no Store took it."."""
-    reason = " ".join((delivery.failure or "nobody took it").split()).rstrip(".")
+    """Why a message was given up: "5 tries, nobody took it."."""
+    reason = " ".join((delivery.failure or tr("nobody took it")).split()).rstrip(".")
     if delivery.attempts > 0:
-        tries = "1 try" if delivery.attempts == 1 else f"{delivery.attempts} tries"
-        return f"{tries}, {reason}."
+        words = tr("%n tries, {reason}.", "%n try, {reason}.", delivery.attempts)
+        return words.format(reason=reason)
     return f"{reason[:1].upper()}{reason[1:]}."
 
 
@@ -104,19 +106,22 @@ def _partly_held(
     names: Callable[[ParticipantId], str],
 ) -> str:
     certain, maybe = len(delivery.held_by), len(delivery.maybe_held_by)
-    if certain:
-        words = f"Held by {certain} of {delivery.of}"
-        words += f", maybe {maybe} more." if maybe else "."
+    if certain and maybe:
+        words = tr("Held by {number} of {all}, maybe {maybe} more.")
+    elif certain:
+        words = tr("Held by {number} of {all}.")
     else:
-        words = f"Maybe held by {maybe} of {delivery.of}."
+        words = tr("Maybe held by {maybe} of {all}.")
+    words = words.format(number=certain, all=delivery.of, maybe=maybe)
     holders = {*delivery.held_by, *delivery.maybe_held_by}
     missing = [" ".join(names(other).split()) for other in others if other not in holders]
     if not missing:
         return words
     spoken = ", ".join(missing[:_NAMES_SPOKEN])
+    not_yet = tr("Not yet: {names}.")
     if len(missing) > _NAMES_SPOKEN:
-        spoken += f" and {len(missing) - _NAMES_SPOKEN} more"
-    return f"{words} Not yet: {spoken}."
+        not_yet = tr("Not yet: {names} and {number} more.")
+    return f"{words} {not_yet.format(names=spoken, number=len(missing) - _NAMES_SPOKEN)}"
 
 
 def draw_glyph(

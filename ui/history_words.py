@@ -5,9 +5,8 @@ full stop, and may hold words of strangers: they are put on one line here.
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Final, assert_never
 
-from engine.core.duration import duration_words
 from engine.history_views import (
     HistoryReason,
     HistoryState,
@@ -16,29 +15,29 @@ from engine.history_views import (
     StoreTestView,
     StoreView,
 )
-from ui.words import count, list_time, moment, one_line
+from ui.foreign_text import one_line
+from ui.times import date_words, duration_words, list_time, moment
+from ui.translate import tr
 
 _LONGEST_PROBLEM: Final = 300
 _SAME_CLOCK_MS: Final = 2_000
 _SECONDS_SAID_MS: Final = 120_000
 _HOST_PARTS: Final = 2
-_WAITING_EARLIER: Final = "Waiting to fetch earlier messages…"
 
-CHOICES: Final[tuple[tuple[str, int | None], ...]] = (
-    ("Last 7 days", 7),
-    ("Last 30 days", 30),
-    ("Last 365 days", 365),
-    ("All there is", None),
-)
+
+def choices() -> tuple[tuple[str, int | None], ...]:
+    """How many days can be fetched; None for all there is."""
+    return (
+        (tr("Last 7 days"), 7),
+        (tr("Last 30 days"), 30),
+        (tr("Last 365 days"), 365),
+        (tr("All there is"), None),
+    )
 
 
 def big(number: int) -> str:
     """Digits in groups of three, by narrow spaces that never break."""
     return f"{number:,}".replace(",", "\u202f")
-
-
-def many(number: int, singular: str, plural: str | None = None) -> str:
-    return f"{big(number)} {singular if number == 1 else plural or singular + 's'}"
 
 
 def sentence(text: str) -> str:
@@ -57,82 +56,110 @@ def is_wished(history: HistoryView) -> bool:
 
 def back_to(since_ms: int | None) -> str:
     if since_ms is None:
-        return "all there is"
-    at = moment(since_ms)
-    return f"back to {at.day} {at:%B} {at.year}"
+        return tr("all there is")
+    return tr("back to {date}").format(date=date_words(moment(since_ms)))
 
 
 def history_title(history: HistoryView) -> str:
     """What goes on, or how it ended."""
-    new = many(history.arrived, "new message")
     match history.state:
         case HistoryState.WAITING:
-            return "Waiting to fetch history"
+            words = tr("Waiting to fetch history")
         case HistoryState.RUNNING:
-            return f"Fetching history, {back_to(history.since_ms)}"
+            words = tr("Fetching history, {back_to}")
+        case HistoryState.DONE if history.arrived:
+            words = tr(
+                "History fetched: {number} new messages",
+                "History fetched: {number} new message",
+                history.arrived,
+            )
         case HistoryState.DONE:
-            return f"History fetched: {new}" if history.arrived else "History fetched: nothing new"
+            words = tr("History fetched: nothing new")
+        case HistoryState.CANCELLED if history.arrived:
+            words = tr(
+                "Stopped. {number} new messages stay here",
+                "Stopped. {number} new message stays here",
+                history.arrived,
+            )
         case HistoryState.CANCELLED:
-            return f"Stopped. {new} stay here" if history.arrived else "Stopped"
+            words = tr("Stopped")
         case HistoryState.FAILED:
-            return "History could not be fetched to the end"
+            words = tr("History could not be fetched to the end")
+        case _:
+            assert_never(history.state)
+    return words.format(number=big(history.arrived), back_to=back_to(history.since_ms))
 
 
 def history_details(history: HistoryView) -> str:
     """Count, rate and whom one asks; once it is over, what came of it."""
     if history.state is HistoryState.FAILED:
-        got = f" {many(history.arrived, 'new message')} came." if history.arrived else ""
-        return f"{sentence(history.problem) or 'No Store answered.'}{got}"
+        why = sentence(history.problem) or tr("No Store answered.")
+        if not history.arrived:
+            return why
+        came = tr("{number} new messages came.", "{number} new message came.", history.arrived)
+        return f"{why} {came.format(number=big(history.arrived))}"
     if history.state is HistoryState.WAITING:
-        return sentence(history.problem) or "For its turn, or for a Store that can be reached."
-    parts = [f"{big(history.fetched)} looked at"]
+        for_what = tr("For its turn, or for a Store that can be reached.")
+        return sentence(history.problem) or for_what
+    parts = [tr("{number} looked at").format(number=big(history.fetched))]
     if history.state is HistoryState.RUNNING:
-        parts.append(f"{big(history.arrived)} new")
+        parts.append(tr("{number} new").format(number=big(history.arrived)))
         if history.per_second >= 1:
-            parts.append(f"{big(round(history.per_second))} a second")
+            parts.append(tr("{number} a second").format(number=big(round(history.per_second))))
     else:
         parts.append(back_to(history.since_ms))
     if history.stores:
-        parts.append(count(history.stores, "Store"))
+        parts.append(tr("%n Stores", "%n Store", history.stores))
     return " · ".join(parts)
 
 
 def percent_words(history: HistoryView) -> str:
-    return "" if history.fraction is None else f"{int(history.fraction * 100)} %"
+    if history.fraction is None:
+        return ""
+    return tr("{percent} %").format(percent=int(history.fraction * 100))
 
 
 def quiet_line(history: HistoryView) -> str:
     """One quiet line for what goes on by itself; empty if there is nothing to say."""
     if is_wished(history) or history.state is not HistoryState.RUNNING:
         return ""
-    asking = (
-        "Catching up"
-        if history.reason is HistoryReason.CONNECT
-        else "Asking Stores for what is missing"
-    )
-    return f"{asking}, {big(history.arrived)} new" if history.arrived else f"{asking}…"
+    new = big(history.arrived)
+    if history.reason is HistoryReason.CONNECT:
+        return (
+            tr("Catching up, {number} new").format(number=new)
+            if history.arrived
+            else tr("Catching up…")
+        )
+    if history.arrived:
+        return tr("Asking Stores for what is missing, {number} new").format(number=new)
+    return tr("Asking Stores for what is missing…")
 
 
 def earlier_words(history: HistoryView | None) -> str:
     """Above the beginning: what goes on there, or what came of it."""
     if history is None or not is_wished(history):
         return ""
+    why = sentence(history.problem)
     match history.state:
+        case HistoryState.WAITING if why:
+            words = tr("Waiting to fetch earlier messages. {why}")
         case HistoryState.WAITING:
-            why = sentence(history.problem)
-            words = f"Waiting to fetch earlier messages. {why}" if why else _WAITING_EARLIER
+            words = tr("Waiting to fetch earlier messages…")
         case HistoryState.RUNNING:
-            words = "Fetching earlier messages…"
+            words = tr("Fetching earlier messages…")
         case HistoryState.FAILED:
-            words = f"Earlier messages could not be fetched. {sentence(history.problem)}".strip()
+            words = tr("Earlier messages could not be fetched. {why}")
         case HistoryState.CANCELLED:
-            words = "Stopped fetching."
+            words = tr("Stopped fetching.")
+        case HistoryState.DONE if history.since_ms is None:
+            words = tr("This is all that the Stores have.")
+        case HistoryState.DONE if history.arrived:
+            words = tr("Fetched {back_to}.")
+        case HistoryState.DONE:
+            words = tr("Nothing more was found, {back_to}.")
         case _:
-            found = "Fetched" if history.arrived else "Nothing more was found,"
-            words = f"{found} {back_to(history.since_ms)}."
-            if history.since_ms is None:
-                words = "This is all that the Stores have."
-    return words
+            assert_never(history.state)
+    return words.format(why=why, back_to=back_to(history.since_ms)).strip()
 
 
 # --- Stores ---------------------------------------------------------------------------------------
@@ -151,72 +178,93 @@ def short_address(multiaddr: str) -> str:
 def store_state(store: StoreView) -> str:
     """How it stands with a Store, in words that do without the sign beside them."""
     if not store.enabled:
-        return "Off"
-    answers = "Answers" if store.round_trip_ms is None else f"Answers in {store.round_trip_ms} ms"
+        return tr("Off")
+    answers = tr("Answers")
+    if store.round_trip_ms is not None:
+        answers = tr("Answers in {number} ms").format(number=store.round_trip_ms)
     reason = sentence(store.problem)
     match store.health:
         case StoreHealth.GOOD:
             return answers
         case StoreHealth.UNKNOWN:
-            return "Not asked yet"
+            return tr("Not asked yet")
         case StoreHealth.DOUBTFUL:
-            return f"{answers}, but something is wrong. {reason}".strip()
+            words = tr("{answers}, but something is wrong. {reason}")
+            return words.format(answers=answers, reason=reason).strip()
         case StoreHealth.FAILED:
-            return f"Failed the last time; it is asked again. {reason}".strip()
+            words = tr("Failed the last time; it is asked again. {reason}")
+            return words.format(reason=reason).strip()
 
 
 def store_statistics(store: StoreView, now: datetime) -> str:
     """All that it brought so far; empty if it was never asked."""
     if not store.queries:
         return ""
+    complete = tr(
+        "{complete} of {number} queries answered to the end",
+        "{complete} of {number} query answered to the end",
+        store.queries,
+    )
+    messages = tr(
+        "{number} messages, {new} of them first from here",
+        "{number} message, {new} of them first from here",
+        store.messages,
+    )
     parts = [
-        f"{big(store.complete)} of {many(store.queries, 'query', 'queries')} answered to the end",
-        f"{many(store.messages, 'message')}, {big(store.new)} of them first from here",
+        complete.format(complete=big(store.complete), number=big(store.queries)),
+        messages.format(number=big(store.messages), new=big(store.new)),
     ]
     if store.omitted:
-        parts.append(f"{big(store.omitted)} left out that others had")
+        parts.append(tr("{number} left out that others had").format(number=big(store.omitted)))
     if store.version:
-        parts.append(f"Store {one_line(store.version, 20)}")
+        parts.append(tr("Store {version}").format(version=one_line(store.version, 20)))
     if store.asked_ms is not None:
-        parts.append(f"last asked {list_time(store.asked_ms, now)}")
+        parts.append(tr("last asked {time}").format(time=list_time(store.asked_ms, now)))
     return " · ".join(parts)
 
 
 def test_words(test: StoreTestView) -> str:
     """What one test found."""
-    if test.problem:
-        found = _found(test) if test.reachable else []
-        tail = f" {'; '.join(found)}." if found else ""
-        return f"Test: cannot be used. {sentence(test.problem)}{tail}"
-    return f"Test: works. {'; '.join([*_found(test), _oldest(test)])}."
+    if not test.problem:
+        found = "; ".join([*_found(test), _oldest(test)])
+        return tr("Test: works. {found}.").format(found=found)
+    words = tr("Test: cannot be used. {reason}").format(reason=sentence(test.problem))
+    return f"{words} {'; '.join(_found(test))}." if test.reachable else words
 
 
 def _found(test: StoreTestView) -> list[str]:
     found = []
     if test.round_trip_ms is not None:
-        found.append(f"Answers in {test.round_trip_ms} ms")
+        found.append(tr("Answers in {number} ms").format(number=test.round_trip_ms))
     if test.versions:
         first, *others = (one_line(version, 20) for version in test.versions[:3])
-        found.append(f"Store {first}" + (f", also {', '.join(others)}" if others else ""))
-    found.append("cluster not said" if test.cluster is None else f"cluster {test.cluster}")
+        words = tr("Store {version}, also {others}") if others else tr("Store {version}")
+        found.append(words.format(version=first, others=", ".join(others)))
+    if test.cluster is None:
+        found.append(tr("cluster not said"))
+    else:
+        found.append(tr("cluster {number}").format(number=test.cluster))
     if test.clock_ahead_ms is not None:
         found.append(_clock_words(test.clock_ahead_ms))
     elif not test.problem:
-        found.append("its clock is not told")
+        found.append(tr("its clock is not told"))
     return found
 
 
 def _clock_words(ahead_ms: int) -> str:
     if abs(ahead_ms) <= _SAME_CLOCK_MS:
-        return "its clock agrees with the messages"
-    where = "behind" if ahead_ms > 0 else "ahead of"
+        return tr("its clock agrees with the messages")
+    words = tr("its clock is {duration} ahead of the messages")
+    if ahead_ms > 0:
+        words = tr("its clock is {duration} behind the messages")
     off = abs(ahead_ms)
-    words = f"{off // 1000} s" if off < _SECONDS_SAID_MS else duration_words(off)
-    return f"its clock is {words} {where} the messages"
+    if off < _SECONDS_SAID_MS:
+        return words.format(duration=tr("{number} s").format(number=off // 1000))
+    return words.format(duration=duration_words(off))
 
 
 def _oldest(test: StoreTestView) -> str:
     if test.oldest_ms is None:
-        return "it has nothing of your conversations"
-    at = moment(test.oldest_ms)
-    return f"its oldest message of yours is from {at.day} {at:%B} {at.year}"
+        return tr("it has nothing of your conversations")
+    words = tr("its oldest message of yours is from {date}")
+    return words.format(date=date_words(moment(test.oldest_ms)))

@@ -9,7 +9,9 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QSystemTrayIcon
 
 from engine.events import ConversationView, MessageView
-from ui.words import is_group, kind_words, one_line
+from ui.conversation_words import is_group, kind_words
+from ui.foreign_text import one_line
+from ui.translate import tr
 
 _SHOWN_MS = 8000
 _LONGEST_BODY = 200
@@ -22,9 +24,13 @@ def notification_words(
     sender = one_line(message.sender_name, 40)
     words = kind_words(message)
     if not is_group(conversation):  # The title says already who it is.
-        body = words if show_text else "New message"
+        body = words if show_text else tr("New message")
     else:
-        body = f"{sender}: {words}" if show_text else f"New message from {sender}"
+        body = (
+            f"{sender}: {words}"
+            if show_text
+            else tr("New message from {sender}").format(sender=sender)
+        )
     plain = str.maketrans({"<": "\u2039", ">": "\u203a", "&": "+"})
     title = one_line(conversation.name, 60)
     return title.translate(plain), one_line(body, _LONGEST_BODY).translate(plain)

@@ -12,9 +12,11 @@ from typing import assert_never
 
 from engine.answers import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
+from engine.core.ids import DeliveryState, MessageId, ParticipantId
 from engine.events import ContactView, ConversationView, MessageKind
-from ui.words import moment, one_line, spoken_time
+from ui.foreign_text import one_line
+from ui.times import spoken_time
+from ui.translate import tr
 
 _NAME = 40
 _GROUP_DIGITS = 5
@@ -90,10 +92,10 @@ def lost_request(conversation: ConversationView) -> MessageId | None:
 
 def seen_words(contact: ContactView, now: datetime) -> str:
     if contact.is_online:
-        return "Online"
+        return tr("Online")
     if contact.last_seen_ms is None:
-        return "Not seen yet"
-    return f"Last seen {spoken_time(contact.last_seen_ms, now)}"
+        return tr("Not seen yet")
+    return tr("Last seen {time}").format(time=spoken_time(contact.last_seen_ms, now))
 
 
 def state_words(conversation: ConversationView) -> str:
@@ -105,21 +107,21 @@ def state_words(conversation: ConversationView) -> str:
         case ContactState.ACCEPTED:
             return ""
         case ContactState.ASKING:
-            return "Wants to talk to you"
+            return tr("Wants to talk to you")
         case ContactState.ASKED:
-            return "Waiting for an answer"
+            return tr("Waiting for an answer")
         case ContactState.DECLINED:
             return _ended_words(conversation)
         case ContactState.BLOCKED:
-            return "Blocked"
+            return tr("Blocked")
         case _:
             assert_never(contact.state)
 
 
 def _ended_words(conversation: ConversationView) -> str:
     if withdrawn_by_us(conversation) is not None:
-        return "Request withdrawn"
-    return "You declined" if we_declined(conversation) else "Declined"
+        return tr("Request withdrawn")
+    return tr("You declined") if we_declined(conversation) else tr("Declined")
 
 
 def person_line(conversation: ConversationView, contact: ContactView, now: datetime) -> str:
@@ -127,7 +129,7 @@ def person_line(conversation: ConversationView, contact: ContactView, now: datet
     words = state_words(conversation) or seen_words(contact, now)
     own_name = one_line(contact.name, _NAME)
     if contact.local_name and own_name and own_name != short_name(conversation):
-        return f"{words} · calls themselves {own_name}"
+        return tr("{words} · calls themselves {name}").format(words=words, name=own_name)
     return words
 
 
@@ -140,13 +142,13 @@ def cannot_write_words(conversation: ConversationView) -> str:
         case ContactState.ACCEPTED:
             return ""
         case ContactState.ASKING:
-            return f"Accept {name} to write to them"
+            return tr("Accept {name} to write to them").format(name=name)
         case ContactState.ASKED:
-            return f"You can write once {name} accepts"
+            return tr("You can write once {name} accepts").format(name=name)
         case ContactState.DECLINED:
-            return f"You and {name} do not talk"
+            return tr("You and {name} do not talk").format(name=name)
         case ContactState.BLOCKED:
-            return f"You blocked {name}"
+            return tr("You blocked {name}").format(name=name)
         case _:
             assert_never(contact.state)
 
@@ -163,15 +165,25 @@ class Answer(Enum):
     SEND_AGAIN = auto()
 
 
-ANSWER_WORDS = {
-    Answer.ACCEPT: "Accept",
-    Answer.DECLINE: "Decline",
-    Answer.BLOCK: "Block",
-    Answer.UNBLOCK: "Unblock",
-    Answer.ASK_AGAIN: "Ask again",
-    Answer.WITHDRAW: "Withdraw request",
-    Answer.SEND_AGAIN: "Resend",
-}
+def answer_words(answer: Answer) -> str:
+    match answer:
+        case Answer.ACCEPT:
+            words = tr("Accept")
+        case Answer.DECLINE:
+            words = tr("Decline")
+        case Answer.BLOCK:
+            words = tr("Block")
+        case Answer.UNBLOCK:
+            words = tr("Unblock")
+        case Answer.ASK_AGAIN:
+            words = tr("Ask again")
+        case Answer.WITHDRAW:
+            words = tr("Withdraw request")
+        case Answer.SEND_AGAIN:
+            words = tr("Resend")
+        case _:
+            assert_never(answer)
+    return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,9 +207,11 @@ def standing_of(conversation: ConversationView) -> Standing | None:
             return None
         case ContactState.ASKING:
             return Standing(
-                title=f"{name} wants to talk to you",
-                words="Anyone can take any name: compare the fingerprint if you can. They learn"
-                " only that their request arrived.",
+                title=tr("{name} wants to talk to you").format(name=name),
+                words=tr(
+                    "Anyone can take any name: compare the fingerprint if you can. They learn"
+                    " only that their request arrived."
+                ),
                 fingerprint=contact.fingerprint,
                 answers=(Answer.BLOCK, Answer.DECLINE, Answer.ACCEPT),
             )
@@ -213,8 +227,8 @@ def standing_of(conversation: ConversationView) -> Standing | None:
             )
         case ContactState.BLOCKED:
             return Standing(
-                title=f"You blocked {name}",
-                words="They are not told. Nothing of theirs is taken in or answered.",
+                title=tr("You blocked {name}").format(name=name),
+                words=tr("They are not told. Nothing of theirs is taken in or answered."),
                 fingerprint="",
                 answers=(Answer.UNBLOCK,),
             )
@@ -225,12 +239,16 @@ def standing_of(conversation: ConversationView) -> Standing | None:
 def _ended(conversation: ConversationView, name: str) -> tuple[str, str]:
     withdrawn = withdrawn_by_us(conversation)
     if withdrawn is not None:
-        title = f"You withdrew your request to {name}" if withdrawn else f"{name} asks no longer"
-        return title, "They are told. You can ask again." if withdrawn else "You can ask them."
+        title, words = tr("{name} asks no longer"), tr("You can ask them.")
+        if withdrawn:
+            title = tr("You withdrew your request to {name}")
+            words = tr("They are told. You can ask again.")
+        return title.format(name=name), words
     if we_declined(conversation):
-        return f"You declined {name}", "They were told. You can still ask them."
-    words = "You may ask again. They hear of it a day after they declined, not before."
-    return f"{name} declined", words
+        words = tr("They were told. You can still ask them.")
+        return tr("You declined {name}").format(name=name), words
+    words = tr("You may ask again. They hear of it a day after they declined, not before.")
+    return tr("{name} declined").format(name=name), words
 
 
 def _request_arrived(conversation: ConversationView) -> bool:
@@ -243,16 +261,16 @@ def _request_arrived(conversation: ConversationView) -> bool:
 def _asked(conversation: ConversationView, name: str, fingerprint: str) -> Standing:
     if lost_request(conversation) is not None:
         return Standing(
-            title=f"Your request did not reach {name}",
-            words="It was given up. It is safe on this device and can be sent again.",
+            title=tr("Your request did not reach {name}").format(name=name),
+            words=tr("It was given up. It is safe on this device and can be sent again."),
             fingerprint=fingerprint,
             answers=(Answer.WITHDRAW, Answer.SEND_AGAIN),
         )
     return Standing(
-        title=f"Waiting for {name} to accept",
-        words="Your request is on their device. You see here when they answer."
+        title=tr("Waiting for {name} to accept").format(name=name),
+        words=tr("Your request is on their device. You see here when they answer.")
         if _request_arrived(conversation)
-        else "Your request reaches them as soon as they can be reached.",
+        else tr("Your request reaches them as soon as they can be reached."),
         fingerprint=fingerprint,
         answers=(Answer.WITHDRAW,),
     )
@@ -265,17 +283,17 @@ def known_words(preview: ContactPreview) -> str:
     """How far we have come with the person of a link."""
     match preview.known:
         case None:
-            return "They are asked whether they want to talk to you."
+            return tr("They are asked whether they want to talk to you.")
         case ContactState.ASKED:
-            return "You asked them already and they have not answered."
+            return tr("You asked them already and they have not answered.")
         case ContactState.ASKING:
-            return "They asked you already: this accepts."
+            return tr("They asked you already: this accepts.")
         case ContactState.ACCEPTED:
-            return "You talk to them already."
+            return tr("You talk to them already.")
         case ContactState.DECLINED:
-            return "You two did not come together before. This asks again."
+            return tr("You two did not come together before. This asks again.")
         case ContactState.BLOCKED:
-            return "You blocked them. Unblock them first, in the conversation."
+            return tr("You blocked them. Unblock them first, in the conversation.")
         case _:
             assert_never(preview.known)
 
@@ -283,9 +301,15 @@ def known_words(preview: ContactPreview) -> str:
 def adding_words(preview: ContactPreview | None) -> str:
     """What the button of "Add a person" says."""
     if preview is None:
-        return "Ask"
-    verbs = {None: "Ask", ContactState.ASKING: "Accept", ContactState.DECLINED: "Ask"}
-    return f"{verbs.get(preview.known, 'Open')} {one_line(preview.name, 30)}".rstrip()
+        return tr("Ask")
+    match preview.known:
+        case None | ContactState.DECLINED:
+            words = tr("Ask {name}")
+        case ContactState.ASKING:
+            words = tr("Accept {name}")
+        case _:
+            words = tr("Open {name}")
+    return words.format(name=one_line(preview.name, 30)).rstrip()
 
 
 def only_opens(preview: ContactPreview) -> bool:
@@ -296,15 +320,10 @@ def only_opens(preview: ContactPreview) -> bool:
 def misplaced_link_words(link: str, *, wanted: str) -> str:
     """A link of the other kind, and where it belongs; "" for all others."""
     if wanted == CONTACT_PREFIX and link.startswith(JOIN_PREFIX):
-        return "This is an invitation to a group. Choose “Join with an invitation” for it."
+        return tr("This is an invitation to a group. Choose “Join with an invitation” for it.")
     if wanted == JOIN_PREFIX and link.startswith(CONTACT_PREFIX):
-        return "This is a person's contact link. Choose “Add a person” for it."
+        return tr("This is a person's contact link. Choose “Add a person” for it.")
     return ""
-
-
-def date_words(at_ms: UnixMs, now: datetime) -> str:
-    at = moment(at_ms).astimezone(now.tzinfo)
-    return f"{at.day} {at:%B} {at.year}"
 
 
 def digit_groups(safety_number: str) -> tuple[str, ...]:

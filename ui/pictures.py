@@ -26,6 +26,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QImage, QImageReader, QPainter, QPainterPath, QPixmap
 
 from engine.core.contacts import MAX_PICTURE_BYTES
+from ui.translate import tr
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 MAX_FILE_PIXELS = 40_000_000
@@ -97,12 +98,14 @@ def picture_from_file(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise PictureError(f"The file cannot be read: {error.strerror or error}.") from error
+        raise PictureError(
+            tr("The file cannot be read: {reason}.").format(reason=error.strerror or error)
+        ) from error
     if len(data) > MAX_FILE_BYTES:
-        raise PictureError("The file is larger than 10 MB. Choose a smaller picture.")
+        raise PictureError(tr("The file is larger than 10 MB. Choose a smaller picture."))
     format_ = format_of(data)
     if format_ is None:
-        raise PictureError("This is neither a PNG nor a JPEG picture.")
+        raise PictureError(tr("This is neither a PNG nor a JPEG picture."))
     return _encoded(_read_bounded(data, format_))
 
 
@@ -110,15 +113,15 @@ def _read_bounded(data: bytes, format_: str) -> QImage:
     reader, buffer = open_reader(data, format_)
     size = reader.size()
     if size.isEmpty():
-        raise PictureError("The picture is damaged.")
+        raise PictureError(tr("The picture is damaged."))
     if size.width() * size.height() > MAX_FILE_PIXELS:
-        raise PictureError("The picture has more than 40 million pixels. Choose a smaller one.")
+        raise PictureError(tr("The picture has more than 40 million pixels. Choose a smaller one."))
     reader.setAutoTransform(True)
     reader.setScaledSize(_covering(size, _TRAVELS_AS[0]))
     image = reader.read()
     buffer.close()
     if image.isNull():
-        raise PictureError("The picture is damaged.")
+        raise PictureError(tr("The picture is damaged."))
     return image
 
 
@@ -140,7 +143,7 @@ def _encoded(image: QImage) -> bytes:
             written = _written(square, format_, quality)
             if 0 < len(written) <= MAX_PICTURE_BYTES:
                 return written
-    raise PictureError("The picture cannot be made small enough.")
+    raise PictureError(tr("The picture cannot be made small enough."))
 
 
 def _written(image: QImage, format_: str, quality: int) -> bytes:

@@ -16,6 +16,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from ui.pictures import MAX_FILE_PIXELS, PictureError, format_of, open_reader
+from ui.translate import tr
 
 if TYPE_CHECKING:
     from numpy import uint8
@@ -53,35 +54,37 @@ def codes_in(pictures: Iterable[Picture]) -> tuple[str, ...]:
 def _decoded(picture: Picture) -> QImage:
     if isinstance(picture, QImage):
         if picture.isNull():
-            raise PictureError("The picture is damaged.")
+            raise PictureError(tr("The picture is damaged."))
         _check_pixels(picture.size())
         image = QImage(picture)
         image.setDevicePixelRatio(1)
         return image
     data = _bytes_of(picture) if isinstance(picture, Path) else picture
     if len(data) > MAX_BYTES:
-        raise PictureError("The picture is larger than 20 MB. Cut out the code and try again.")
+        raise PictureError(tr("The picture is larger than 20 MB. Cut out the code and try again."))
     return _read(data)
 
 
 def _bytes_of(path: Path) -> bytes:
     try:
         if not path.is_file():  # a pipe or a device would be read for ever
-            raise PictureError("There is no such file any more, or it is not a file.")
+            raise PictureError(tr("There is no such file any more, or it is not a file."))
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise PictureError(f"The file cannot be read: {error.strerror or error}.") from error
+        raise PictureError(
+            tr("The file cannot be read: {reason}.").format(reason=error.strerror or error)
+        ) from error
 
 
 def _read(data: bytes) -> QImage:
     format_ = format_of(data)
     if format_ is None:
-        raise PictureError("This is neither a PNG nor a JPEG picture.")
+        raise PictureError(tr("This is neither a PNG nor a JPEG picture."))
     reader, buffer = open_reader(data, format_)
     size = reader.size()
     if size.isEmpty():
-        raise PictureError("The picture is damaged.")
+        raise PictureError(tr("The picture is damaged."))
     _check_pixels(size)
     pixels = size.width() * size.height()
     if pixels > _READ_PIXELS:
@@ -89,14 +92,14 @@ def _read(data: bytes) -> QImage:
     image = reader.read()
     buffer.close()
     if image.isNull():
-        raise PictureError("The picture is damaged.")
+        raise PictureError(tr("The picture is damaged."))
     return image
 
 
 def _check_pixels(size: QSize) -> None:
     if size.width() * size.height() > MAX_FILE_PIXELS:
         raise PictureError(
-            "The picture has more than 40 million pixels. Cut out the code and try again."
+            tr("The picture has more than 40 million pixels. Cut out the code and try again.")
         )
 
 
@@ -129,7 +132,7 @@ def _on(image: QImage, background: QColor) -> QImage:
     width, height = image.width(), image.height()
     plain = QImage(width, height, QImage.Format.Format_RGB32)
     if plain.isNull():
-        raise PictureError("There is not enough memory for this picture.")
+        raise PictureError(tr("There is not enough memory for this picture."))
     plain.fill(background)
     step = max(1, _STRIP_PIXELS // width)
     painter = QPainter(plain)

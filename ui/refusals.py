@@ -5,105 +5,199 @@ program or on purpose, and where strangers took more than their share of request
 whatever else they throw at a node is no news to anybody.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from ui.words import count
+from ui.translate import tr
 
-_MESSAGES: Final = ("message", "messages")
-_CLAIMS: Final = ("claim", "claims")
-_REQUESTS: Final = ("request", "requests")
-_CONNECTIONS: Final = ("connection", "connections")
-_HANDSHAKES: Final = ("handshake", "handshakes")
-_QUESTIONS: Final = ("question", "questions")
 _SERVICES: Final = ("store", "store_legacy", "lightpush", "filter")
 _COUNTED_BY: Final = ("group", "pair", "sds", "inbox", "libp2p", *_SERVICES)
 """The same fault is named alike in groups and between two people."""
 
-_SENTENCES: Final[Mapping[str, tuple[tuple[str, str], str]]] = {
-    "id_mismatch": (_MESSAGES, "with an id that does not belong to what was said; refused"),
-    "another_form": (
-        _MESSAGES,
-        "known here already, with another history under the same id; the first stays",
+_SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
+    "id_mismatch": lambda n: tr(
+        "%n messages with an id that does not belong to what was said; refused.",
+        "%n message with an id that does not belong to what was said; refused.",
+        n,
     ),
-    "not_canonical": (_MESSAGES, "with something packed in that nobody can read; refused"),
-    "content_not_canonical": (
-        _MESSAGES,
-        "with something packed into their content that nobody can read; refused",
+    "another_form": lambda n: tr(
+        "%n messages known here already, with another history under the same id; the first stays.",
+        "%n message known here already, with another history under the same id; the first stays.",
+        n,
     ),
-    "bad_padding": (_MESSAGES, "padded in another way than all others; refused"),
-    "replayed": (_MESSAGES, "that came once more, sealed as before; passed over"),
-    "mixed_order_key": (_MESSAGES, "with a key made to fit more than one secret; refused"),
-    "bad_holdings": (_CLAIMS, "of what somebody holds that cannot be true; refused"),
-    "bad_sequence": (_MESSAGES, "numbered in a way that cannot be; refused"),
-    "fork": (("author", "authors"), "told different people different things; both are kept"),
-    "replaced": (_MESSAGES, "dated by a wrong clock and said again; the copy took their place"),
-    "false_replacement": (
-        _MESSAGES,
-        "that claimed to take the place of another, and may not; both stay",
+    "not_canonical": lambda n: tr(
+        "%n messages with something packed in that nobody can read; refused.",
+        "%n message with something packed in that nobody can read; refused.",
+        n,
     ),
-    "held_ahead": (_MESSAGES, "from the future by this device's clock; held until their time"),
-    "held_ahead_gave_way": (
-        _MESSAGES,
-        "held from the future that made room for sooner ones; fetched again later",
+    "content_not_canonical": lambda n: tr(
+        "%n messages with something packed into their content that nobody can read; refused.",
+        "%n message with something packed into their content that nobody can read; refused.",
+        n,
     ),
-    "held_ahead_overflow": (
-        _MESSAGES,
-        "from the future for which there was no room; fetched again later",
+    "bad_padding": lambda n: tr(
+        "%n messages padded in another way than all others; refused.",
+        "%n message padded in another way than all others; refused.",
+        n,
     ),
-    "set_aside": (
-        _MESSAGES,
-        "beyond what one author may send in a day; kept aside, or known by their ids alone",
+    "replayed": lambda n: tr(
+        "%n messages that came once more, sealed as before; ignored.",
+        "%n message that came once more, sealed as before; ignored.",
+        n,
     ),
-    "set_aside_again": (_MESSAGES, "known to be beyond that, that came once more; passed over"),
-    "clock_ahead": (_MESSAGES, "from the future between two people; held until their time"),
-    "too_many_requests": (
-        _REQUESTS,
-        "to talk for which there was no room; they come again",
+    "mixed_order_key": lambda n: tr(
+        "%n messages with a key made to fit more than one secret; refused.",
+        "%n message with a key made to fit more than one secret; refused.",
+        n,
     ),
-    "too_many_of_strangers": (
-        _REQUESTS,
-        "to talk from strangers for which there was no room; they come again",
+    "bad_holdings": lambda n: tr(
+        "%n claims of what somebody holds that cannot be true; refused.",
+        "%n claim of what somebody holds that cannot be true; refused.",
+        n,
     ),
-    "too_many_of_a_group": (
-        _REQUESTS,
-        "to talk from members of one group for which there was no room; they come again",
+    "bad_sequence": lambda n: tr(
+        "%n messages numbered in a way that cannot be; refused.",
+        "%n message numbered in a way that cannot be; refused.",
+        n,
     ),
-    "connections_per_address_limit": (
-        _CONNECTIONS,
-        "from an address that has its share already; refused",
+    "fork": lambda n: tr(
+        "%n authors told different people different things; both are kept.",
+        "%n author told different people different things; both are kept.",
+        n,
     ),
-    "handshakes_per_address_limit": (
-        _CONNECTIONS,
-        "from an address that has begun too many at once; refused",
+    "replaced": lambda n: tr(
+        "%n messages dated by a wrong clock and said again; the copy took their place.",
+        "%n message dated by a wrong clock and said again; the copy took their place.",
+        n,
     ),
-    "inbound_connections_limit": (_CONNECTIONS, "for which there was no room; refused"),
-    "connection_gave_way": (
-        _CONNECTIONS,
-        "closed to make room: of those that misbehaved, or of the address that had most",
+    "false_replacement": lambda n: tr(
+        "%n messages that claimed to take the place of another, and may not; both stay.",
+        "%n message that claimed to take the place of another, and may not; both stay.",
+        n,
     ),
-    "handshakes_limit": (_CONNECTIONS, "refused because too many were being made at once"),
-    "handshake_gave_way": (_HANDSHAKES, "that went on for too long and made room for another"),
-    "busy": (_QUESTIONS, "to this device's services that were too many at once; refused"),
-    "rate_limited": (_QUESTIONS, "to this device's services that came too fast; refused"),
-    "too_many_silent_streams": (
-        _QUESTIONS,
-        "to this device's services that were begun and not asked; refused",
+    "held_ahead": lambda n: tr(
+        "%n messages from the future by this device's clock; held until their time.",
+        "%n message from the future by this device's clock; held until their time.",
+        n,
     ),
-    "answers_over_budget": (
-        _QUESTIONS,
-        "for history from somebody who has had enough for this minute; they may ask again",
+    "held_ahead_gave_way": lambda n: tr(
+        "%n messages held from the future that made room for sooner ones; fetched again later.",
+        "%n message held from the future that made room for sooner ones; fetched again later.",
+        n,
     ),
-    "query_too_slow": (_QUESTIONS, "for history that took too long to answer; refused"),
-    "evicted": (
-        _MESSAGES,
-        "taken out of the archive to make room: of whoever had put most into it",
+    "held_ahead_overflow": lambda n: tr(
+        "%n messages from the future for which there was no room; fetched again later.",
+        "%n message from the future for which there was no room; fetched again later.",
+        n,
     ),
-    "dropped_queue_full": (
-        _MESSAGES,
-        "that came faster than the archive could take them; not archived",
+    "set_aside": lambda n: tr(
+        "%n messages beyond what one author may send in a day; kept aside, or known by their "
+        "ids alone.",
+        "%n message beyond what one author may send in a day; kept aside, or known by their "
+        "ids alone.",
+        n,
     ),
-    "clock_was_ahead": (_MESSAGES, "held from the future whose time has come"),
+    "set_aside_again": lambda n: tr(
+        "%n messages known to be beyond that, that came once more; ignored.",
+        "%n message known to be beyond that, that came once more; ignored.",
+        n,
+    ),
+    "clock_ahead": lambda n: tr(
+        "%n messages from the future between two people; held until their time.",
+        "%n message from the future between two people; held until their time.",
+        n,
+    ),
+    "too_many_requests": lambda n: tr(
+        "%n requests to talk for which there was no room; they come again.",
+        "%n request to talk for which there was no room; they come again.",
+        n,
+    ),
+    "too_many_of_strangers": lambda n: tr(
+        "%n requests to talk from strangers for which there was no room; they come again.",
+        "%n request to talk from strangers for which there was no room; they come again.",
+        n,
+    ),
+    "too_many_of_a_group": lambda n: tr(
+        "%n requests to talk from members of one group for which there was no room; they come "
+        "again.",
+        "%n request to talk from members of one group for which there was no room; they come "
+        "again.",
+        n,
+    ),
+    "connections_per_address_limit": lambda n: tr(
+        "%n connections from an address that has its share already; refused.",
+        "%n connection from an address that has its share already; refused.",
+        n,
+    ),
+    "handshakes_per_address_limit": lambda n: tr(
+        "%n connections from an address that has begun too many at once; refused.",
+        "%n connection from an address that has begun too many at once; refused.",
+        n,
+    ),
+    "inbound_connections_limit": lambda n: tr(
+        "%n connections for which there was no room; refused.",
+        "%n connection for which there was no room; refused.",
+        n,
+    ),
+    "connection_gave_way": lambda n: tr(
+        "%n connections closed to make room: of those that misbehaved, or of the address that "
+        "had most.",
+        "%n connection closed to make room: of those that misbehaved, or of the address that "
+        "had most.",
+        n,
+    ),
+    "handshakes_limit": lambda n: tr(
+        "%n connections refused because too many were being made at once.",
+        "%n connection refused because too many were being made at once.",
+        n,
+    ),
+    "handshake_gave_way": lambda n: tr(
+        "%n handshakes that went on for too long and made room for another.",
+        "%n handshake that went on for too long and made room for another.",
+        n,
+    ),
+    "busy": lambda n: tr(
+        "%n questions to this device's services that were too many at once; refused.",
+        "%n question to this device's services that were too many at once; refused.",
+        n,
+    ),
+    "rate_limited": lambda n: tr(
+        "%n questions to this device's services that came too fast; refused.",
+        "%n question to this device's services that came too fast; refused.",
+        n,
+    ),
+    "too_many_silent_streams": lambda n: tr(
+        "%n questions to this device's services that were begun and not asked; refused.",
+        "%n question to this device's services that were begun and not asked; refused.",
+        n,
+    ),
+    "answers_over_budget": lambda n: tr(
+        "%n questions for history from somebody who has had enough for this minute; they may "
+        "ask again.",
+        "%n question for history from somebody who has had enough for this minute; they may "
+        "ask again.",
+        n,
+    ),
+    "query_too_slow": lambda n: tr(
+        "%n questions for history that took too long to answer; refused.",
+        "%n question for history that took too long to answer; refused.",
+        n,
+    ),
+    "evicted": lambda n: tr(
+        "%n messages taken out of the archive to make room: of whoever had put most into it.",
+        "%n message taken out of the archive to make room: of whoever had put most into it.",
+        n,
+    ),
+    "dropped_queue_full": lambda n: tr(
+        "%n messages that came faster than the archive could take them; not archived.",
+        "%n message that came faster than the archive could take them; not archived.",
+        n,
+    ),
+    "clock_was_ahead": lambda n: tr(
+        "%n messages held from the future whose time has come.",
+        "%n message held from the future whose time has come.",
+        n,
+    ),
 }
 
 
@@ -115,9 +209,4 @@ def refusal_sentences(counters: Mapping[str, int]) -> tuple[str, ...]:
         if where in _COUNTED_BY and reason in _SENTENCES and number > 0:
             numbers[reason] = numbers.get(reason, 0) + number
     by_number = sorted(numbers.items(), key=lambda item: -item[1])
-    return tuple(_sentence(reason, number) for reason, number in by_number)
-
-
-def _sentence(reason: str, number: int) -> str:
-    (one, many), words = _SENTENCES[reason]
-    return f"{count(number, one, many)} {words}."
+    return tuple(_SENTENCES[reason](number) for reason, number in by_number)

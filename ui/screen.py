@@ -13,31 +13,42 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 
 from ui.pictures import PictureError
+from ui.translate import tr
 
 GrabScreens = Callable[[], list[QImage]]
 """On Qt's own thread.  Raises PictureError, whose text is a sentence for the user."""
 
 _SAMPLES = 24
-_INSTEAD = "Make a screenshot and paste it here."
 
 
 def grab_screens() -> list[QImage]:
     if QGuiApplication.platformName().startswith("wayland"):
-        raise PictureError(f"This desktop (Wayland) lets no program read the screen. {_INSTEAD}")
+        raise PictureError(
+            tr(
+                "This desktop (Wayland) lets no program read the screen. "
+                "Make a screenshot and paste it here."
+            )
+        )
     grabbed = [screen.grabWindow(0).toImage() for screen in QGuiApplication.screens()]
     seen = [image for image in grabbed if not _is_blank(image)]
     if not seen:
-        raise PictureError(f"This desktop does not show Causerie what is on it. {_INSTEAD}")
+        raise PictureError(
+            tr(
+                "This desktop does not show Causerie what is on it. "
+                "Make a screenshot and paste it here."
+            )
+        )
     return seen
 
 
 def nothing_found_words(platform: str = sys.platform) -> str:
-    words = "There is no QR code on the screen that can be read."
+    words = tr("There is no QR code on the screen that can be read.")
     if platform == "darwin":
-        words += (
-            " Causerie sees other windows only if System Settings, Privacy, Screen Recording"
+        allowing = tr(
+            "Causerie sees other windows only if System Settings, Privacy, Screen Recording"
             " allows it."
         )
+        words = f"{words} {allowing}"
     return words
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from engine.core.errors import ChatError
+from ui.translate import tr
 
 Work = Callable[[], Coroutine[object, object, None]]
 
@@ -77,5 +78,9 @@ class Tasks(QObject):
         error = task.exception()
         if error is not None:
             task.get_loop().call_exception_handler(
-                {"message": f"{task.get_name()} failed", "exception": error, "task": task}
+                {
+                    "message": tr("{get_name} failed").format(get_name=task.get_name()),
+                    "exception": error,
+                    "task": task,
+                }
             )

@@ -11,10 +11,10 @@ from ui.clock_words import (
     going_words,
     how_to_set,
     needs_banner,
-    off_words,
     quiet_words,
     who_sentence,
 )
+from ui.times import off_words
 
 MIN, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 MANY = OwnClockView(

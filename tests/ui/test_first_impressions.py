@@ -12,13 +12,13 @@ from engine.events import ConnectionLevel, ConnectionView, ConversationView, Mes
 from tests.ui.driving import Key, play, stage, turn, until
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine, member
 from tests.ui.seeing import join
+from ui.connection_words import connection_line, key_words, shown_level
 from ui.controls import Button, IconButton, KeyCap, Text
 from ui.dialogs.confirm import Confirm
 from ui.icons import app_icon
 from ui.notifications import Notifications
 from ui.theme.current import is_dark
 from ui.window.strip import StatusStrip
-from ui.words import connection_line, key_words, shown_level
 
 
 @pytest.mark.parametrize("make", [lambda: Button("Join"), lambda: IconButton("more", "Menu")])

@@ -13,12 +13,12 @@ from engine.core.errors import TransportError
 from engine.events import ConnectionLevel, ConnectionRole, ConnectionView
 from tests.ui.driving import play, until
 from tests.ui.seeing import words_of
+from ui.connection_words import connection_line, connection_reason, shown_level
 from ui.controls import ElidedText
 from ui.dialogs.network import ROLES, Network
 from ui.network_choice import NetworkChoice
 from ui.tasks import Tasks
 from ui.window.strip import StatusStrip
-from ui.words import connection_line, connection_reason, shown_level
 
 NODE = "/ip4/192.0.2.7/tcp/60000/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 
@@ -58,7 +58,7 @@ def test_save_puts_it_into_force_and_into_the_file(tmp_path: Path) -> None:
         sheet = Network(WindowNetwork(control, file), Tasks())
         answered = asyncio.ensure_future(sheet.answered())
         await asyncio.sleep(0)
-        sheet.roles.choose([role for role, _, _ in ROLES].index("edge"))
+        sheet.roles.choose(ROLES.index("edge"))
         assert "nothing can be sent or received" in words_of(sheet)
         sheet.nodes.setPlainText(NODE)
         sheet.confirm.click()

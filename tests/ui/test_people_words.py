@@ -10,6 +10,7 @@ from engine.core.ids import DeliveryState, UnixMs
 from engine.events import ConversationView, DeliveryView, GapPlace, MessageKind
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.scripted_people import PERSON_FINGERPRINT, SAFETY_NUMBER, pair_id
+from ui.conversation_words import is_group, kind_words
 from ui.glyphs import Glyph, count_of, delivery_words, glyph_of
 from ui.list.model import ConversationModel
 from ui.list.preview import Tone, preview_of, row_sentence
@@ -28,8 +29,7 @@ from ui.people import (
     seen_words,
     standing_of,
 )
-from ui.timeline.words import gap_cause, gap_details
-from ui.words import is_group, kind_words
+from ui.timeline.row_words import gap_cause, gap_details
 
 pytestmark = pytest.mark.usefixtures("qapp")
 NOW = datetime.fromtimestamp(START_MS / 1000, tz=UTC)

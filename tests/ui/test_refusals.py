@@ -20,7 +20,7 @@ def test_the_same_fault_in_groups_and_pairs_is_one_sentence_and_the_most_frequen
         "replayed": 7,
     }
     assert refusal_sentences(counters) == (
-        "5 messages that came once more, sealed as before; passed over.",
+        "5 messages that came once more, sealed as before; ignored.",
         "1 message with an id that does not belong to what was said; refused.",
     )
 
@@ -40,7 +40,7 @@ def test_every_counter_that_has_words_is_one_that_the_engine_counts() -> None:
     """A name that is changed there would fall silent here."""
     source = "\n".join(path.read_text() for path in ENGINE.rglob("*.py"))
     words = (Path(__file__).parents[2] / "ui" / "refusals.py").read_text()
-    reasons = re.findall(r'^    "([a-z_]+)": \(', words, flags=re.MULTILINE)
+    reasons = re.findall(r'^    "([a-z_]+)": lambda', words, flags=re.MULTILINE)
     assert len(reasons) > 10
     for reason in reasons:
         assert re.search(rf'["\.]{reason}["`]', source), reason

@@ -13,8 +13,8 @@ from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import sheet_of, spoken_rows
+from ui.conversation_words import flood_words, muted_words
 from ui.dialogs.group import MemberRow, Members
-from ui.words import flood_words, muted_words
 
 pytestmark = pytest.mark.usefixtures("qapp")
 

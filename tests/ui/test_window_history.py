@@ -24,7 +24,7 @@ from engine.history_views import HistoryChanged, HistoryReason, HistoryState, Hi
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.seeing import seen_words
-from ui.history_words import CHOICES
+from ui.history_words import choices as history_choices
 from ui.timeline.cards import CardBox
 from ui.timeline.rows import LostRow
 from ui.window.history_bar import HistoryBar
@@ -81,12 +81,12 @@ def test_the_menu_asks_for_as_much_as_one_wants() -> None:
             for conversation in (group, person):
                 it.window.open_conversation(conversation)
                 choices = choices_of(it.window.pane.header.more.menu())
-                assert list(choices) == [words for words, _ in CHOICES]
+                assert list(choices) == [words for words, _ in history_choices()]
                 engine.calls.clear()
                 for action in choices.values():
                     action.trigger()
-                await until(lambda: len(engine.called("fetch_history")) == len(CHOICES))
-                wanted = [(conversation, days) for _, days in CHOICES]
+                await until(lambda: len(engine.called("fetch_history")) == len(history_choices()))
+                wanted = [(conversation, days) for _, days in history_choices()]
                 assert engine.called("fetch_history") == wanted
 
     play(scenario)

@@ -11,20 +11,13 @@ from engine.core.ids import DeliveryState
 from engine.events import ConnectionLevel, ConnectionView, DeliveryView
 from tests.ui.scripted_engine import ScriptedEngine, member
 from ui.beads import Bead, beads_of, health_words
+from ui.connection_words import connection_line, traffic
+from ui.conversation_words import chance_words, members_line, typing_line
+from ui.foreign_text import breaking, one_line
 from ui.notifications import notification_words
+from ui.times import list_time, spoken_time
+from ui.translate import tr
 from ui.window.composer import bytes_over_limit
-from ui.words import (
-    breaking,
-    chance_words,
-    connection_line,
-    count,
-    list_time,
-    members_line,
-    one_line,
-    spoken_time,
-    traffic,
-    typing_line,
-)
 
 NOW = datetime(2026, 11, 20, 14, 8, tzinfo=UTC)
 
@@ -105,8 +98,8 @@ def test_traffic_has_fitting_units(number: int, words: str) -> None:
 
 
 def test_counting_knows_one_from_many() -> None:
-    assert [count(n, "message") for n in (0, 1, 2)] == ["0 messages", "1 message", "2 messages"]
-    assert count(2, "address", "addresses") == "2 addresses"
+    said = [tr("%n messages", "%n message", n) for n in (0, 1, 2)]
+    assert said == ["0 messages", "1 message", "2 messages"]
 
 
 @given(st.text(max_size=200).map(lambda piece: piece * 400))

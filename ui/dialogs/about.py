@@ -7,39 +7,51 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ui.beads import Bead
+from ui.connection_words import key_words
 from ui.controls import KeyCap, Text
 from ui.dialogs.group import scrolling
 from ui.dialogs.sheet import Sheet
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
 from ui.theme import current_theme
-from ui.words import key_words
+from ui.translate import tr
 
-_STATES = (
-    (Glyph.SAVED, "Saved on this device. It waits for the network and survives a restart."),
-    (Glyph.SENT, "Sent. A relay or a service took it; nobody is known to hold it yet."),
-    (Glyph.MAYBE, "Some members hold it, or may hold it. The number counts who surely does."),
-    (Glyph.HELD, "Every other member holds it; to one person: delivered."),
-    (Glyph.FAILED, "Not sent. The reason stands below, with a way to send it again."),
-)
-_BEADS = (
-    (Bead.HERE, "A message that is here."),
-    (Bead.MISSING, "Missing: others have it, this device does not. It is being asked for."),
-    (Bead.LATE, "Arrived late, and was put where it belongs."),
-    (Bead.ONLY_HERE, "Only on this device so far."),
-    (Bead.FAILED, "Not sent."),
-)
-_KEYS = (
-    ("Ctrl P", "Add a person"),
-    ("Ctrl N", "New group"),
-    ("Ctrl J", "Join with an invitation"),
-    ("Ctrl K", "Search people and groups"),
-    ("Alt ↑ ↓", "Conversation above or below"),
-    ("Enter", "Send; with Shift a new line"),
-    ("F6", "To the next area"),
-    ("Ctrl + - 0", "Larger, smaller, normal text"),
-    ("F1", "This page"),
-    ("Ctrl Q", "Quit"),
-)
+
+def _states() -> tuple[tuple[Glyph, str], ...]:
+    return (
+        (Glyph.SAVED, tr("Saved on this device. It waits for the network and survives a restart.")),
+        (Glyph.SENT, tr("Sent. A relay or a service took it; nobody is known to hold it yet.")),
+        (
+            Glyph.MAYBE,
+            tr("Some members hold it, or may hold it. The number counts who surely does."),
+        ),
+        (Glyph.HELD, tr("Every other member holds it; to one person: delivered.")),
+        (Glyph.FAILED, tr("Not sent. The reason stands below, with a way to send it again.")),
+    )
+
+
+def _beads() -> tuple[tuple[Bead, str], ...]:
+    return (
+        (Bead.HERE, tr("A message that is here.")),
+        (Bead.MISSING, tr("Missing: others have it, this device does not. It is being asked for.")),
+        (Bead.LATE, tr("Arrived late, and was put where it belongs.")),
+        (Bead.ONLY_HERE, tr("Only on this device so far.")),
+        (Bead.FAILED, tr("Not sent.")),
+    )
+
+
+def _keys() -> tuple[tuple[str, str], ...]:
+    return (
+        (tr("Ctrl P"), tr("Add a person")),
+        (tr("Ctrl N"), tr("New group")),
+        (tr("Ctrl J"), tr("Join with an invitation")),
+        (tr("Ctrl K"), tr("Search people and groups")),
+        (tr("Alt ↑ ↓"), tr("Conversation above or below")),
+        (tr("Enter"), tr("Send; with Shift a new line")),
+        ("F6", tr("To the next area")),
+        (tr("Ctrl + - 0"), tr("Larger, smaller, normal text")),
+        ("F1", tr("This page")),
+        (tr("Ctrl Q"), tr("Quit")),
+    )
 
 
 class _Mark(QWidget):
@@ -86,28 +98,32 @@ class HowItWorks(Sheet):
     ) -> None:
         """``refused``: what was refused or set aside here, in sentences."""
         super().__init__(
-            "How it works",
-            "Everyone in a group ends up with the same messages in the same order, and every"
-            " message shows who holds it.",
+            tr("How it works"),
+            tr(
+                "Everyone in a group ends up with the same messages in the same order, and every"
+                " message shows who holds it."
+            ),
             parent=parent,
         )
         content = QWidget()
         whole = QVBoxLayout(content)
         whole.setContentsMargins(0, 0, 8, 0)
         whole.setSpacing(14)
-        whole.addLayout(_table("Your messages", [(_Mark(m), w) for m, w in _STATES]))
-        whole.addLayout(_table("The beads", [(_Mark(m), w) for m, w in _BEADS]))
-        whole.addLayout(_table("Keys", [(KeyCap(k), w) for k, w in _KEYS]))
+        whole.addLayout(_table(tr("Your messages"), [(_Mark(m), w) for m, w in _states()]))
+        whole.addLayout(_table(tr("The beads"), [(_Mark(m), w) for m, w in _beads()]))
+        whole.addLayout(_table(tr("Keys"), [(KeyCap(k), w) for k, w in _keys()]))
         if refused:
-            whole.addWidget(Text("Refused or set aside here", face="label", strong=True))
+            whole.addWidget(Text(tr("Refused or set aside here"), face="label", strong=True))
             for sentence in refused:
                 whole.addWidget(Text(sentence, face="label", colour="ink2", wrap=True))
-        kept = "Messages are kept encrypted on this device."
+        kept = tr("Messages are kept encrypted on this device.")
         if key_storage:
             kept += f" {key_words(key_storage)}"
         whole.addWidget(Text(kept, face="label", colour="ink2", wrap=True))
-        whole.addWidget(Text(f"Causerie {version}", face="caption", colour="ink3"))
-        area = scrolling(content, "How it works")
+        whole.addWidget(
+            Text(tr("Causerie {version}").format(version=version), face="caption", colour="ink3")
+        )
+        area = scrolling(content, tr("How it works"))
         area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.body.addWidget(area)
         self.add_close()

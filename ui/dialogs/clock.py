@@ -16,6 +16,7 @@ from ui.clock_words import going_words, how_to_set, off_sentence, who_sentence
 from ui.controls import Button, Text
 from ui.dialogs.sheet import Sheet, problem_line, say_problem
 from ui.tasks import Tasks
+from ui.translate import tr
 
 _TICK_MS = 250
 _LATEST = timedelta(days=400 * 365)
@@ -33,13 +34,13 @@ class CheckClock(Sheet):
         platform: str = sys.platform,
     ) -> None:
         """``look`` asks how it stands now; ``set_offset``: by so much, None: by this device's."""
-        super().__init__("Check the clock", parent=parent)
+        super().__init__(tr("Check the clock"), parent=parent)
         self._look = look
         self._set_offset = set_offset
         self._now = now
         self._tasks = tasks
         self.words = Text(face="body", colour="ink2", wrap=True)
-        self.ours, self.theirs = _Face("This device"), _Face("The others")
+        self.ours, self.theirs = _Face(tr("This device")), _Face(tr("The others"))
         faces = QGridLayout()
         faces.setHorizontalSpacing(24)
         faces.setVerticalSpacing(2)
@@ -47,7 +48,7 @@ class CheckClock(Sheet):
             face.put(faces, column)
             faces.setColumnStretch(column, 1)
         self.how = Text(how_to_set(platform), face="label", colour="ink2", wrap=True)
-        self.go_by = Button("Go by the others")
+        self.go_by = Button(tr("Go by the others"))
         self.problem = problem_line()
         self.body.addWidget(self.words)
         self.body.addSpacing(6)
@@ -56,8 +57,8 @@ class CheckClock(Sheet):
         self.body.addWidget(self.how)
         self.body.addWidget(self.go_by)
         self.body.addWidget(self.problem)
-        self.again = self.add_button("Look again", left=True, kind="ghost")
-        self.close_button = self.add_button("Close", kind="primary")
+        self.again = self.add_button(tr("Look again"), left=True, kind="ghost")
+        self.close_button = self.add_button(tr("Close"), kind="primary")
         self.close_button.setDefault(True)
         self.again.clicked.connect(self.look_again)
         self.go_by.clicked.connect(self._go)
@@ -82,7 +83,9 @@ class CheckClock(Sheet):
         self.how.setVisible(clock is not None)
         goes_back = bool(shown.offset_ms) and not shown.behind_ms
         self._offset_ms = None if goes_back else shown.others_ahead_ms
-        self.go_by.rename("Go by this device's clock again" if goes_back else "Go by the others")
+        self.go_by.rename(
+            tr("Go by this device's clock again") if goes_back else tr("Go by the others")
+        )
         self.go_by.setVisible(clock is not None)
         say_problem(self.problem, "")
         self.tick()
@@ -100,7 +103,7 @@ class CheckClock(Sheet):
             await self._set_offset(offset_ms)
             self.accept()
 
-        self._tasks.spawn(work, purpose="set the clock", retry=False)
+        self._tasks.spawn(work, purpose=tr("set the clock"), retry=False)
 
 
 class _Face:

@@ -23,6 +23,7 @@ from ui.qr_reading import Picture, codes_in
 from ui.screen import GrabScreens, nothing_found_words
 from ui.tasks import Tasks
 from ui.theme import theme_changed
+from ui.translate import tr
 
 _GONE_S = 0.35
 """After hiding our windows: desktops take a moment to draw, and fade, what is behind them."""
@@ -51,11 +52,15 @@ class CodeReader(QWidget):
         self._is_gone = False
         self.is_busy = False
         self.words = Text(face="caption", colour="ink2", wrap=True)
-        self.file = _way("Picture…", "picture", "Choose a picture of the code, or drop one here")
-        self.paste = _way(
-            "Clipboard", "paste", "Read what was copied: a picture of the code, or a link"
+        self.file = _way(
+            tr("Picture…"), "picture", tr("Choose a picture of the code, or drop one here")
         )
-        self.screen_button = _way("Screen", "screen", "Read the code that is on the screen now")
+        self.paste = _way(
+            tr("Clipboard"), "paste", tr("Read what was copied: a picture of the code, or a link")
+        )
+        self.screen_button = _way(
+            tr("Screen"), "screen", tr("Read the code that is on the screen now")
+        )
         self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._row.setSpacing(8)
         for button in self._buttons():
@@ -84,7 +89,7 @@ class CodeReader(QWidget):
         elif mime is not None and mime.text().strip():
             self.text_pasted.emit(mime.text())
         else:
-            self.failed.emit("There is neither a picture nor a link to paste.")
+            self.failed.emit(tr("There is neither a picture nor a link to paste."))
 
     def take(self, mime: QMimeData) -> None:
         """Of a paste or a drop that holds a picture."""
@@ -121,7 +126,7 @@ class CodeReader(QWidget):
                 self.failed.emit(problem)
 
         self.is_busy = True
-        self._tasks.spawn(alone, purpose="read the code", retry=False)
+        self._tasks.spawn(alone, purpose=tr("read the code"), retry=False)
 
     async def _from_file(self) -> None:
         path = await self._sources.choose_picture(self)
@@ -187,7 +192,9 @@ class CodeReader(QWidget):
         return (self.file, self.paste, self.screen_button)
 
     def _show_busy(self, *, busy: bool) -> None:
-        self.words.setText("Looking for a QR code…" if busy else "Or read their QR code from")
+        self.words.setText(
+            tr("Looking for a QR code…") if busy else tr("Or read their QR code from")
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

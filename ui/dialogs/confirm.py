@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from engine.events import ConversationView
 from ui.controls import ButtonKind, Text
 from ui.dialogs.sheet import Sheet
-from ui.words import count, one_line
+from ui.foreign_text import one_line
+from ui.translate import tr
 
 _OPENABLE = frozenset({"https", "mailto"})
 _LONGEST_URL = 4096
@@ -23,7 +24,7 @@ class Confirm(Sheet):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(title, words, parent=parent)
-        self.cancel = self.add_button("Cancel", left=True, kind="ghost")
+        self.cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         self.confirm = self.add_button(yes, kind=kind)
         self.cancel.clicked.connect(self.reject)
         self.confirm.clicked.connect(self.accept)
@@ -31,36 +32,57 @@ class Confirm(Sheet):
         self.cancel.setFocus()
 
 
+def unsent_words(number: int) -> str:
+    return tr(
+        "%n messages of yours never got out and will be lost.",
+        "%n message of yours never got out and will be lost.",
+        number,
+    )
+
+
 def leave_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
     name = one_line(conversation.name, 60)
-    words = (
+    words = tr(
         "The others are told if they can be reached. Its messages are removed from this device"
         " and you need a new invitation to come back."
     )
     if conversation.waiting_to_send or conversation.failed:
         unsent = conversation.waiting_to_send + conversation.failed
-        words += f" {count(unsent, 'message')} of yours never got out and will be lost."
-    return Confirm(f"Leave {name}?", words, yes="Leave group", kind="danger", parent=parent)
+        words = f"{words} {unsent_words(unsent)}"
+    return Confirm(
+        tr("Leave {name}?").format(name=name),
+        words,
+        yes=tr("Leave group"),
+        kind="danger",
+        parent=parent,
+    )
 
 
 def delete_confirm(parent: QWidget, *, unsent: bool) -> Confirm:
     words = (
-        "It has not reached anybody yet. It goes from your view and is not sent by itself any more,"
-        " but what you write after it may still lead others to it."
+        tr(
+            "It has not reached anybody yet. It goes from your view and is not sent by itself any"
+            " more, but what you write after it may still lead others to it."
+        )
         if unsent
-        else "It is removed from this device only. The others keep it."
+        else tr("It is removed from this device only. The others keep it.")
     )
-    title = "Discard this message?" if unsent else "Delete for you?"
-    yes = "Discard" if unsent else "Delete"
+    title = tr("Discard this message?") if unsent else tr("Delete for you?")
+    yes = tr("Discard") if unsent else tr("Delete")
     return Confirm(title, words, yes=yes, kind="danger", parent=parent)
 
 
 def quit_confirm(waiting: int, parent: QWidget) -> Confirm:
     return Confirm(
-        "Quit while messages wait?",
-        f"{count(waiting, 'message')} could not be sent yet."
-        " Nothing is lost: sending goes on when you start Causerie again.",
-        yes="Quit",
+        tr("Quit while messages wait?"),
+        tr(
+            "%n messages could not be sent yet. "
+            "Nothing is lost: sending goes on when you start Causerie again.",
+            "%n message could not be sent yet. "
+            "Nothing is lost: sending goes on when you start Causerie again.",
+            waiting,
+        ),
+        yes=tr("Quit"),
         parent=parent,
     )
 
@@ -80,21 +102,29 @@ class OpenLinkConfirm(Confirm):
 
     def __init__(self, url: QUrl, parent: QWidget | None = None) -> None:
         super().__init__(
-            "Open this address?",
-            "It leaves Causerie and opens in another program, which tells that site your"
-            " network address.",
-            yes="Open",
+            tr("Open this address?"),
+            tr(
+                "It leaves Causerie and opens in another program, which tells that site your"
+                " network address."
+            ),
+            yes=tr("Open"),
             parent=parent,
         )
         encoded = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
         self.address = QLineEdit(encoded)
         self.address.setReadOnly(True)
-        self.address.setAccessibleName("Full address")
+        self.address.setAccessibleName(tr("Full address"))
         self.address.setCursorPosition(0)
         self.body.addWidget(self.address)
         host = url.host(QUrl.ComponentFormattingOption.FullyEncoded)
         if host:
-            site = Text(f"Site: {host}", face="label", colour="ink", strong=True, wrap=True)
+            site = Text(
+                tr("Site: {host}").format(host=host),
+                face="label",
+                colour="ink",
+                strong=True,
+                wrap=True,
+            )
             site.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self.body.addWidget(site)
 
@@ -102,8 +132,8 @@ class OpenLinkConfirm(Confirm):
 class RefusedLink(Sheet):
     def __init__(self, target: str, parent: QWidget | None = None) -> None:
         super().__init__(
-            "This address is not opened",
-            "Causerie opens web addresses that start with https and mail addresses only.",
+            tr("This address is not opened"),
+            tr("Causerie opens web addresses that start with https and mail addresses only."),
             parent=parent,
         )
         self.body.addWidget(Text(one_line(target, 200), face="code", colour="ink2", wrap=True))

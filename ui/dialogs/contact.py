@@ -10,12 +10,13 @@ from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
 from engine.events import ContactView, ConversationView
 from ui.controls import Card, Text
-from ui.dialogs.confirm import Confirm
+from ui.dialogs.confirm import Confirm, unsent_words
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.foreign_text import one_line
 from ui.people import digit_groups, short_name
 from ui.qr import QrCode
 from ui.tasks import Tasks
-from ui.words import count, one_line
+from ui.translate import tr
 
 _COLUMNS = 4
 _QR_SIDE = 150
@@ -30,15 +31,17 @@ class SafetyNumber(Sheet):
     ) -> None:
         name = short_name(conversation)
         super().__init__(
-            f"Safety number with {name}",
-            f"Compare it with {name} when you meet or talk. If it is the same on both devices,"
-            " nobody is in between.",
+            tr("Safety number with {name}").format(name=name),
+            tr(
+                "Compare it with {name} when you meet or talk. If it is the same on both "
+                "devices, nobody is in between."
+            ).format(name=name),
             parent=parent,
         )
         self.groups = digit_groups(contact.safety_number)
         box = Card("surface2", "line")
         box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        box.setAccessibleName("Safety number: " + ", ".join(self.groups))
+        box.setAccessibleName(tr("Safety number: {digits}").format(digits=", ".join(self.groups)))
         grid = QGridLayout(box)
         grid.setContentsMargins(16, 14, 16, 14)
         grid.setVerticalSpacing(6)
@@ -47,27 +50,31 @@ class SafetyNumber(Sheet):
             digits.setAlignment(Qt.AlignmentFlag.AlignCenter)
             grid.addWidget(digits, place // _COLUMNS, place % _COLUMNS)
         plain = "".join(self.groups)
-        self.code = QrCode(plain, f"Code of the safety number with {name}", side=_QR_SIDE)
+        self.code = QrCode(
+            plain, tr("Code of the safety number with {name}").format(name=name), side=_QR_SIDE
+        )
         self.body.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
         self.body.addSpacing(4)
         self.body.addWidget(box)
         own_name = one_line(contact.name, 60)
-        words = f"Fingerprint of {own_name or name}: {contact.fingerprint}"
+        words = tr("Fingerprint of {name}: {fingerprint}").format(
+            name=own_name or name, fingerprint=contact.fingerprint
+        )
         self.body.addWidget(Text(words, face="caption", colour="ink2", wrap=True))
-        self.copy_button = self.add_button("Copy", left=True, kind="ghost")
+        self.copy_button = self.add_button(tr("Copy"), left=True, kind="ghost")
         self.copy_button.clicked.connect(self._copy)
-        close = self.add_button("Close")
+        close = self.add_button(tr("Close"))
         close.clicked.connect(self.reject)
         close.setDefault(True)
         close.setFocus()
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(" ".join(self.groups))
-        self.copy_button.rename("Copied")
+        self.copy_button.rename(tr("Copied"))
         QTimer.singleShot(_SAID_COPIED_MS, self.copy_button, self._offer_again)
 
     def _offer_again(self) -> None:
-        self.copy_button.rename("Copy")
+        self.copy_button.rename(tr("Copy"))
 
 
 class RenamePerson(Sheet):
@@ -82,8 +89,8 @@ class RenamePerson(Sheet):
     ) -> None:
         own_name = one_line(contact.name, 60) or "?"
         super().__init__(
-            f"Rename {own_name}",
-            "Only you see this name. Leave it empty to see the name they gave themselves.",
+            tr("Rename {name}").format(name=own_name),
+            tr("Only you see this name. Leave it empty to see the name they gave themselves."),
             parent=parent,
         )
         self._rename = rename
@@ -92,12 +99,12 @@ class RenamePerson(Sheet):
         self.name.setMaxLength(MAX_NAME_CHARACTERS)
         self.name.setPlaceholderText(own_name)
         self.problem = problem_line()
-        self.body.addWidget(field_label("Name on this device", self.name))
+        self.body.addWidget(field_label(tr("Name on this device"), self.name))
         self.body.addWidget(self.name)
         self.body.addWidget(self.problem)
-        cancel = self.add_button("Cancel", left=True, kind="ghost")
+        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         cancel.clicked.connect(self.reject)
-        self.confirm = self.add_button("Rename", kind="primary")
+        self.confirm = self.add_button(tr("Rename"), kind="primary")
         self.confirm.setDefault(True)
         self.confirm.clicked.connect(self._submit)
         self.name.textChanged.connect(lambda _text: say_problem(self.problem, ""))
@@ -105,7 +112,7 @@ class RenamePerson(Sheet):
         self.name.setFocus()
 
     def _submit(self) -> None:
-        self._tasks.spawn(self._do, purpose="rename the person", retry=False)
+        self._tasks.spawn(self._do, purpose=tr("rename the person"), retry=False)
 
     async def _do(self) -> None:
         try:
@@ -119,9 +126,9 @@ class RenamePerson(Sheet):
 
 def block_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
     return Confirm(
-        f"Block {short_name(conversation)}?",
-        "They are not told. Nothing of theirs is taken in or answered until you unblock them.",
-        yes="Block",
+        tr("Block {name}?").format(name=short_name(conversation)),
+        tr("They are not told. Nothing of theirs is taken in or answered until you unblock them."),
+        yes=tr("Block"),
         kind="danger",
         parent=parent,
     )
@@ -129,11 +136,17 @@ def block_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
 
 def remove_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
     name = short_name(conversation)
-    words = (
+    words = tr(
         "They and all messages between you go from this device, and they are not told."
         " They keep what you wrote, and may ask to talk to you again."
     )
     if conversation.waiting_to_send or conversation.failed:
         unsent = conversation.waiting_to_send + conversation.failed
-        words += f" {count(unsent, 'message')} of yours never got out and will be lost."
-    return Confirm(f"Remove {name}?", words, yes="Remove", kind="danger", parent=parent)
+        words = f"{words} {unsent_words(unsent)}"
+    return Confirm(
+        tr("Remove {name}?").format(name=name),
+        words,
+        yes=tr("Remove"),
+        kind="danger",
+        parent=parent,
+    )

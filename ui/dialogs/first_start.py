@@ -23,13 +23,15 @@ from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
 from engine.events import IdentityView
 from ui.avatar import draw_avatar
+from ui.connection_words import key_words
 from ui.controls import Area, Button, Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import field_label, problem_line, say_problem
+from ui.foreign_text import one_line
 from ui.icons import draw_app_icon, draw_icon
 from ui.tasks import Tasks
 from ui.theme import Radius, current_theme, initials, theme_changed
-from ui.words import key_words, one_line
+from ui.translate import tr
 
 _CARD_WIDTH = 440
 _CARD_HEIGHT = 560
@@ -46,7 +48,7 @@ class _Steps(QWidget):
     def __init__(self, now: int) -> None:
         super().__init__()
         self._now = now
-        self.setAccessibleName(f"Step {now} of {_STEPS}")
+        self.setAccessibleName(tr("Step {number} of {steps}").format(number=now, steps=_STEPS))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
@@ -130,7 +132,13 @@ class Step(Card):
         head = QHBoxLayout()
         head.addWidget(_Steps(number))
         head.addStretch(1)
-        head.addWidget(Text(f"Step {number} of {_STEPS}", face="caption", colour="ink3"))
+        head.addWidget(
+            Text(
+                tr("Step {number} of {steps}").format(number=number, steps=_STEPS),
+                face="caption",
+                colour="ink3",
+            )
+        )
         self.rows = whole = QVBoxLayout(self)
         whole.setContentsMargins(24, 22, 24, 20)
         whole.setSpacing(0)
@@ -151,23 +159,27 @@ class Step(Card):
 
 class NameStep(Step):
     def __init__(self) -> None:
-        super().__init__(1, "What should people call you?", "Your name travels with your messages.")
+        super().__init__(
+            1, tr("What should people call you?"), tr("Your name travels with your messages.")
+        )
         self.avatar = _BigAvatar(88)
         self.name = QLineEdit()
         self.name.setMaxLength(MAX_NAME_CHARACTERS)
         self.problem = problem_line()
-        self.next = Button("Next", kind="primary", size="big")
+        self.next = Button(tr("Next"), kind="primary", size="big")
         self.body.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignHCenter)
         self.body.addSpacing(8)
-        self.body.addWidget(field_label("Name", self.name))
+        self.body.addWidget(field_label(tr("Name"), self.name))
         self.body.addWidget(self.name)
         self.body.addWidget(self.problem)
         self.body.addSpacing(8)
         self.body.addWidget(
             _Note(
                 "key",
-                "A key pair is made on this device. Nobody else has the secret half, and there is"
-                " no backup yet: who loses this device loses this identity.",
+                tr(
+                    "A key pair is made on this device. Nobody else has the secret half, and there"
+                    " is no backup yet: who loses this device loses this identity."
+                ),
             )
         )
         self.foot.addStretch(1)
@@ -178,19 +190,21 @@ class ConversationStep(Step):
     def __init__(self) -> None:
         super().__init__(
             2,
-            "Start a conversation",
-            "Use an invitation or a contact link you were given, or make a group.",
+            tr("Start a conversation"),
+            tr("Use an invitation or a contact link you were given, or make a group."),
         )
         self.avatar = _BigAvatar(72)
         self.who = ElidedText(face="body", strong=True)
         self.who.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self._fingerprint_title = Text("Your fingerprint", face="caption", colour="ink3")
+        self._fingerprint_title = Text(tr("Your fingerprint"), face="caption", colour="ink3")
         self.fingerprint = selectable("")
         self.kept = _Note("lock", "")
-        self.join = Button("Join with an invitation", kind="primary", size="big", icon_name="join")
-        self.new_group = Button("New group", size="big", icon_name="plus")
-        self.add_person = Button("Add a person", size="big", icon_name="person-add")
-        self.later = Button("Later", kind="ghost", size="big")
+        self.join = Button(
+            tr("Join with an invitation"), kind="primary", size="big", icon_name="join"
+        )
+        self.new_group = Button(tr("New group"), size="big", icon_name="plus")
+        self.add_person = Button(tr("Add a person"), size="big", icon_name="person-add")
+        self.later = Button(tr("Later"), kind="ghost", size="big")
         self.body.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignHCenter)
         self.body.addWidget(self.who)
         self.body.addSpacing(8)
@@ -216,7 +230,12 @@ class ConversationStep(Step):
         self.who.setText(name)
         self.fingerprint.setText(identity.fingerprint)
         self.kept.words.setText(
-            f"Messages are kept encrypted on this device. {key_words(identity.key_storage)}"
+            " ".join(
+                (
+                    tr("Messages are kept encrypted on this device."),
+                    key_words(identity.key_storage),
+                )
+            )
         )
 
 
@@ -253,8 +272,8 @@ class FirstStart(Area):
     def _lay_out(self) -> None:
         words = QVBoxLayout()
         words.setSpacing(0)
-        words.addWidget(Text("Welcome to Causerie", face="title", strong=True))
-        hint = "Two short steps. Your name stays on this device until you join a conversation."
+        words.addWidget(Text(tr("Welcome to Causerie"), face="title", strong=True))
+        hint = tr("Two short steps. Your name stays on this device until you join a conversation.")
         words.addWidget(Text(hint, face="body", colour="ink2", wrap=True))
         self._sign = _Sign()
         brand = QHBoxLayout()
@@ -297,7 +316,7 @@ class FirstStart(Area):
     def _submit(self) -> None:
         if self.name_step.next.isEnabled():
             self.name_step.next.setEnabled(False)
-            self._tasks.spawn(self._make, purpose="make your identity", retry=False)
+            self._tasks.spawn(self._make, purpose=tr("make your identity"), retry=False)
 
     async def _make(self) -> None:
         try:

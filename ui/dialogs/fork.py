@@ -10,9 +10,12 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 from engine.answers import ForkProof
 from engine.events import ForkView, MessageView
 from ui.controls import Card, Text
+from ui.conversation_words import kind_words
 from ui.dialogs.sheet import Sheet
+from ui.foreign_text import breaking, one_line
 from ui.theme import current_theme
-from ui.words import breaking, kind_words, one_line, spoken_time
+from ui.times import spoken_time
+from ui.translate import tr
 
 _LONGEST = 600
 _MAX_NAME = 40
@@ -21,17 +24,19 @@ _STACK_BELOW = 400
 
 def fork_words(fork: ForkView) -> str:
     if fork.is_self:
-        return "This profile was used in two places at once."
-    return f"{one_line(fork.sender_name, _MAX_NAME) or '?'} told different people different things."
+        return tr("This profile was used in two places at once.")
+    return tr("{name} told different people different things.").format(
+        name=one_line(fork.sender_name, _MAX_NAME) or "?"
+    )
 
 
 def _meaning(fork: ForkView) -> str:
     if fork.is_self:
-        return (
+        return tr(
             "Two devices, or a copy of this profile, counted their messages alike and said"
             " different things. Both messages are kept. Use a profile in one place only."
         )
-    return (
+    return tr(
         "Both messages are signed, and only one of them fits into the order in which they say that"
         " they spoke. Not everybody was sent the same; both are kept here."
     )
@@ -51,8 +56,8 @@ class ForkSheet(Sheet):
         for story in self.stories:
             both.addWidget(story, 1)
         self.body.addLayout(both)
-        self.copy = self.add_button("Copy the proof", left=True)
-        self.close_button = self.add_button("Close", kind="primary")
+        self.copy = self.add_button(tr("Copy the proof"), left=True)
+        self.close_button = self.add_button(tr("Close"), kind="primary")
         self.close_button.setDefault(True)
         self.copy.clicked.connect(self._copy)
         self.close_button.clicked.connect(self.reject)
@@ -60,7 +65,7 @@ class ForkSheet(Sheet):
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._proof)
-        self.copy.rename("Copied")
+        self.copy.rename(tr("Copied"))
 
 
 class _Story(Card):
@@ -78,13 +83,17 @@ class _Story(Card):
 
 def _texts(message: MessageView | None, now: datetime) -> Sequence[Text]:
     if message is None:
-        return (Text("Not shown here: it waits, or was deleted.", colour="ink2", wrap=True),)
+        return (Text(tr("Not shown here: it waits, or was deleted."), colour="ink2", wrap=True),)
     said = Text(breaking(one_line(kind_words(message), _LONGEST)), face="body", wrap=True)
     flags = Qt.TextInteractionFlag
     said.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
-    place = f"Place in the order: {message.position.lamport_timestamp}"
+    place = tr("Place in the order: {number}").format(number=message.position.lamport_timestamp)
     return (
         said,
-        Text(f"Signed {spoken_time(message.sent_ms, now)}", face="caption", colour="ink2"),
+        Text(
+            tr("Signed {time}").format(time=spoken_time(message.sent_ms, now)),
+            face="caption",
+            colour="ink2",
+        ),
         Text(place, face="caption", colour="ink3", wrap=True),
     )

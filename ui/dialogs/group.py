@@ -22,10 +22,12 @@ from engine.core.ids import ParticipantId
 from engine.events import ConversationView, MemberView
 from ui.avatar import Avatar
 from ui.controls import Button, ColourRole, ElidedText, Pill, Text
+from ui.conversation_words import present_members
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.foreign_text import one_line
 from ui.tasks import Tasks
 from ui.theme import current_theme
-from ui.words import count, one_line, present_members
+from ui.translate import tr
 
 _SAID_COPIED_MS = 2500
 _LIST_HEIGHT = 360
@@ -40,21 +42,21 @@ class CreateGroup(Sheet):
         self, create: Callable[[str], Awaitable[None]], tasks: Tasks, parent: QWidget | None = None
     ) -> None:
         super().__init__(
-            "New group",
-            "Give it a name. You can invite people as soon as it is there.",
+            tr("New group"),
+            tr("Give it a name. You can invite people as soon as it is there."),
             parent=parent,
         )
         self._create = create
         self._tasks = tasks
         self.name = QLineEdit()
         self.name.setMaxLength(MAX_NAME_CHARACTERS)
-        self.name.setPlaceholderText("For example Tide Gauge")
+        self.name.setPlaceholderText(tr("For example Tide Gauge"))
         self.problem = problem_line()
-        self.body.addWidget(field_label("Name of the group", self.name))
+        self.body.addWidget(field_label(tr("Name of the group"), self.name))
         self.body.addWidget(self.name)
         self.body.addWidget(self.problem)
-        cancel = self.add_button("Cancel", left=True, kind="ghost")
-        self.confirm = self.add_button("Create group", kind="primary")
+        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
+        self.confirm = self.add_button(tr("Create group"), kind="primary")
         self.confirm.setDefault(True)
         cancel.clicked.connect(self.reject)
         self.confirm.clicked.connect(self._submit)
@@ -68,7 +70,7 @@ class CreateGroup(Sheet):
 
     def _submit(self) -> None:
         self.confirm.setEnabled(False)
-        self._tasks.spawn(self._make, purpose="create the group", retry=False)
+        self._tasks.spawn(self._make, purpose=tr("create the group"), retry=False)
 
     async def _make(self) -> None:
         try:
@@ -89,8 +91,8 @@ class InviteLink(Sheet):
     ) -> None:
         name = one_line(conversation.name, 60)
         super().__init__(
-            f"Invite to {name}",
-            "Send this link over a channel you trust.",
+            tr("Invite to {name}").format(name=name),
+            tr("Send this link over a channel you trust."),
             parent=parent,
         )
         self.link = QPlainTextEdit(link)
@@ -99,28 +101,31 @@ class InviteLink(Sheet):
         self.link.setTabChangesFocus(True)
         self.link.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.link.setFixedHeight(current_theme().metrics.scaled(96))
-        self.body.addWidget(field_label("Invitation link", self.link))
+        self.body.addWidget(field_label(tr("Invitation link"), self.link))
         self.body.addWidget(self.link)
         warning = Text(
-            "Anyone with this link can read this group", face="label", colour="warn", strong=True
+            tr("Anyone with this link can read this group"),
+            face="label",
+            colour="warn",
+            strong=True,
         )
         warning.setWordWrap(True)
         self.body.addWidget(warning)
         self.body.addWidget(_fingerprints(conversation))
-        close = self.add_button("Close", left=True, kind="ghost")
+        close = self.add_button(tr("Close"), left=True, kind="ghost")
         close.clicked.connect(self.reject)
-        self.copy_button = self.add_button("Copy link", kind="primary")
+        self.copy_button = self.add_button(tr("Copy link"), kind="primary")
         self.copy_button.setDefault(True)
         self.copy_button.clicked.connect(self._copy)
         self.copy_button.setFocus()
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.link.toPlainText())
-        self.copy_button.rename("Copied")
+        self.copy_button.rename(tr("Copied"))
         QTimer.singleShot(_SAID_COPIED_MS, self.copy_button, self._offer_again)
 
     def _offer_again(self) -> None:
-        self.copy_button.rename("Copy link")
+        self.copy_button.rename(tr("Copy link"))
 
 
 def _fingerprints(conversation: ConversationView) -> QWidget:
@@ -131,8 +136,11 @@ def _fingerprints(conversation: ConversationView) -> QWidget:
     layout.setSpacing(2)
     for member in conversation.members:
         if member.is_admin:
-            who = "Your" if member.is_self else f"{one_line(member.name, 40)}'s"
-            layout.addWidget(Text(f"{who} fingerprint, to compare", face="caption", colour="ink3"))
+            words = tr("{name}'s fingerprint, to compare")
+            if member.is_self:
+                words = tr("Your fingerprint, to compare")
+            words = words.format(name=one_line(member.name, 40))
+            layout.addWidget(Text(words, face="caption", colour="ink3"))
             layout.addWidget(selectable(member.fingerprint))
     return box
 
@@ -157,7 +165,7 @@ class Breakable(Text):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Copy", lambda: QGuiApplication.clipboard().setText(self._plain))
+        menu.addAction(tr("Copy"), lambda: QGuiApplication.clipboard().setText(self._plain))
         menu.popup(event.globalPos())
 
 
@@ -183,10 +191,14 @@ class Members(Sheet):
         """``faces``: pictures of those members whose are known; ``mute`` is told a choice."""
         here = present_members(conversation)
         gone = len(conversation.members) - len(here)
-        words = count(len(here), "member")
+        words = tr("%n members", "%n member", len(here))
         if gone:
-            words += f", {gone} left"
-        super().__init__(f"Members of {one_line(conversation.name, 60)}", words, parent=parent)
+            words = tr("{members}, {number} left").format(members=words, number=gone)
+        super().__init__(
+            tr("Members of {name}").format(name=one_line(conversation.name, 60)),
+            words,
+            parent=parent,
+        )
         self.rows: list[MemberRow] = []
         content = QWidget()
         rows = QVBoxLayout(content)
@@ -198,7 +210,7 @@ class Members(Sheet):
             rows.addWidget(row)
             self.rows.append(row)
         rows.addStretch(1)
-        self.body.addWidget(scrolling(content, "Members"))
+        self.body.addWidget(scrolling(content, tr("Members")))
         self.add_close()
 
 
@@ -212,13 +224,17 @@ class MemberRow(QWidget):
         self.avatar.show_identity(member.participant_id, name, picture=picture)
         marks: list[tuple[str, ColourRole, ColourRole]] = []
         if member.is_self:
-            marks.append(("you", "accentInk", "accentSoft"))
+            marks.append((tr("you"), "accentInk", "accentSoft"))
         if member.is_admin:
-            marks.append(("admin", "ink2", "surface2"))
+            marks.append((tr("admin"), "ink2", "surface2"))
         if member.has_left:
-            marks.append(("left", "ink3", "surface2"))
+            marks.append((tr("left"), "ink3", "surface2"))
         said = ", ".join([name, *(mark for mark, _, _ in marks)])
-        self.setAccessibleName(f"{said}, fingerprint {member.fingerprint}")
+        self.setAccessibleName(
+            tr("{name}, fingerprint {fingerprint}").format(
+                name=said, fingerprint=member.fingerprint
+            )
+        )
         first = QHBoxLayout()
         first.setSpacing(6)
         colour: ColourRole = "ink3" if member.has_left else "ink"
@@ -249,9 +265,11 @@ class MemberRow(QWidget):
         self.mute_changed.emit(self._muted)
 
     def _say_mute(self) -> None:
-        self.mute_button.rename("Unmute" if self._muted else "Mute")
-        said = "Show the messages of" if self._muted else "Do not show the messages of"
-        self.mute_button.setAccessibleName(f"{said} {self._name}")
+        self.mute_button.rename(tr("Unmute") if self._muted else tr("Mute"))
+        said = tr("Do not show the messages of {name}")
+        if self._muted:
+            said = tr("Show the messages of {name}")
+        self.mute_button.setAccessibleName(said.format(name=self._name))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.mute_button.isHidden():

@@ -9,24 +9,34 @@ from engine.answers import HolderView
 from engine.core.ids import HolderSource
 from ui.avatar import Avatar
 from ui.controls import ColourRole, ElidedText, Pill, Text
+from ui.conversation_words import chance_words
 from ui.dialogs.group import scrolling
 from ui.dialogs.sheet import Sheet
-from ui.words import chance_words, one_line, spoken_time
+from ui.foreign_text import one_line
+from ui.times import spoken_time
+from ui.translate import tr
 
-_SOURCES = {
-    HolderSource.CAUSAL.value: "named it in a later message",
-    HolderSource.HOLDINGS.value: "told us so",
-    HolderSource.REPAIR.value: "sent it again for somebody",
-    HolderSource.BLOOM.value: "its filter says so, which can err",
-}
+
+def _sign_words(source: str) -> str:
+    match source:
+        case HolderSource.CAUSAL:
+            return tr("named it in a later message")
+        case HolderSource.HOLDINGS:
+            return tr("told us so")
+        case HolderSource.REPAIR:
+            return tr("sent it again for somebody")
+        case HolderSource.BLOOM:
+            return tr("its filter says so, which can err")
+        case _:
+            return one_line(source, 60)
 
 
 def source_words(holder: HolderView) -> str:
     if holder.source is None:
-        return "no sign yet"
+        return tr("no sign yet")
     if not holder.certain and holder.false_probability is not None:
-        return f"{chance_words(holder.false_probability)} it is wrong"
-    return _SOURCES.get(holder.source, one_line(holder.source, 60))
+        return tr("{chance} it is wrong").format(chance=chance_words(holder.false_probability))
+    return _sign_words(holder.source)
 
 
 class Holders(Sheet):
@@ -35,11 +45,13 @@ class Holders(Sheet):
     ) -> None:
         certain = sum(1 for holder in holders if holder.source is not None and holder.certain)
         maybe = sum(1 for holder in holders if holder.source is not None and not holder.certain)
-        words = f"Held by {certain} of {len(holders)} others"
-        words += f", maybe {maybe} more." if maybe else "."
+        words = tr("Held by {number} of {all} others.")
+        if maybe:
+            words = tr("Held by {number} of {all} others, maybe {maybe} more.")
+        words = words.format(number=certain, all=len(holders), maybe=maybe)
         if not holders:
-            words = "Nobody else is in this group yet."
-        super().__init__("Who holds it", words, parent=parent)
+            words = tr("Nobody else is in this group yet.")
+        super().__init__(tr("Who holds it"), words, parent=parent)
         content = QWidget()
         rows = QVBoxLayout(content)
         rows.setContentsMargins(0, 0, 8, 0)
@@ -47,7 +59,7 @@ class Holders(Sheet):
         for holder in holders:
             rows.addWidget(_HolderRow(holder, now))
         rows.addStretch(1)
-        self.body.addWidget(scrolling(content, "Who holds it"))
+        self.body.addWidget(scrolling(content, tr("Who holds it")))
         self.add_close()
 
 
@@ -77,7 +89,7 @@ class _HolderRow(QWidget):
 
 def _mark(holder: HolderView) -> tuple[str, ColourRole, ColourRole]:
     if holder.source is None:
-        return "no sign", "ink3", "surface2"
+        return tr("no sign"), "ink3", "surface2"
     if holder.certain:
-        return "holds it", "accentInk", "accentSoft"
-    return "maybe", "ink2", "surface2"
+        return tr("holds it"), "accentInk", "accentSoft"
+    return tr("maybe"), "ink2", "surface2"

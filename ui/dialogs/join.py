@@ -12,17 +12,21 @@ from ui.controls import Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.pasted_link import LinkWords, PastedLink
 from ui.dialogs.sheet import Sheet
+from ui.foreign_text import one_line
 from ui.people import JOIN_PREFIX
 from ui.tasks import Tasks
-from ui.words import count, one_line
+from ui.translate import tr
 
 _ADDRESSES_SHOWN = 4
-_WORDS = LinkWords(
-    label="Invitation",
-    placeholder="Paste the link you were given",
-    kind="an invitation",
-    prefix=JOIN_PREFIX,
-)
+
+
+def _words() -> LinkWords:
+    return LinkWords(
+        label=tr("Invitation"),
+        placeholder=tr("Paste the link you were given"),
+        too_long=tr("This is far too long for an invitation."),
+        prefix=JOIN_PREFIX,
+    )
 
 
 class InviteCard(Card):
@@ -55,9 +59,10 @@ class InviteCard(Card):
         group = one_line(preview.group_name, 60)
         self._avatar.show_identity(preview.conversation_id, group)
         self._group.setText(group)
-        inviter = f"From {one_line(preview.inviter_name, 60)}."
+        inviter = tr("From {name}.").format(name=one_line(preview.inviter_name, 60))
         if preview.already_joined:
-            inviter += " You are in this group already."
+            already = tr("You are in this group already.")
+            inviter = f"{inviter} {already}"
         self._inviter.setText(inviter)
         while (item := self._details.takeAt(0)) is not None:
             widget = item.widget()
@@ -65,7 +70,7 @@ class InviteCard(Card):
                 widget.deleteLater()
         self._details.addWidget(
             Text(
-                "Fingerprint of its admin, compare it if you can",
+                tr("Fingerprint of its admin, compare it if you can"),
                 face="caption",
                 colour="ink2",
                 wrap=True,
@@ -73,21 +78,27 @@ class InviteCard(Card):
         )
         self._details.addWidget(selectable(preview.admin_fingerprint))
         addresses = preview.node_addresses
-        title = f"Joining contacts {count(len(addresses), 'address', 'addresses')}"
+        title = tr("Joining contacts %n addresses", "Joining contacts %n address", len(addresses))
         self._details.addSpacing(6)
         self._details.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
         for address in addresses[:_ADDRESSES_SHOWN]:
             self._details.addWidget(selectable(address))
         hidden = len(addresses) - _ADDRESSES_SHOWN
         if hidden > 0:
-            self._details.addWidget(Text(f"and {hidden} more", face="caption", colour="ink2"))
+            self._details.addWidget(
+                Text(tr("and {number} more").format(number=hidden), face="caption", colour="ink2")
+            )
         nodes = len(preview.service_nodes)
         if nodes:
-            said = f"and {count(nodes, 'service node', 'service nodes')} of the group"
+            said = tr(
+                "and %n service nodes of the group", "and %n service node of the group", nodes
+            )
             self._details.addWidget(Text(said, face="caption", colour="ink2", wrap=True))
             for node in preview.service_nodes:
                 self._details.addWidget(selectable(node))
-        self.setAccessibleName(f"Invitation to {group}. {inviter}")
+        self.setAccessibleName(
+            tr("Invitation to {group}. {inviter}").format(group=group, inviter=inviter)
+        )
 
 
 class JoinForm(PastedLink[InvitePreview]):
@@ -95,13 +106,13 @@ class JoinForm(PastedLink[InvitePreview]):
 
     def __init__(self, preview: Callable[[str], InvitePreview]) -> None:
         card = InviteCard()
-        super().__init__(_WORDS, preview, card, card)
+        super().__init__(_words(), preview, card, card)
 
     def action_words(self) -> str:
         if self.found is None:
-            return "Join"
-        verb = "Open" if self.found.already_joined else "Join"
-        return f"{verb} {one_line(self.found.group_name, 30)}"
+            return tr("Join")
+        words = tr("Open {group}") if self.found.already_joined else tr("Join {group}")
+        return words.format(group=one_line(self.found.group_name, 30))
 
 
 class Join(Sheet):
@@ -113,17 +124,17 @@ class Join(Sheet):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(
-            "Join with an invitation",
-            "Nothing is contacted before you agree.",
+            tr("Join with an invitation"),
+            tr("Nothing is contacted before you agree."),
             parent=parent,
         )
         self._join = join
         self._tasks = tasks
         self.form = JoinForm(preview)
         self.body.addWidget(self.form)
-        self.cancel = self.add_button("Cancel", left=True, kind="ghost")
+        self.cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         self.cancel.clicked.connect(self.reject)
-        self.confirm = self.add_button("Join", kind="primary")
+        self.confirm = self.add_button(tr("Join"), kind="primary")
         self.confirm.setDefault(True)
         self.confirm.clicked.connect(self._submit)
         self.form.field.entered.connect(self.confirm.click)
@@ -144,8 +155,8 @@ class Join(Sheet):
         if self.form.found is None:
             return
         self.confirm.setEnabled(False)
-        self.confirm.rename("Joining…")
-        self._tasks.spawn(self._agree, purpose="join the group", retry=False)
+        self.confirm.rename(tr("Joining…"))
+        self._tasks.spawn(self._agree, purpose=tr("join the group"), retry=False)
 
     async def _agree(self) -> None:
         try:

@@ -15,39 +15,41 @@ from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.network_choice import NetworkChoice, NetworkPort
 from ui.segments import Segments
 from ui.tasks import Tasks
+from ui.translate import tr
 
-_EDGE_WORDS: Final = (
-    "Everything goes through service nodes, as the public Waku network needs it. They learn which"
-    " topics you follow, and not what is written."
-)
-ROLES: Final = (
-    (
-        "auto",
-        "Automatic",
-        "Direct, and through service nodes while nobody else can be reached.",
-    ),
-    ("relay", "Direct", "This device passes messages on, and others reach it directly."),
-    (
-        "edge",
-        "Service nodes",
-        _EDGE_WORDS,
-    ),
-)
+ROLES: Final = ("auto", "relay", "edge")
 _LINES: Final = 4
+
+
+def _role_names() -> tuple[str, ...]:
+    """In the order of ``ROLES``."""
+    return tr("Automatic"), tr("Direct"), tr("Service nodes")
+
+
+def _role_words() -> tuple[str, ...]:
+    """In the order of ``ROLES``."""
+    return (
+        tr("Direct, and through service nodes while nobody else can be reached."),
+        tr("This device passes messages on, and others reach it directly."),
+        tr(
+            "Everything goes through service nodes, as the public Waku network needs it. They learn"
+            " which topics you follow, and not what is written."
+        ),
+    )
 
 
 class Network(Sheet):
     def __init__(self, port: NetworkPort, tasks: Tasks, parent: QWidget | None = None) -> None:
-        super().__init__("Network", "How this device meets others.", parent=parent)
+        super().__init__(tr("Network"), tr("How this device meets others."), parent=parent)
         self._port = port
         self._tasks = tasks
         chosen = port.chosen()
-        self.roles = Segments("Role", [words for _, words, _ in ROLES])
+        self.roles = Segments(tr("Role"), _role_names())
         self._role_words = Text(face="small", colour="ink2", wrap=True)
         self.nodes = QPlainTextEdit("\n".join(chosen.service_nodes))
         self.outward = Outward(discovery=chosen.discovery, proxy=chosen.proxy)
         self.problem = problem_line()
-        self._number = [role for role, _, _ in ROLES].index(chosen.role)
+        self._number = ROLES.index(chosen.role)
         self._lay_out()
         self.confirm = self._add_buttons()
         self.roles.chosen.connect(self._choose)
@@ -66,18 +68,18 @@ class Network(Sheet):
         self.body.addWidget(self.roles)
         self.body.addWidget(self._role_words)
         self.body.addSpacing(6)
-        self.body.addWidget(field_label("Service nodes, one address on each line", self.nodes))
+        self.body.addWidget(field_label(tr("Service nodes, one address on each line"), self.nodes))
         self.body.addWidget(self.nodes)
-        hint = "Two or more are best: if one fails, nothing is lost."
+        hint = tr("Two or more are best: if one fails, nothing is lost.")
         self.body.addWidget(Text(hint, face="caption", colour="ink3", wrap=True))
         self.body.addSpacing(6)
         self.body.addWidget(self.outward)
         self.body.addWidget(self.problem)
 
     def _add_buttons(self) -> Button:
-        cancel = self.add_button("Cancel", left=True, kind="ghost")
+        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         cancel.clicked.connect(self.reject)
-        confirm = self.add_button("Save", kind="primary")
+        confirm = self.add_button(tr("Save"), kind="primary")
         confirm.setDefault(True)
         confirm.clicked.connect(self._submit)
         return confirm
@@ -85,7 +87,7 @@ class Network(Sheet):
     def choice(self) -> NetworkChoice:
         lines = (line.strip() for line in self.nodes.toPlainText().splitlines())
         return NetworkChoice(
-            role=ROLES[self._number][0],
+            role=ROLES[self._number],
             service_nodes=tuple(line for line in lines if line),
             discovery=self.outward.discovery(),
             proxy=self.outward.proxy_text(),
@@ -96,20 +98,20 @@ class Network(Sheet):
         self._judge()
 
     def _judge(self) -> None:
-        role, _, words = ROLES[self._number]
+        role, words = ROLES[self._number], _role_words()[self._number]
         choice = self.choice()
         if role == "edge" and not choice.service_nodes:
-            words = f"{words} Name one, or nothing can be sent or received."
+            words = tr("{words} Name one, or nothing can be sent or received.").format(words=words)
         self._role_words.setText(words)
         problem = self._port.problem(choice)
         say_problem(self.problem, problem)
-        self.confirm.rename("Save")
+        self.confirm.rename(tr("Save"))
         self.confirm.setEnabled(not problem)
 
     def _submit(self) -> None:
         self.confirm.setEnabled(False)
-        self.confirm.rename("Changing…")
-        self._tasks.spawn(self._do, purpose="change the network", retry=False)
+        self.confirm.rename(tr("Changing…"))
+        self._tasks.spawn(self._do, purpose=tr("change the network"), retry=False)
 
     async def _do(self) -> None:
         try:

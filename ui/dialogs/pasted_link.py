@@ -31,11 +31,11 @@ P_contra = TypeVar("P_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkWords:
-    """What the field is called, what stands in it, what a link of its kind is and starts with."""
+    """What the field is called and hints, what is said of too much, and what a link starts with."""
 
     label: str
     placeholder: str
-    kind: str
+    too_long: str
     prefix: str
 
 
@@ -151,7 +151,7 @@ class PastedLink(QWidget, Generic[P]):
     def _read(self) -> tuple[P | None, str, str]:
         """The first link that holds; otherwise what is wrong with the last."""
         if self.field.document().characterCount() > MAX_LINK_CHARACTERS:
-            return None, "", f"This is far too long for {self._words.kind}."
+            return None, "", self._words.too_long
         problem = ""
         for link in self.field.links():
             problem = misplaced_link_words(link, wanted=self._words.prefix)

@@ -10,9 +10,10 @@ from pathlib import Path
 from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QImage
 
+from ui.foreign_text import one_line
 from ui.pictures import PictureError
 from ui.qr_reading import Picture
-from ui.words import one_line
+from ui.translate import tr
 
 SCHEME = "causerie:"
 _SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -39,11 +40,13 @@ def _file_in(mime: QMimeData) -> Path | None:
     urls = mime.urls() if mime.hasUrls() else []
     files = [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
     if len(files) > 1:
-        raise PictureError("These are several files. Take one picture at a time.")
+        raise PictureError(tr("These are several files. Take one picture at a time."))
     if files:
         return files[0]
     if any(url.path().lower().endswith(_SUFFIXES) for url in urls):
-        raise PictureError("Causerie fetches no picture from the web. Copy it and paste it here.")
+        raise PictureError(
+            tr("Causerie fetches no picture from the web. Copy it and paste it here.")
+        )
     return None
 
 
@@ -69,12 +72,26 @@ def link_among(codes: Sequence[str], works: Callable[[str], bool]) -> str:
         working = [link for link in links if works(link)]
         links = working or links
     if len(links) > 1:
-        raise PictureError(f"There are {len(links)} codes with links here. Show only one of them.")
+        raise PictureError(
+            tr(
+                "There are %n codes with links here. Show only one of them.",
+                "There is %n code with a link here. Show only one of them.",
+                len(links),
+            )
+        )
     if links:
         return links[0]
     if len(codes) > 1:
-        raise PictureError(f"There are {len(codes)} QR codes here, and none is a Causerie link.")
+        raise PictureError(
+            tr(
+                "There are %n QR codes here, and none is a Causerie link.",
+                "There is %n QR code here, and it is no Causerie link.",
+                len(codes),
+            )
+        )
     if not codes:
-        raise PictureError("There is no QR code in this picture that can be read.")
+        raise PictureError(tr("There is no QR code in this picture that can be read."))
     said = one_line(codes[0], _SHOWN_OF_FOREIGN)
-    raise PictureError(f"This code is not a Causerie link. It says: {said or 'nothing'}")
+    raise PictureError(
+        tr("This code is not a Causerie link. It says: {said}").format(said=said or tr("nothing"))
+    )

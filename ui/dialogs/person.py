@@ -29,22 +29,26 @@ from ui.dialogs.group import selectable
 from ui.dialogs.pasted_link import MAX_LINK_CHARACTERS, LinkWords, PastedLink
 from ui.dialogs.pasted_picture import holds_picture
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.foreign_text import one_line
 from ui.people import adding_words, known_words, only_opens
 from ui.qr import QrCode
 from ui.segments import Segments
 from ui.tasks import Tasks
 from ui.theme import current_theme
-from ui.words import count, one_line
+from ui.translate import tr
 
 _QR_SIDE = 264
 _SAID_COPIED_MS = 2500
 THEIRS, MINE = 0, 1
-_WORDS = LinkWords(
-    label="Their contact link",
-    placeholder="Paste the link they gave you, or a picture of its code",
-    kind="a contact link",
-    prefix=CONTACT_PREFIX,
-)
+
+
+def _words() -> LinkWords:
+    return LinkWords(
+        label=tr("Their contact link"),
+        placeholder=tr("Paste the link they gave you, or a picture of its code"),
+        too_long=tr("This is far too long for a contact link."),
+        prefix=CONTACT_PREFIX,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +89,7 @@ class PersonCard(Card):
         whole.setSpacing(2)
         whole.addLayout(head)
         whole.addSpacing(8)
-        title = "Their fingerprint, compare it if you can"
+        title = tr("Their fingerprint, compare it if you can")
         whole.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
         whole.addWidget(self._fingerprint)
         whole.addWidget(self._contacts)
@@ -98,16 +102,24 @@ class PersonCard(Card):
         self._fingerprint.setText(preview.fingerprint)
         addresses = preview.node_addresses
         self._contacts.setText(
-            f"Asking contacts {count(len(addresses), 'address', 'addresses')} of theirs."
+            tr(
+                "Asking contacts %n addresses of theirs.",
+                "Asking contacts %n address of theirs.",
+                len(addresses),
+            )
         )
         self._contacts.setVisible(bool(addresses) and not only_opens(preview))
-        self.setAccessibleName(f"{name}, fingerprint {preview.fingerprint}. {known_words(preview)}")
+        self.setAccessibleName(
+            tr("{name}, fingerprint {fingerprint}. {known}").format(
+                name=name, fingerprint=preview.fingerprint, known=known_words(preview)
+            )
+        )
 
 
 class TheirLink(PastedLink[ContactPreview]):
     def __init__(self, preview: Callable[[str], ContactPreview]) -> None:
         card = PersonCard()
-        super().__init__(_WORDS, preview, card, card)
+        super().__init__(_words(), preview, card, card)
 
 
 class MyLink(QWidget):
@@ -117,7 +129,7 @@ class MyLink(QWidget):
         super().__init__()
         self._own = own
         self.code: QrCode | None = None
-        self.copy_button = Button("Copy link", icon_name="copy")
+        self.copy_button = Button(tr("Copy link"), icon_name="copy")
         self.text = QPlainTextEdit(own.link)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -128,16 +140,18 @@ class MyLink(QWidget):
             layout.addWidget(problem)
             self.copy_button.setEnabled(False)
             return
-        self.code = QrCode(own.link, "Code of your contact link, to be scanned", side=_QR_SIDE)
+        self.code = QrCode(own.link, tr("Code of your contact link, to be scanned"), side=_QR_SIDE)
         layout.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
-        layout.addWidget(field_label("Your contact link", self.text))
+        layout.addWidget(field_label(tr("Your contact link"), self.text))
         self.text.setReadOnly(True)
         self.text.setProperty("kind", "field")
         self.text.setTabChangesFocus(True)
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.text.setFixedHeight(_two_lines(self.text))
         layout.addWidget(self.text)
-        words = f"Whoever has it can ask to talk to you; you decide. It expires on {own.expires}."
+        words = tr(
+            "Whoever has it can ask to talk to you; you decide. It expires on {expires}."
+        ).format(expires=own.expires)
         foot = QHBoxLayout()
         foot.setSpacing(12)
         foot.addWidget(Text(words, face="caption", colour="ink2", wrap=True), 1)
@@ -147,11 +161,11 @@ class MyLink(QWidget):
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self._own.link)
-        self.copy_button.rename("Copied")
+        self.copy_button.rename(tr("Copied"))
         QTimer.singleShot(_SAID_COPIED_MS, self.copy_button, self._offer_again)
 
     def _offer_again(self) -> None:
-        self.copy_button.rename("Copy link")
+        self.copy_button.rename(tr("Copy link"))
 
 
 class AddPerson(Sheet):
@@ -168,23 +182,23 @@ class AddPerson(Sheet):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(
-            "Add a person",
-            "One of you gives the other a contact link. Both must agree before you can write.",
+            tr("Add a person"),
+            tr("One of you gives the other a contact link. Both must agree before you can write."),
             parent=parent,
         )
         self._add = add
         self._tasks = tasks
-        self.ways = Segments("Whose link", ("Their link or code", "Give them mine"))
+        self.ways = Segments(tr("Whose link"), (tr("Their link or code"), tr("Give them mine")))
         self.theirs = TheirLink(preview)
         self.reader = CodeReader(sources, self.theirs.would_do, tasks)
         self.mine = MyLink(own)
         self.theirs.put_above_card(self.reader)
         for part in (self.ways, self.theirs, self.mine):
             self.body.addWidget(part)
-        cancel = self.add_button("Close", left=True, kind="ghost")
+        cancel = self.add_button(tr("Close"), left=True, kind="ghost")
         cancel.clicked.connect(self.reject)
         self.cancel = cancel
-        self.confirm = self.add_button("Ask", kind="primary")
+        self.confirm = self.add_button(tr("Ask"), kind="primary")
         self.confirm.setDefault(True)
         self._wire()
         self.ways.choose(THEIRS)
@@ -251,7 +265,7 @@ class AddPerson(Sheet):
         if self.theirs.found is None:
             return
         self.confirm.setEnabled(False)
-        self._tasks.spawn(self._agree, purpose="add the person", retry=False)
+        self._tasks.spawn(self._agree, purpose=tr("add the person"), retry=False)
 
     async def _agree(self) -> None:
         try:

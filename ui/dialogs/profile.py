@@ -14,12 +14,13 @@ from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
 from engine.events import IdentityView
 from ui.avatar import Avatar
+from ui.connection_words import key_words
 from ui.controls import Button, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.pictures import PictureError, picture_from_file
 from ui.tasks import Tasks
-from ui.words import key_words
+from ui.translate import tr
 
 ChoosePicture = Callable[[QWidget], Awaitable[Path | None]]
 
@@ -28,7 +29,7 @@ async def choose_picture_file(parent: QWidget) -> Path | None:
     """Ask for a file in the desktop's own way; None if nothing was chosen."""
     answer: asyncio.Future[Path | None] = asyncio.get_running_loop().create_future()
     place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation)
-    dialog = QFileDialog(parent, "Choose a picture", place, "Pictures (*.png *.jpg *.jpeg)")
+    dialog = QFileDialog(parent, tr("Choose a picture"), place, tr("Pictures (*.png *.jpg *.jpeg)"))
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
 
@@ -55,7 +56,7 @@ class Profile(Sheet):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(
-            "Your profile", "People you talk to see this name and picture.", parent=parent
+            tr("Your profile"), tr("People you talk to see this name and picture."), parent=parent
         )
         self._identity = identity
         self._save = save
@@ -65,8 +66,8 @@ class Profile(Sheet):
         self._is_closed = False
         self.finished.connect(self._note_closed)
         self._avatar = Avatar(88, is_group=False)
-        self.choose_button = Button("Choose a picture…")
-        self.remove_button = Button("Remove picture", kind="ghost")
+        self.choose_button = Button(tr("Choose a picture…"))
+        self.remove_button = Button(tr("Remove picture"), kind="ghost")
         self.name = QLineEdit(identity.name)
         self.problem = problem_line()
         self._lay_out()
@@ -91,19 +92,19 @@ class Profile(Sheet):
         row.addStretch(1)
         self.body.addLayout(row)
         self.name.setMaxLength(MAX_NAME_CHARACTERS)
-        self.body.addWidget(field_label("Name", self.name))
+        self.body.addWidget(field_label(tr("Name"), self.name))
         self.body.addWidget(self.name)
         self.body.addWidget(self.problem)
         self.body.addSpacing(4)
-        self.body.addWidget(Text("Your fingerprint, to compare", face="caption", colour="ink3"))
+        self.body.addWidget(Text(tr("Your fingerprint, to compare"), face="caption", colour="ink3"))
         self.body.addWidget(selectable(self._identity.fingerprint))
         kept = key_words(self._identity.key_storage)
         self.body.addWidget(Text(kept, face="caption", colour="ink3", wrap=True))
 
     def _add_buttons(self) -> Button:
-        cancel = self.add_button("Cancel", left=True, kind="ghost")
+        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         cancel.clicked.connect(self.reject)
-        confirm = self.add_button("Save", kind="primary")
+        confirm = self.add_button(tr("Save"), kind="primary")
         confirm.setDefault(True)
         confirm.clicked.connect(self._submit)
         return confirm
@@ -112,7 +113,7 @@ class Profile(Sheet):
         self.picture = picture
         name = self.name.text().strip()
         self._avatar.show_identity(self._identity.participant_id, name, picture=picture)
-        self._avatar.setAccessibleName("Your picture" if picture else "No picture")
+        self._avatar.setAccessibleName(tr("Your picture") if picture else tr("No picture"))
         self.remove_button.setVisible(bool(picture))
         self._judge()
 
@@ -122,7 +123,7 @@ class Profile(Sheet):
 
     def _start_choosing(self) -> None:
         self.choose_button.setEnabled(False)
-        self._tasks.spawn(self._read_chosen, purpose="read the picture", retry=False)
+        self._tasks.spawn(self._read_chosen, purpose=tr("read the picture"), retry=False)
 
     async def _read_chosen(self) -> None:
         picture, problem = self.picture, ""
@@ -143,7 +144,7 @@ class Profile(Sheet):
 
     def _submit(self) -> None:
         self.confirm.setEnabled(False)
-        self._tasks.spawn(self._do, purpose="save your profile", retry=False)
+        self._tasks.spawn(self._do, purpose=tr("save your profile"), retry=False)
 
     async def _do(self) -> None:
         try:

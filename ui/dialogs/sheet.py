@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QW
 
 from ui.controls import Button, ButtonKind, Text
 from ui.theme import current_theme, theme_changed
+from ui.translate import tr
 
 _WIDTH = 440
 _EDGE = 24
@@ -52,9 +53,10 @@ class Sheet(QDialog):
             self.footer.addWidget(button)
         return button
 
-    def add_close(self, text: str = "Close") -> Button:
+    def add_close(self, text: str = "") -> Button:
+        """``text``: "Close" if empty."""
         self.footer.addStretch(1)
-        button = self.add_button(text)
+        button = self.add_button(text or tr("Close"))
         button.clicked.connect(self.reject)
         button.setDefault(True)
         return button

@@ -21,11 +21,12 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QMenu, QSizePolicy, QVBox
 
 from engine.history_views import StoreHealth, StoreOrigin, StoreTestView, StoreView
 from ui.controls import Button, Card, ElidedText, IconButton, Text, plain_tip
+from ui.foreign_text import breaking
 from ui.history_words import short_address, store_state, store_statistics, test_words
 from ui.icons import draw_icon
 from ui.switch import Spinner, Switch
 from ui.theme import Radius, current_theme, theme_changed
-from ui.words import breaking
+from ui.translate import tr
 
 _COLUMN_BELOW = 430
 
@@ -100,12 +101,14 @@ class StoreRow(Card):
         self.statistics = Text(face="caption", colour="ink3", wrap=True)
         self.result = Text(face="small", wrap=True)
         self._spinner = Spinner()
-        self.test = Button("Test", size="small")
-        self.test.setAccessibleName(f"Test {address}")
-        self.keep = Button("Keep in the list", size="small")
-        self.keep.setAccessibleName(f"Keep {address} in the list")
-        self.use = Switch(f"Use {address}")
-        self.more = IconButton("more", f"What can be done with {address}", side=30)
+        self.test = Button(tr("Test"), size="small")
+        self.test.setAccessibleName(tr("Test {address}").format(address=address))
+        self.keep = Button(tr("Keep in the list"), size="small")
+        self.keep.setAccessibleName(tr("Keep {address} in the list").format(address=address))
+        self.use = Switch(tr("Use {address}").format(address=address))
+        self.more = IconButton(
+            "more", tr("What can be done with {address}").format(address=address), side=30
+        )
         self._build_menu()
         self._lay_out()
         self.test.clicked.connect(lambda: self.test_wished.emit(self.store.multiaddr))
@@ -116,14 +119,14 @@ class StoreRow(Card):
 
     def _build_menu(self) -> None:
         menu = QMenu(self)
-        menu.setAccessibleName("What can be done with this Store")
-        self.up = menu.addAction("Move up\tAlt+Up")
+        menu.setAccessibleName(tr("What can be done with this Store"))
+        self.up = menu.addAction(tr("Move up") + "\tAlt+Up")
         self.up.triggered.connect(lambda: self._move(-1))
-        self.down = menu.addAction("Move down\tAlt+Down")
+        self.down = menu.addAction(tr("Move down") + "\tAlt+Down")
         self.down.triggered.connect(lambda: self._move(1))
         menu.addSeparator()
-        menu.addAction("Copy address").triggered.connect(self._copy)
-        self.remove = menu.addAction("Remove\tDel")
+        menu.addAction(tr("Copy address")).triggered.connect(self._copy)
+        self.remove = menu.addAction(tr("Remove") + "\tDel")
         self.remove.triggered.connect(lambda: self.remove_wished.emit(self.store.multiaddr))
         self.more.setMenu(menu)
 
@@ -181,7 +184,7 @@ class StoreRow(Card):
         self._name()
 
     def show_testing(self) -> None:
-        self.result.setText("Testing…")
+        self.result.setText(tr("Testing…"))
         self.result.recolour("ink2")
         self.result.show()
         self._spinner.show()
@@ -205,11 +208,13 @@ class StoreRow(Card):
         self.result.show()
 
     def _name(self) -> None:
-        place = f"{self._number} of {self._of}: " if self.store.origin is StoreOrigin.USER else ""
         said = [self.address.whole_text(), self.state.text(), self.statistics.text()]
         said.append(self.result.text() if self.result.isVisibleTo(self) else "")
         words = ". ".join(part.rstrip(".") for part in said if part).replace("\u200b", "")
-        self.setAccessibleName(f"Store {place}{words}")
+        name = tr("Store {words}")
+        if self.store.origin is StoreOrigin.USER:
+            name = tr("Store {number} of {all}: {words}")
+        self.setAccessibleName(name.format(number=self._number, all=self._of, words=words))
 
     # --- keys -------------------------------------------------------------------------------------
 

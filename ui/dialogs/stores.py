@@ -19,35 +19,49 @@ from engine.history_views import StoreOrigin, StoresChanged, StoreTestView, Stor
 from ui.controls import Area, Button, Text
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.dialogs.store_row import StoreRow
+from ui.foreign_text import breaking
 from ui.history_words import sentence, test_words
 from ui.switch import Spinner
 from ui.tasks import Tasks
 from ui.theme import current_theme
-from ui.words import breaking
+from ui.translate import tr
 
 _WIDTH = 660
 _LEAST_WIDTH = 300
 _LEAST_HEIGHT = 130
 _MARGIN = 60
 """Of the screen's height: for a title bar and a little more."""
-_WORDS = (
-    "Stores keep sealed messages for those who are away. They cannot read them, and what they"
-    " answer is checked here. Those that are on are asked in this order."
-)
-_NONE_YET = (
-    "There is no Store in the list yet. Without one, what was said while you were away comes from"
-    " the other members once they are there. Your group's founder or whoever runs a node can give"
-    " you an address."
-)
-_FOUND_ASKED = "Connected peers that keep messages. They are asked while no Store of yours is on."
-_FOUND_RESTS = (
-    "Connected peers that keep messages. They are not asked, because a Store of yours is on."
-)
-_ALLOWED = (
-    "/ip4, /ip6, /dns4 or /dns6 with the host, then /tcp/ with the port, /ws or /wss for WebSocket,"
-    " and at the end /p2p/ with the peer id."
-)
-_THERE = "This Store is in the list already."
+
+
+def _words() -> str:
+    return tr(
+        "Stores keep sealed messages for those who are away. They cannot read them, and what they"
+        " answer is checked here. Those that are on are asked in this order."
+    )
+
+
+def _none_yet() -> str:
+    return tr(
+        "There is no Store in the list yet. Without one, what was said while you were away comes"
+        " from the other members once they are there. Your group's founder or whoever runs a node"
+        " can give you an address."
+    )
+
+
+def _found_words(*, rests: bool) -> str:
+    if rests:
+        return tr(
+            "Connected peers that keep messages. They are not asked, because a Store of yours is"
+            " on."
+        )
+    return tr("Connected peers that keep messages. They are asked while no Store of yours is on.")
+
+
+def _allowed() -> str:
+    return tr(
+        "/ip4, /ip6, /dns4 or /dns6 with the host, then /tcp/ with the port, /ws or /wss for"
+        " WebSocket, and at the end /p2p/ with the peer id."
+    )
 
 
 class Stores(Sheet):
@@ -60,26 +74,26 @@ class Stores(Sheet):
         problem_of: Callable[[str], str],
         now: Callable[[], datetime],
     ) -> None:
-        super().__init__("Stores", _WORDS, parent=parent)
+        super().__init__(tr("Stores"), _words(), parent=parent)
         self._engine = engine
         self._tasks = tasks
         self._problem_of = problem_of
         self._now = now
         self._stores: tuple[StoreView, ...] = ()
         self._rows: dict[tuple[StoreOrigin, str], StoreRow] = {}
-        self.empty = Text(_NONE_YET, face="label", colour="ink2", wrap=True)
-        self.found_words = Text(_FOUND_ASKED, face="caption", colour="ink3", wrap=True)
-        self._found_title = Text("Found", face="small", colour="ink2", strong=True)
+        self.empty = Text(_none_yet(), face="label", colour="ink2", wrap=True)
+        self.found_words = Text(_found_words(rests=False), face="caption", colour="ink3", wrap=True)
+        self._found_title = Text(tr("Found"), face="small", colour="ink2", strong=True)
         self.problem = problem_line()
         self.field = QLineEdit()
         self.field_problem = problem_line()
-        self.add = Button("Add", kind="primary")
-        self.test_field = Button("Test")
+        self.add = Button(tr("Add"), kind="primary")
+        self.test_field = Button(tr("Test"))
         self._spinner = Spinner()
         self.field_result = Text(face="small", colour="ink2", wrap=True)
         self._lay_out()
-        self.test_all = self.add_button("Test all", left=True)
-        self._close = self.add_button("Close")
+        self.test_all = self.add_button(tr("Test all"), left=True)
+        self._close = self.add_button(tr("Close"))
         self._close.clicked.connect(self.reject)
         self.field.textChanged.connect(self._judge)
         self.field.returnPressed.connect(self._add)
@@ -113,7 +127,7 @@ class Stores(Sheet):
         self._lay_out_adding()
 
     def _lay_out_adding(self) -> None:
-        self.body.addWidget(field_label("Add a Store by its address", self.field))
+        self.body.addWidget(field_label(tr("Add a Store by its address"), self.field))
         self.field.setProperty("kind", "field")
         self.field.setPlaceholderText("/dns4/store.example.org/tcp/60000/p2p/16Uiu2…")
         line = QHBoxLayout()
@@ -127,7 +141,7 @@ class Stores(Sheet):
         testing.addWidget(self._spinner, 0, Qt.AlignmentFlag.AlignTop)
         testing.addWidget(self.field_result, 1)
         self.body.addLayout(testing)
-        self.body.addWidget(Text(_ALLOWED, face="caption", colour="ink3", wrap=True))
+        self.body.addWidget(Text(_allowed(), face="caption", colour="ink3", wrap=True))
         self._spinner.hide()
         self.field_result.hide()
 
@@ -161,7 +175,7 @@ class Stores(Sheet):
         for part in (self._found_title, self.found_words):
             part.setVisible(bool(found))
         rests = any(store.enabled for store in own)
-        self.found_words.setText(_FOUND_RESTS if rests else _FOUND_ASKED)
+        self.found_words.setText(_found_words(rests=rests))
         above_found = self._list.indexOf(self.found_words)
         for number, store in enumerate(found, 1):
             self._place(store, number, len(found), above_found + number)
@@ -233,20 +247,20 @@ class Stores(Sheet):
 
     def _use(self, multiaddr: str, on: bool) -> None:
         self._command(
-            lambda: self._engine.history.enable_store(multiaddr, enabled=on), "switch the Store"
+            lambda: self._engine.history.enable_store(multiaddr, enabled=on), tr("switch the Store")
         )
 
     def _remove(self, multiaddr: str) -> None:
-        self._command(lambda: self._engine.history.remove_store(multiaddr), "remove the Store")
+        self._command(lambda: self._engine.history.remove_store(multiaddr), tr("remove the Store"))
 
     def _keep(self, multiaddr: str) -> None:
-        self._command(lambda: self._engine.history.add_store(multiaddr), "add the Store")
+        self._command(lambda: self._engine.history.add_store(multiaddr), tr("add the Store"))
 
     def _move(self, multiaddr: str, by: int) -> None:
         own = [store.multiaddr for store in self._stores if store.origin is StoreOrigin.USER]
         place = own.index(multiaddr) + by
         self._command(
-            lambda: self._engine.history.move_store(multiaddr, place=place), "move the Store"
+            lambda: self._engine.history.move_store(multiaddr, place=place), tr("move the Store")
         )
 
     def _test(self, multiaddr: str) -> None:
@@ -274,7 +288,7 @@ class Stores(Sheet):
             else:
                 done(test, "")
 
-        task = self._tasks.spawn(work, purpose="test the Store", retry=False)
+        task = self._tasks.spawn(work, purpose=tr("test the Store"), retry=False)
         self.finished.connect(task.cancel)
 
     # --- adding -----------------------------------------------------------------------------------
@@ -287,7 +301,7 @@ class Stores(Sheet):
         problem = self._problem_of(address) if address else ""
         own = (store.multiaddr for store in self._stores if store.origin is StoreOrigin.USER)
         if not problem and address in own:
-            problem = _THERE
+            problem = tr("This Store is in the list already.")
         say_problem(self.field_problem, problem)
         usable = bool(address) and not problem
         self.add.setEnabled(usable)
@@ -314,12 +328,12 @@ class Stores(Sheet):
                 self.field.clear()
                 self.field_result.hide()
 
-        self._tasks.spawn(work, purpose="add the Store", retry=False)
+        self._tasks.spawn(work, purpose=tr("add the Store"), retry=False)
 
     def _test_field(self) -> None:
         address = self.address()
         self._spinner.show()
-        self.field_result.setText("Testing…")
+        self.field_result.setText(tr("Testing…"))
         self.field_result.recolour("ink2")
         self.field_result.show()
         self.test_field.setEnabled(False)

@@ -14,18 +14,20 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 from engine.events import ConversationView
 from ui.avatar import draw_avatar, draw_presence
 from ui.badge import badge_text, draw_badge
+from ui.conversation_words import is_group
+from ui.foreign_text import one_line
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
 from ui.icons import draw_icon
 from ui.list.model import CONVERSATION_ROLE, ConversationModel
 from ui.list.preview import Preview, Tone, preview_of
 from ui.people import avatar_id, is_blocked, is_online, is_request, picture_of
 from ui.theme import Radius, Theme, current_theme
-from ui.words import is_group, list_time, one_line
+from ui.times import list_time
+from ui.translate import tr
 
 _ROW, _AVATAR, _RAIL_AVATAR, _RAIL_ROW = 60, 42, 40, 54
 _STACK_TIME_FROM_PERCENT = 150
 _MOST_IN_RAIL = 99
-_REQUEST = "New"
 _BLOCKED_OPACITY = 0.45
 _Index = QModelIndex | QPersistentModelIndex
 
@@ -102,7 +104,7 @@ class ConversationDelegate(QStyledItemDelegate):
         _avatar(painter, avatar, conversation, behind=theme.panel)
         if is_request(conversation):
             corner = QPointF(min(avatar.right() + 9, box.right()), avatar.bottom() - 5)
-            draw_badge(painter, corner, _REQUEST, muted=False)
+            draw_badge(painter, corner, tr("New"), muted=False)
         elif conversation.unread:
             corner = QPointF(min(avatar.right() + 7, box.right()), avatar.bottom() - 5)
             draw_badge(
@@ -238,7 +240,7 @@ class _Row:
         conversation = self._conversation
         if is_request(conversation):
             at = QPointF(right, line.center().y())
-            right -= draw_badge(self._painter, at, _REQUEST, muted=False) + 6
+            right -= draw_badge(self._painter, at, tr("New"), muted=False) + 6
         elif conversation.unread:
             at = QPointF(right, line.center().y())
             text = badge_text(conversation.unread)
@@ -249,7 +251,7 @@ class _Row:
 
     def _missing(self, right_middle: QPointF) -> float:
         theme = self._theme
-        text = f"{badge_text(self._conversation.missing)} missing"
+        text = tr("{number} missing").format(number=badge_text(self._conversation.missing))
         font = theme.type.micro.strong()
         width = QFontMetricsF(font).horizontalAdvance(text)
         ring = theme.metrics.scaled(8)

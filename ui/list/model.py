@@ -14,9 +14,9 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelInde
 from engine.core.ids import ConversationId
 from engine.events import ConversationView
 from ui.controls import plain_tip
+from ui.foreign_text import one_line
 from ui.list.preview import row_sentence
 from ui.people import seen_words, state_words
-from ui.words import one_line
 
 _Index = QModelIndex | QPersistentModelIndex
 CONVERSATION_ROLE = int(Qt.ItemDataRole.UserRole)

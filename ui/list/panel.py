@@ -28,14 +28,16 @@ from PySide6.QtWidgets import (
 from engine.core.ids import ConversationId
 from engine.events import ConnectionLevel, ConnectionView, IdentityView
 from ui.avatar import AvatarButton
+from ui.connection_words import connection_word
 from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, plain_tip
+from ui.foreign_text import one_line
 from ui.list.delegate import ConversationDelegate
 from ui.list.model import ConversationModel
 from ui.list.search import SearchField
 from ui.list.start_menu import StartMenu
 from ui.pictures import FACES
 from ui.theme import current_theme, theme_changed
-from ui.words import connection_word, one_line
+from ui.translate import tr
 
 _HEADER = 58
 
@@ -48,7 +50,7 @@ class ConversationList(QListView):
         self.setModel(model)
         self.setItemDelegate(delegate)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setAccessibleName("Conversations")
+        self.setAccessibleName(tr("Conversations"))
         self.setMouseTracking(True)
         self.setUniformItemSizes(True)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
@@ -83,8 +85,8 @@ class LeftPanel(Area):
         self.avatar = AvatarButton(36)
         self._name = ElidedText(face="body", strong=True)
         self._connection = ElidedText(face="caption", colour="ink3")
-        self.start = IconButton("compose", "Start a conversation")
-        self._more = IconButton("more", "Menu")
+        self.start = IconButton("compose", tr("Start a conversation"))
+        self._more = IconButton("more", tr("Menu"))
         self.search = SearchField()
         self.rows = ConversationList(model, self._delegate)
         self._nothing = Text(face="label", colour="ink3", wrap=True)
@@ -117,9 +119,9 @@ class LeftPanel(Area):
         begin.setContentsMargins(22, 18, 22, 0)
         begin.setSpacing(10)
         starts: tuple[tuple[str, str, SignalInstance, ButtonKind], ...] = (
-            ("Add a person", "person-add", self.add_person_requested, "primary"),
-            ("New group", "plus", self.new_group_requested, "plain"),
-            ("Join with an invitation", "join", self.join_requested, "plain"),
+            (tr("Add a person"), "person-add", self.add_person_requested, "primary"),
+            (tr("New group"), "plus", self.new_group_requested, "plain"),
+            (tr("Join with an invitation"), "join", self.join_requested, "plain"),
         )
         for words, icon_name, wish, kind in starts:
             button = Button(words, kind=kind, size="big", icon_name=icon_name)
@@ -172,8 +174,12 @@ class LeftPanel(Area):
         present = online if self.is_rail else None
         self.avatar.show_identity(stable_id, name, present=present, picture=picture)
         self.avatar.setEnabled(identity is not None)
-        self.avatar.setToolTip(plain_tip(f"{name}, {word}. Your profile"))
-        self.avatar.setAccessibleName(f"You: {name}, {word}. Your profile")
+        self.avatar.setToolTip(
+            plain_tip(tr("{name}, {word}. Your profile").format(name=name, word=word))
+        )
+        self.avatar.setAccessibleName(
+            tr("You: {name}, {word}. Your profile").format(name=name, word=word)
+        )
         self._connection.setText(word)
 
     @property
@@ -245,10 +251,14 @@ class LeftPanel(Area):
     def _say_nothing(self) -> None:
         empty = self._model.rowCount() == 0
         if empty and self._model.filter_text():
-            self._nothing.setText(f"Nobody and no group is called “{self.search.text().strip()}”.")
+            self._nothing.setText(
+                tr("Nobody and no group is called “{name}”.").format(
+                    name=self.search.text().strip()
+                )
+            )
         elif empty:
             self._nothing.setText(
-                "Groups and people appear here, newest first. Nothing is waiting for you."
+                tr("Groups and people appear here, newest first. Nothing is waiting for you.")
             )
         self._nothing.setVisible(empty and not self.is_rail)
         self._begin.setVisible(empty and self._is_alone and not self._model.filter_text())

@@ -10,9 +10,12 @@ from enum import Enum, auto
 
 from engine.core.ids import DeliveryState
 from engine.events import ConversationView, DeliveryView, MessageKind
+from ui.conversation_words import is_group, kind_words, typing_line
+from ui.foreign_text import one_line
 from ui.glyphs import Glyph, glyph_of
 from ui.people import is_online, is_request, state_words
-from ui.words import count, is_group, kind_words, one_line, spoken_time, typing_line
+from ui.times import spoken_time
+from ui.translate import tr
 
 
 class Tone(Enum):
@@ -39,7 +42,7 @@ def _last_failed(conversation: ConversationView) -> str:
         and last.delivery.state is DeliveryState.FAILED
     ):
         return kind_words(last)
-    return count(conversation.failed, "message")
+    return tr("%n messages", "%n message", conversation.failed)
 
 
 def _glyph(delivery: DeliveryView | None) -> Glyph | None:
@@ -52,14 +55,14 @@ def preview_of(
     """``is_open``: its draft stands in the composer, so the row need not repeat it."""
     if conversation.failed:
         text = _last_failed(conversation)
-        prefix = "Not sent: " if is_group(conversation) else "Not delivered: "
+        prefix = tr("Not sent: ") if is_group(conversation) else tr("Not delivered: ")
         return Preview(prefix=prefix, prefix_tone=Tone.DANGER, text=text, glyph=Glyph.FAILED)
     if standing := state_words(conversation):
         tone = Tone.TYPING if is_request(conversation) else Tone.PLAIN
         return Preview(prefix=standing, prefix_tone=tone, text="", glyph=None)
     if conversation.draft.strip() and not is_open:
         text = one_line(conversation.draft)
-        return Preview(prefix="Draft: ", prefix_tone=Tone.DANGER, text=text, glyph=None)
+        return Preview(prefix=tr("Draft: "), prefix_tone=Tone.DANGER, text=text, glyph=None)
     if typing:
         return Preview(prefix=typing_line(typing), prefix_tone=Tone.TYPING, text="", glyph=None)
     return _last_words(conversation)
@@ -68,13 +71,13 @@ def preview_of(
 def _last_words(conversation: ConversationView) -> Preview:
     last = conversation.last_message
     if last is None:
-        return Preview(prefix="", prefix_tone=Tone.PLAIN, text="No messages yet", glyph=None)
+        return Preview(prefix="", prefix_tone=Tone.PLAIN, text=tr("No messages yet"), glyph=None)
     if last.kind is not MessageKind.TEXT:
         return Preview(prefix="", prefix_tone=Tone.PLAIN, text=kind_words(last), glyph=None)
     text = one_line(last.text)
     if last.is_own:
         return Preview(
-            prefix="You: ", prefix_tone=Tone.PLAIN, text=text, glyph=_glyph(last.delivery)
+            prefix=tr("You: "), prefix_tone=Tone.PLAIN, text=text, glyph=_glyph(last.delivery)
         )
     sender = f"{one_line(last.sender_name, 40)}: " if is_group(conversation) else ""
     return Preview(prefix=sender, prefix_tone=Tone.SENDER, text=text, glyph=None)
@@ -91,18 +94,19 @@ def row_sentence(
     preview = preview_of(conversation, typing=typing, is_open=is_open)
     parts = [one_line(conversation.name)]
     if is_online(conversation):
-        parts.append("online")
+        parts.append(tr("online"))
     if is_request(conversation):
-        parts.append("new request")
+        parts.append(tr("new request"))
     elif conversation.unread:
-        parts.append(f"{conversation.unread} unread")
+        parts.append(tr("%n unread", "%n unread", conversation.unread))
     parts.append(f"{preview.prefix}{preview.text}".strip())
     if conversation.last_message is not None:
         parts.append(spoken_time(conversation.last_message.sent_ms, now))
     if conversation.missing:
-        parts.append(count(conversation.missing, "message") + " missing")
+        parts.append(tr("%n messages missing", "%n message missing", conversation.missing))
     if conversation.waiting_to_send:
-        parts.append(f"{conversation.waiting_to_send} waiting to send")
+        waiting = conversation.waiting_to_send
+        parts.append(tr("%n waiting to send", "%n waiting to send", waiting))
     if conversation.muted:
-        parts.append("muted")
+        parts.append(tr("muted"))
     return ", ".join(parts)

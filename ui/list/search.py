@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from ui.controls import KeyCap
 from ui.icons import icon
 from ui.theme import current_theme, theme_changed
+from ui.translate import tr
 
 _LONGEST = 100
 _ICON_AND_EDGES = 50
@@ -21,14 +22,14 @@ class SearchField(QLineEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "search")
-        self.setPlaceholderText("Search people and groups")
-        self.setAccessibleName("Search people and groups by name")
+        self.setPlaceholderText(tr("Search people and groups"))
+        self.setAccessibleName(tr("Search people and groups by name"))
         self.setMaxLength(_LONGEST)
         self._magnifier = self.addAction(
             icon("search", current_theme().ink3, 16), QLineEdit.ActionPosition.LeadingPosition
         )
-        self._magnifier.setText("Search")
-        self._hint = KeyCap("Ctrl K", parent=self)
+        self._magnifier.setText(tr("Search"))
+        self._hint = KeyCap(tr("Ctrl K"), parent=self)
         self._hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.textChanged.connect(self._show_hint)
         theme_changed.connect(self._dress)

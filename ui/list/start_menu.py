@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from ui.icons import icon
 from ui.theme import current_theme, theme_changed
+from ui.translate import tr
 
 
 class StartMenu(QMenu):
@@ -20,12 +21,12 @@ class StartMenu(QMenu):
         join: Callable[[], None],
     ) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Start a conversation")
+        self.setAccessibleName(tr("Start a conversation"))
         self._icons: list[str] = []
         for words, keys, icon_name, run in (
-            ("Add a person", "Ctrl+P", "person-add", add_person),
-            ("New group", "Ctrl+N", "people", new_group),
-            ("Join with an invitation", "Ctrl+J", "join", join),
+            (tr("Add a person"), "Ctrl+P", "person-add", add_person),
+            (tr("New group"), "Ctrl+N", "people", new_group),
+            (tr("Join with an invitation"), "Ctrl+J", "join", join),
         ):
             action = self.addAction(f"{words}\t{keys}")
             action.triggered.connect(_without_argument(run))

@@ -22,9 +22,10 @@ from shiboken6 import isValid
 from engine.core.ids import ParticipantId
 from engine.events import DeliveryView, MessageView
 from ui.glyphs import delivery_words
+from ui.timeline.row_words import spoken_message, spoken_row
 from ui.timeline.rows import Row, RowKey, row_key
 from ui.timeline.scene import Scene
-from ui.timeline.words import spoken_message, spoken_row
+from ui.translate import tr
 
 
 class Speech:
@@ -116,7 +117,7 @@ class TimelineAccessible(QAccessibleWidget):
     def __init__(
         self, area: QAbstractScrollArea, scene: Scene, speech: Speech, floating: Sequence[QWidget]
     ) -> None:
-        super().__init__(area, QAccessible.Role.List, "Messages")
+        super().__init__(area, QAccessible.Role.List, tr("Messages"))
         self._area = area
         self._scene = scene
         self._speech = speech

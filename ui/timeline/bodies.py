@@ -16,7 +16,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QTextCharFormat, QTextLayout, QT
 
 from engine.events import MessageKind, MessageView
 from ui.theme import Theme
-from ui.timeline.words import body_words
+from ui.timeline.row_words import body_words
 
 if TYPE_CHECKING:
     from engine.core.ids import MessageId

@@ -14,12 +14,14 @@ from PySide6.QtGui import QFont, QFontMetricsF
 
 from engine.core.ids import MessageId, UnixMs
 from engine.events import MessageView
+from ui.conversation_words import kind_words
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
 from ui.theme import Theme
 from ui.timeline.bodies import Body, BodyLayouts
-from ui.timeline.buttons import BUTTON_WORDS, ICON, RowButton, advance, strong
+from ui.timeline.buttons import ICON, RowButton, advance, button_words, strong
 from ui.timeline.cards import CardBox, Cards
 from ui.timeline.geometry import Geometry
+from ui.timeline.row_words import claimed_words, sender_words, time_words
 from ui.timeline.rows import (
     DayRow,
     EarlierRow,
@@ -36,13 +38,8 @@ from ui.timeline.rows import (
     local_time,
     row_key,
 )
-from ui.timeline.words import (
-    claimed_words,
-    day_words,
-    sender_words,
-    time_words,
-)
-from ui.words import kind_words
+from ui.times import day_words
+from ui.translate import tr
 
 _RUN_GAP = 7
 _IN_RUN_GAP = 2
@@ -110,7 +107,7 @@ class Measure:
             case DayRow(day=day):
                 return self._pill(day_words(day, local_time(self.now_ms()).date()))
             case UnreadRow(since_ms=since_ms):
-                words = f"New since {time_words(since_ms)}"
+                words = tr("New since {time}").format(time=time_words(since_ms))
                 return self._line(words, strong(self.theme.type.caption), above=5, below=4)
             case SystemRow(message=message) | HeldRow(message=message):
                 words = f"{kind_words(message)} · {self._time(message)}"
@@ -165,7 +162,7 @@ class Measure:
         own_line = beside > room or body.right_to_left or body.folded
         inner = max(body.width, name_width, meta_width if own_line else beside)
         if body.folded:
-            inner = max(inner, advance(strong(theme.type.small), "Show all") + 24 + meta_width)
+            inner = max(inner, advance(strong(theme.type.small), tr("Show all")) + 24 + meta_width)
         top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
         width = float(int(inner + 2 * g.pad_x) + 1)
         left = g.right - width if message.is_own else g.bubble_left
@@ -238,13 +235,13 @@ class Measure:
         height = float(theme.metrics.scaled(26))
         top = bubble.bottom() + theme.metrics.gap(4)
         icon = theme.metrics.scaled(ICON) + 6
-        resend = float(int(advance(font, BUTTON_WORDS[RowButton.RESEND]) + icon + 20))
-        discard = float(int(advance(font, BUTTON_WORDS[RowButton.DISCARD]) + 20))
+        resend = float(int(advance(font, button_words(RowButton.RESEND)) + icon + 20))
+        discard = float(int(advance(font, button_words(RowButton.DISCARD)) + 20))
         resend_rect = QRectF(g.right - resend, top, resend, height)
         discard_rect = QRectF(resend_rect.left() - 6 - discard, top, discard, height)
-        words = f"{failure_words(delivery)} It is safe on this device."
+        words = tr("{why} It is safe on this device.").format(why=failure_words(delivery))
         if self.is_pair():
-            words = f"Not delivered: {words}"
+            words = tr("Not delivered: {why}").format(why=words)
         room = discard_rect.left() - 6 - (g.left if g.narrow else g.bubble_left)
         flags = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignRight
         metrics = QFontMetricsF(theme.type.small.font)

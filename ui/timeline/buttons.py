@@ -2,10 +2,12 @@
 
 from enum import Enum, auto
 from functools import lru_cache
+from typing import assert_never
 
 from PySide6.QtGui import QFont, QFontMetricsF
 
 from ui.theme import Typeface
+from ui.translate import tr
 
 ICON = 14
 """Side of the sign before a button's words."""
@@ -24,20 +26,32 @@ class RowButton(Enum):
     HELD_FEWER = auto()
 
 
-BUTTON_WORDS = {
-    RowButton.RESEND: "Resend",
-    RowButton.DISCARD: "Discard",
-    RowButton.FETCH: "Fetch again",
-    RowButton.TRY_AGAIN: "Try again",
-    RowButton.GAP_DETAILS: "Details",
-    RowButton.EARLIER: "Fetch earlier messages",
-    RowButton.STORES: "Stores…",
-    RowButton.UNFOLD: "Show all",
-    RowButton.HELD_ALL: "Show all",
-    RowButton.HELD_FEWER: "Show fewer",
-}
-
 WITH_SIGN = frozenset({RowButton.RESEND, RowButton.FETCH, RowButton.TRY_AGAIN, RowButton.EARLIER})
+
+
+def button_words(button: RowButton) -> str:
+    match button:
+        case RowButton.RESEND:
+            words = tr("Resend")
+        case RowButton.DISCARD:
+            words = tr("Discard")
+        case RowButton.FETCH:
+            words = tr("Fetch again")
+        case RowButton.TRY_AGAIN:
+            words = tr("Try again")
+        case RowButton.GAP_DETAILS:
+            words = tr("Details")
+        case RowButton.EARLIER:
+            words = tr("Fetch earlier messages")
+        case RowButton.STORES:
+            words = tr("Stores…")
+        case RowButton.UNFOLD | RowButton.HELD_ALL:
+            words = tr("Show all")
+        case RowButton.HELD_FEWER:
+            words = tr("Show fewer")
+        case _:
+            assert_never(button)
+    return words
 
 
 @lru_cache(maxsize=64)

@@ -14,10 +14,9 @@ from engine.core.ids import UnixMs
 from engine.history_views import HistoryState, HistoryView
 from ui.history_words import earlier_words, is_wished
 from ui.theme import Theme
-from ui.timeline.buttons import BUTTON_WORDS, ICON, WITH_SIGN, RowButton, advance, strong
+from ui.timeline.buttons import ICON, WITH_SIGN, RowButton, advance, button_words, strong
 from ui.timeline.geometry import Geometry
-from ui.timeline.rows import EarlierRow, GapRow, HeldTitleRow, LostRow, local_time
-from ui.timeline.words import (
+from ui.timeline.row_words import (
     gap_cause,
     gap_details,
     gap_since,
@@ -29,6 +28,7 @@ from ui.timeline.words import (
     lost_since,
     lost_title,
 )
+from ui.timeline.rows import EarlierRow, GapRow, HeldTitleRow, LostRow, local_time
 
 _WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft
 
@@ -194,7 +194,7 @@ class Cards:
         button = RowButton.HELD_ALL if row.can_unfold else RowButton.HELD_FEWER
         has_button = row.can_unfold or row.can_fold
         font, tall = strong(self.theme.type.small), float(metrics.scaled(30))
-        wide = float(int(advance(font, BUTTON_WORDS[button]) + 24)) if has_button else 0.0
+        wide = float(int(advance(font, button_words(button)) + 24)) if has_button else 0.0
         room = width if g.narrow or not wide else width - wide - edge
         top = card.top() + inner
         title_at = QRectF(left, top, room, self._wrapped(title, room, strong=True))
@@ -228,7 +228,7 @@ class Cards:
 
     def _button_width(self, button: RowButton) -> float:
         """How wide it is; those that fetch carry a sign before their words."""
-        wide = advance(strong(self.theme.type.small), BUTTON_WORDS[button]) + 24
+        wide = advance(strong(self.theme.type.small), button_words(button)) + 24
         if button in WITH_SIGN:
             wide += self.theme.metrics.scaled(ICON) + 6
         return float(int(wide))

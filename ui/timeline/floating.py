@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 from ui.icons import draw_icon
 from ui.theme import Theme, current_theme
 from ui.timeline.buttons import advance, strong
-from ui.timeline.words import late_words
+from ui.timeline.row_words import late_words
+from ui.translate import tr
 
 _SHADOW = 3
 
@@ -145,7 +146,9 @@ class JumpButton(_Floating):
     def show_unread(self, unread: int) -> None:
         self._unread = unread
         self.setAccessibleName(
-            f"To the newest message, {unread} unread" if unread else "To the newest message"
+            tr("To the newest message, %n unread", "To the newest message, %n unread", unread)
+            if unread
+            else tr("To the newest message")
         )
         self.setToolTip(self.accessibleName())
         self.resize(self.sizeHint())

@@ -29,10 +29,11 @@ from ui.timeline.menu import MessageMenu
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.pointer import Pointer
 from ui.timeline.requests import TimelineRequests
+from ui.timeline.row_words import copied_time, link_words
 from ui.timeline.rows import DayRow, LostRow, Row, RowKey, UnreadRow, message_in, row_key
 from ui.timeline.scene import Hit, Scene
 from ui.timeline.selection import quoted
-from ui.timeline.words import link_words, moment_words
+from ui.translate import tr
 
 _WHEEL_NOTCH = 120
 _LINE = 20
@@ -118,12 +119,12 @@ class TimelineInteraction:
         if hit.message.delivery is not None:
             parts.append(self._speech.delivery(hit.message.delivery))
         if hit.message.held:
-            parts.append("Held: its time has not come.")
+            parts.append(tr("Held: its time has not come."))
         if hit.message.waiting:
-            parts.append("Waiting for earlier messages.")
+            parts.append(tr("Waiting for earlier messages."))
         if hit.message.late:
-            parts.append("Arrived late.")
-        return ". ".join([moment_words(hit.message.sent_ms), " ".join(parts)]).rstrip(" .") + "."
+            parts.append(tr("Arrived late."))
+        return ". ".join([copied_time(hit.message.sent_ms), " ".join(parts)]).rstrip(" .") + "."
 
     # scrolling ----------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from engine.events import MessageView
 from ui.glyphs import Glyph, glyph_of
 from ui.timeline.requests import TimelineRequests
 from ui.timeline.rows import is_system
+from ui.translate import tr
 
 
 class MessageMenu(QMenu):
@@ -34,20 +35,20 @@ class MessageMenu(QMenu):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         message_id = message.message_id
         if copy_selection is not None:
-            copy = self.addAction("Copy", copy_selection)
+            copy = self.addAction(tr("Copy"), copy_selection)
             copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
             copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        self.addAction("Copy message", copy_message)
+        self.addAction(tr("Copy message"), copy_message)
         if copy_link is not None:
-            self.addAction("Copy link", copy_link)
+            self.addAction(tr("Copy link"), copy_link)
         delivery = message.delivery
         if delivery is not None:
             self.addSeparator()
             if not pair:  # Of two, the other one has it or not: the ticks say that.
-                self.addAction("Who holds it…", lambda: requests.show_holders(message_id))
+                self.addAction(tr("Who holds it…"), lambda: requests.show_holders(message_id))
             if glyph_of(delivery) is Glyph.FAILED:
-                self.addAction("Resend", lambda: requests.resend(message_id))
-                self.addAction("Discard…", lambda: requests.discard(message_id))
+                self.addAction(tr("Resend"), lambda: requests.resend(message_id))
+                self.addAction(tr("Discard…"), lambda: requests.discard(message_id))
         if not is_system(message) and not message.held:
             self.addSeparator()
-            self.addAction("Delete here…", lambda: requests.delete(message_id))
+            self.addAction(tr("Delete here…"), lambda: requests.delete(message_id))

@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
 from ui.icons import draw_icon
 from ui.theme import Theme
-from ui.timeline.buttons import BUTTON_WORDS, WITH_SIGN, RowButton, advance, strong
+from ui.timeline.buttons import WITH_SIGN, RowButton, advance, button_words, strong
 from ui.timeline.geometry import Geometry
 
 HALO = 3
@@ -46,7 +46,7 @@ class Primitives:
     def button(
         self, button: RowButton, rect: QRectF, *, hovered: bool, colour: QColor | None = None
     ) -> None:
-        p, theme, words = self.painter, self.theme, BUTTON_WORDS[button]
+        p, theme, words = self.painter, self.theme, button_words(button)
         if button is RowButton.UNFOLD:
             flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
             font = QFont(strong(theme.type.caption))

@@ -20,7 +20,7 @@ from engine.core.ids import MessageId, Position, UnixMs
 from engine.events import GapPlace, GapView, HeldView, MessageKind, MessageView
 from engine.history_views import HistoryView, LostView
 from ui.timeline.gaps import Stretch
-from ui.words import moment
+from ui.times import moment
 
 RUN_PAUSE_MS = 5 * 60 * 1000
 HELD_SHOWN = 3

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from engine.core.ids import MessageId
 from engine.events import MessageView
+from ui.conversation_words import kind_words
 from ui.timeline.bodies import utf16, utf16_slice
+from ui.timeline.row_words import body_words, copied_time, sender_words
 from ui.timeline.rows import is_system
-from ui.timeline.words import body_words, moment_words, sender_words
-from ui.words import kind_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Selection:
 
 def quoted(message: MessageView, part: tuple[int, int] | None = None) -> str:
     """A message with its sender and time on a line of its own."""
-    when = moment_words(message.sent_ms)
+    when = copied_time(message.sent_ms)
     if is_system(message):
         return f"[{when}] {kind_words(message)}"
     text = body_words(message)

@@ -16,9 +16,9 @@ from ui.timeline.canvas import TimelineCanvas
 from ui.timeline.loaded import Placement
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.reading import ReadTracker
+from ui.timeline.row_words import held_title
 from ui.timeline.rows import is_system, message_key, message_of
 from ui.timeline.scene import Scene
-from ui.timeline.words import held_title
 
 _FRAME_MS = 16
 _BURST_MS = 100

@@ -36,6 +36,7 @@ from ui.timeline.reading import ReadState, ReadTracker
 from ui.timeline.requests import TimelineRequests
 from ui.timeline.scene import Scene
 from ui.timeline.updates import TimelineUpdates
+from ui.translate import tr
 
 
 def wall_clock_ms() -> UnixMs:
@@ -73,7 +74,7 @@ class TimelineView(QAbstractScrollArea):
     ) -> None:
         """``faces_of``: the pictures of a group's members, as far as they are known."""
         super().__init__(parent)
-        self.setAccessibleName("Messages")
+        self.setAccessibleName(tr("Messages"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

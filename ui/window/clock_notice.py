@@ -15,15 +15,13 @@ from ui.bridge import EngineBridge
 from ui.clock_words import banner_words, going_words, needs_banner, quiet_words
 from ui.dialogs.clock import CheckClock
 from ui.tasks import Tasks
+from ui.translate import tr
 from ui.window.notices import Notice, NoticesBar
 from ui.window.one_sheet import OneSheet
 from ui.window.strip import StatusStrip
 
 KEY = "clock"
 DROPPED_KEY = "clock/dropped"
-CHECK = "Check the clock"
-GO_BY_OTHERS = "Go by the others"
-GO_BACK = "Go by this device's clock again"
 
 
 class ClockNotice(QObject):
@@ -70,7 +68,7 @@ class ClockNotice(QObject):
             )
             await self._one.ask(sheet)
 
-        self._one.start("check the clock", flow)
+        self._one.start(tr("check the clock"), flow)
 
     def _judged(self, event: ClockJudged) -> None:
         self._show(event.clock)
@@ -80,7 +78,7 @@ class ClockNotice(QObject):
 
     def _dropped(self, event: ClockOffsetDropped) -> None:
         del event
-        text = "The time of this device was set, so Causerie goes by it again."
+        text = tr("The time of this device was set, so Causerie goes by it again.")
         self._notices.raise_notice(Notice(key=DROPPED_KEY, level=NoticeLevel.INFO, text=text))
 
     def _show(self, clock: OwnClockView | None) -> None:
@@ -103,14 +101,20 @@ class ClockNotice(QObject):
                 key=KEY,
                 level=NoticeLevel.WARNING,
                 text=banner_words(clock),
-                actions=((CHECK, self.check), (GO_BY_OTHERS, lambda: self._go(others_ms))),
+                actions=(
+                    (tr("Check the clock"), self.check),
+                    (tr("Go by the others"), lambda: self._go(others_ms)),
+                ),
             )
         if clock.offset_ms:
             return Notice(
                 key=KEY,
                 level=NoticeLevel.INFO,
                 text=going_words(clock),
-                actions=((CHECK, self.check), (GO_BACK, lambda: self._go(None))),
+                actions=(
+                    (tr("Check the clock"), self.check),
+                    (tr("Go by this device's clock again"), lambda: self._go(None)),
+                ),
             )
         return None
 
@@ -118,4 +122,4 @@ class ClockNotice(QObject):
         async def work() -> None:
             await self._engine.set_clock_offset(offset_ms)
 
-        self._tasks.spawn(work, purpose="set the clock")
+        self._tasks.spawn(work, purpose=tr("set the clock"))

@@ -13,8 +13,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QSizePolicy, 
 
 from engine.api import MAX_TEXT_BYTES
 from ui.controls import Area, IconButton, Text
+from ui.foreign_text import one_line
 from ui.theme import current_theme, theme_changed
-from ui.words import one_line
+from ui.translate import tr
 
 MAX_PASTE_CHARACTERS = 4 * MAX_TEXT_BYTES
 """More than this is refused as a whole: it stays in the clipboard."""
@@ -109,11 +110,11 @@ class Composer(Area):
     def __init__(self) -> None:
         super().__init__("header", edges=("top",))
         self.box = MessageBox()
-        self.send = IconButton("send", "Send (Enter)", side=_BOX, colour="onAccent")
+        self.send = IconButton("send", tr("Send (Enter)"), side=_BOX, colour="onAccent")
         self.send.setProperty("kind", "send")
         self.box.wrapped.connect(self.refit)
         self._foot = Text(face="caption", colour="danger", wrap=True)
-        self._foot.setAccessibleName("About the message")
+        self._foot.setAccessibleName(tr("About the message"))
         self._over = 0
         self._blocked = ""
         self._room = 0
@@ -127,7 +128,7 @@ class Composer(Area):
         self._draft_timer.timeout.connect(self._tell_draft)
         theme_changed.connect(self._dress)
         self._dress()
-        self.block("Choose a conversation first")
+        self.block(tr("Choose a conversation first"))
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()
@@ -151,7 +152,7 @@ class Composer(Area):
         self._blocked = reason
         self.box.setEnabled(False)
         self.box.show_hint(reason)
-        self.box.setAccessibleName(f"Message, not available: {reason}")
+        self.box.setAccessibleName(tr("Message, not available: {reason}").format(reason=reason))
         self._judge()
 
     def open(self, name: str, draft: str) -> None:
@@ -165,8 +166,8 @@ class Composer(Area):
         shown = one_line(name, 60)
         self._blocked = ""
         self.box.setEnabled(True)
-        self.box.show_hint(f"Message {shown}")
-        self.box.setAccessibleName(f"Message to {shown}")
+        self.box.show_hint(tr("Message {name}").format(name=shown))
+        self.box.setAccessibleName(tr("Message to {name}").format(name=shown))
         self._judge()
 
     def set_text(self, text: str) -> None:
@@ -233,8 +234,10 @@ class Composer(Area):
         self._over = bytes_over_limit(text)
         if self._over:
             self._say(
-                f"{self._over / _KIB:.1f} kB too long: a message can hold"
-                f" {MAX_TEXT_BYTES // _KIB} kB. Shorten it or send it in parts."
+                tr(
+                    "{over:.1f} kB too long: a message can hold {most} kB. Shorten it or "
+                    "send it in parts."
+                ).format(over=self._over / _KIB, most=MAX_TEXT_BYTES // _KIB)
             )
         else:
             self._say("")
@@ -243,8 +246,10 @@ class Composer(Area):
 
     def _refuse_paste(self) -> None:
         self._say(
-            f"That is far more than a message can hold ({MAX_TEXT_BYTES // _KIB} kB)."
-            " Nothing was pasted; it is still in the clipboard."
+            tr(
+                "That is far more than a message can hold ({most} kB). Nothing was pasted; "
+                "it is still in the clipboard."
+            ).format(most=MAX_TEXT_BYTES // _KIB)
         )
 
     def _say(self, text: str) -> None:

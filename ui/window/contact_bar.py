@@ -13,8 +13,9 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout,
 from engine.events import ConversationView
 from ui.controls import Area, Button, ButtonKind, Text
 from ui.dialogs.group import selectable
-from ui.people import ANSWER_WORDS, Answer, Standing, standing_of
+from ui.people import Answer, Standing, answer_words, standing_of
 from ui.theme import current_theme, theme_changed
+from ui.translate import tr
 
 _STACK_BELOW = 620
 _KINDS: dict[Answer, ButtonKind] = {
@@ -55,7 +56,7 @@ class ContactBar(Area):
             Answer.WITHDRAW,
             Answer.SEND_AGAIN,
         ):
-            button = Button(ANSWER_WORDS[answer], kind=_KINDS.get(answer, "plain"), size="big")
+            button = Button(answer_words(answer), kind=_KINDS.get(answer, "plain"), size="big")
             button.clicked.connect(partial(self._answer, answer))
             self._row.addWidget(button)
             self.buttons[answer] = button
@@ -67,7 +68,7 @@ class ContactBar(Area):
         proof = QHBoxLayout(self._proof)
         proof.setContentsMargins(0, 0, 0, 0)
         proof.setSpacing(8)
-        proof.addWidget(Text("Their fingerprint", face="caption", colour="ink3"))
+        proof.addWidget(Text(tr("Their fingerprint"), face="caption", colour="ink3"))
         proof.addWidget(self.fingerprint, 1)
         texts.addWidget(self._proof)
         self._whole = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
@@ -89,11 +90,13 @@ class ContactBar(Area):
         self.title.setText(standing.title)
         self.words.setText(standing.words)
         self.fingerprint.setText(standing.fingerprint)
-        self.fingerprint.setAccessibleName(f"Their fingerprint: {standing.fingerprint}")
+        fingerprint = tr("Their fingerprint: {fingerprint}")
+        fingerprint = fingerprint.format(fingerprint=standing.fingerprint)
+        self.fingerprint.setAccessibleName(fingerprint)
         self._proof.setVisible(bool(standing.fingerprint))
         said = f"{standing.title}. {standing.words}"
         if standing.fingerprint:
-            said += f" Their fingerprint: {standing.fingerprint}"
+            said = f"{said} {fingerprint}"
         self.setAccessibleName(said)
         for answer, button in self.buttons.items():
             button.setVisible(answer in standing.answers)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from ui.controls import Area, Button, KeyCap, Text
 from ui.glyphs import Glyph, draw_glyph
 from ui.theme import Theme, current_theme, theme_changed
+from ui.translate import tr
 
 _PICTURE = QSize(320, 190)
 _COLUMN = 400
@@ -20,7 +21,7 @@ class ThreadPicture(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("A thread with three messages")
+        self.setAccessibleName(tr("A thread with three messages"))
         theme_changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
@@ -77,9 +78,11 @@ class EmptyPage(Area):
         self._words = Text(face="body", colour="ink2", wrap=True)
         for text in (self._title, self._words):
             text.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
-        self.add_person = Button("Add a person", kind="primary", size="big", icon_name="person-add")
-        self.new_group = Button("New group", size="big", icon_name="plus")
-        self.join = Button("Join with an invitation", size="big", icon_name="join")
+        self.add_person = Button(
+            tr("Add a person"), kind="primary", size="big", icon_name="person-add"
+        )
+        self.new_group = Button(tr("New group"), size="big", icon_name="plus")
+        self.join = Button(tr("Join with an invitation"), size="big", icon_name="join")
         self.add_person.clicked.connect(self.add_person_requested)
         self.new_group.clicked.connect(self.new_group_requested)
         self.join.clicked.connect(self.join_requested)
@@ -98,10 +101,10 @@ class EmptyPage(Area):
         hints.setSpacing(5)
         hints.addStretch(1)
         for key, words in (
-            ("Ctrl P", "Person"),
-            ("Ctrl N", "Group"),
-            ("Ctrl J", "Join"),
-            ("F1", "How it works"),
+            (tr("Ctrl P"), tr("Person")),
+            (tr("Ctrl N"), tr("Group")),
+            (tr("Ctrl J"), tr("Join")),
+            ("F1", tr("How it works")),
         ):
             hints.addWidget(KeyCap(key))
             hints.addWidget(Text(words, face="small", colour="ink3"))
@@ -127,13 +130,15 @@ class EmptyPage(Area):
 
     def show_whether_any(self, *, any_conversation: bool) -> None:
         if any_conversation:
-            self._title.setText("Choose a conversation")
-            self._words.setText("Pick one on the left, or start another.")
+            self._title.setText(tr("Choose a conversation"))
+            self._words.setText(tr("Pick one on the left, or start another."))
         else:
-            self._title.setText("No conversation yet")
+            self._title.setText(tr("No conversation yet"))
             self._words.setText(
-                "Add a person, start a group, or join one with an invitation."
-                " Everyone in it sees the same messages in the same order."
+                tr(
+                    "Add a person, start a group, or join one with an invitation."
+                    " Everyone in it sees the same messages in the same order."
+                )
             )
 
     def _dress(self) -> None:

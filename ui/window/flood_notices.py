@@ -19,13 +19,11 @@ from engine.events import (
     NoticeLevel,
 )
 from ui.bridge import EngineBridge
+from ui.conversation_words import flood_words
 from ui.list.model import ConversationModel
 from ui.tasks import Tasks
+from ui.translate import tr
 from ui.window.notices import Notice, NoticesBar
-from ui.words import flood_words
-
-MUTE = "Mute"
-SHOW = "Show"
 
 
 class FloodNotices(QObject):
@@ -55,7 +53,7 @@ class FloodNotices(QObject):
         async def work() -> None:
             self._tell(conversation_id, await self._engine.timeline.floods(conversation_id))
 
-        self._tasks.spawn(work, purpose="look who sends unusually much", retry=False)
+        self._tasks.spawn(work, purpose=tr("look who sends unusually much"), retry=False)
 
     def _changed(self, event: FloodsChanged) -> None:
         self._tell(event.conversation_id, event.floods)
@@ -102,8 +100,8 @@ class FloodNotices(QObject):
             level=NoticeLevel.WARNING,
             text=words,
             actions=(
-                (MUTE, partial(self._choose, key, mute, "mute the member")),
-                (SHOW, partial(self._choose, key, show, "show the messages")),
+                (tr("Mute"), partial(self._choose, key, mute, tr("mute the member"))),
+                (tr("Show"), partial(self._choose, key, show, tr("show the messages"))),
             ),
         )
 

@@ -32,6 +32,7 @@ from ui.network_choice import NetworkPort
 from ui.people import JOIN_PREFIX, faces_of
 from ui.refusals import refusal_sentences
 from ui.tasks import Tasks
+from ui.translate import tr
 from ui.window.menu import WindowMenu
 from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
@@ -81,7 +82,7 @@ class Flows(QObject):
                 self.open_requested.emit(made[-1])
 
         made: list[ConversationId] = []
-        self._start("make a group", flow)
+        self._start(tr("make a group"), flow)
 
     def join(self) -> None:
         self.show_invitation("")
@@ -104,14 +105,14 @@ class Flows(QObject):
                 self.open_requested.emit(joined[-1])
 
         joined: list[ConversationId] = []
-        self._start("join a group", flow)
+        self._start(tr("join a group"), flow)
 
     def invite(self, conversation: ConversationView) -> None:
         async def flow() -> None:
             link = await self._engine.groups.make_invite_link(conversation.conversation_id)
             await self._ask(InviteLink(conversation, link, self._window))
 
-        self._start("make an invitation", flow)
+        self._start(tr("make an invitation"), flow)
 
     def members(self, conversation: ConversationView) -> None:
         async def flow() -> None:
@@ -123,16 +124,18 @@ class Flows(QObject):
                 group = conversation.conversation_id
                 await self._engine.groups.set_member_muted(group, participant_id, muted=muted)
 
-            self._tasks.spawn(work, purpose="mute the member" if muted else "unmute the member")
+            self._tasks.spawn(
+                work, purpose=tr("mute the member") if muted else tr("unmute the member")
+            )
 
-        self._start("show the members", flow)
+        self._start(tr("show the members"), flow)
 
     def leave(self, conversation: ConversationView) -> None:
         async def flow() -> None:
             if await self._ask(leave_confirm(conversation, self._window)):
                 await self._engine.groups.leave(conversation.conversation_id)
 
-        self._start("leave the group", flow)
+        self._start(tr("leave the group"), flow)
 
     # --- messages ---------------------------------------------------------------------------------
 
@@ -143,14 +146,14 @@ class Flows(QObject):
             if await self._ask(delete_confirm(self._window, unsent=unsent)):
                 await self._engine.timeline.delete_locally(conversation.conversation_id, message_id)
 
-        self._start("delete the message", flow)
+        self._start(tr("delete the message"), flow)
 
     def holders(self, conversation: ConversationView, message_id: MessageId) -> None:
         async def flow() -> None:
             found = await self._engine.timeline.holders(conversation.conversation_id, message_id)
             await self._ask(Holders(found, self._now(), self._window))
 
-        self._start("show who holds it", flow)
+        self._start(tr("show who holds it"), flow)
 
     def link(self, target: str, open_url: Callable[[QUrl], bool]) -> None:
         """Pressed in a message: one of ours is shown here, another program opens the rest."""
@@ -168,7 +171,7 @@ class Flows(QObject):
             elif await self._ask(OpenLinkConfirm(url, self._window)):
                 open_url(url)
 
-        self._start("open the address", flow)
+        self._start(tr("open the address"), flow)
 
     # --- the program ------------------------------------------------------------------------------
 
@@ -176,9 +179,9 @@ class Flows(QObject):
         """The pages of settings."""
         port = surroundings.network
         if port is not None:
-            menu.add("Network", (), lambda: self.network(port), icon_name="network")
+            menu.add(tr("Network"), (), lambda: self.network(port), icon_name="network")
         self._address_problem = surroundings.store_problem
-        menu.add("Stores", (), self.stores, icon_name="store")
+        menu.add(tr("Stores"), (), self.stores, icon_name="store")
 
     def stores(self) -> None:
         from ui.dialogs.stores import Stores  # noqa: PLC0415 - seldom wanted, so not at the start
@@ -194,7 +197,7 @@ class Flows(QObject):
             self.stores_changed.connect(sheet.show_event)
             await self._ask(sheet)
 
-        self._start("show the Stores", flow)
+        self._start(tr("show the Stores"), flow)
 
     def network(self, port: NetworkPort) -> None:
         from ui.dialogs.network import Network  # noqa: PLC0415 - seldom wanted, so not at the start
@@ -202,7 +205,7 @@ class Flows(QObject):
         async def flow() -> None:
             await self._ask(Network(port, self._tasks, self._window))
 
-        self._start("show the network settings", flow)
+        self._start(tr("show the network settings"), flow)
 
     def how_it_works(self, version: str) -> None:
         async def flow() -> None:
@@ -211,7 +214,7 @@ class Flows(QObject):
             refused = refusal_sentences(self._engine.counters())
             await self._ask(HowItWorks(version, stored, self._window, refused=refused))
 
-        self._start("show how it works", flow)
+        self._start(tr("show how it works"), flow)
 
     def quit(self, waiting: int) -> None:
         async def flow() -> None:

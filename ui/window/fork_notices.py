@@ -16,11 +16,12 @@ from engine.core.ids import ConversationId
 from engine.events import ForksFound, ForkView, NoticeLevel
 from ui.bridge import EngineBridge
 from ui.dialogs.fork import ForkSheet, fork_words
+from ui.foreign_text import one_line
 from ui.list.model import ConversationModel
 from ui.tasks import Tasks
+from ui.translate import tr
 from ui.window.notices import Notice, NoticesBar
 from ui.window.one_sheet import OneSheet
-from ui.words import one_line
 
 _MAX_NAME = 60
 
@@ -55,7 +56,7 @@ class ForkNotices(QObject):
         async def work() -> None:
             self._tell(await self._engine.timeline.forks(conversation_id))
 
-        self._tasks.spawn(work, purpose="look for signs of two stories", retry=False)
+        self._tasks.spawn(work, purpose=tr("look for signs of two stories"), retry=False)
 
     def _found(self, event: ForksFound) -> None:
         self._tell(event.forks)
@@ -73,7 +74,7 @@ class ForkNotices(QObject):
                 key=key,
                 level=NoticeLevel.WARNING,
                 text=f"{name}: {words}" if name else words,
-                actions=(("Show", partial(self._show, fork)),),
+                actions=((tr("Show"), partial(self._show, fork)),),
             )
             self._notices.raise_notice(notice)
 
@@ -82,4 +83,4 @@ class ForkNotices(QObject):
             proof = await self._engine.timeline.fork_proof(fork)
             await self._one.ask(ForkSheet(fork, proof, self._now(), self._window))
 
-        self._one.start("show both messages", flow)
+        self._one.start(tr("show both messages"), flow)

@@ -13,11 +13,13 @@ from ui.avatar import Avatar
 from ui.badge import badge_text, draw_badge
 from ui.beads import BeadStrip
 from ui.controls import Area, Button, ElidedText, IconButton, plain_tip
-from ui.history_words import CHOICES
+from ui.conversation_words import is_group, members_line, present_members, typing_line
+from ui.foreign_text import one_line
+from ui.history_words import choices
 from ui.icons import draw_icon, icon
 from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of, state_words
 from ui.theme import current_theme, theme_changed
-from ui.words import is_group, members_line, one_line, present_members, typing_line
+from ui.translate import tr
 
 _HEIGHT = 58
 _BACK_WIDTH = 1.7
@@ -25,15 +27,19 @@ _MOST_UNREAD = 99
 _SHORT_BELOW = 560
 _NO_BEADS_BELOW = 300
 _ONLY_WORDS_BELOW = 260
-_SEALED = "Messages are sealed for the members of this group"
-_SEALED_FOR_TWO = "Messages are sealed for the two of you"
+
+
+def _sealed_words(*, group: bool) -> str:
+    if group:
+        return tr("Messages are sealed for the members of this group")
+    return tr("Messages are sealed for the two of you")
 
 
 class LockGlyph(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.say(_SEALED)
+        self.say(_sealed_words(group=True))
         theme_changed.connect(self.updateGeometry)
 
     def say(self, words: str) -> None:
@@ -53,13 +59,17 @@ class BackButton(IconButton):
     """Carries the sum of unread elsewhere, because the list is hidden."""
 
     def __init__(self) -> None:
-        super().__init__("back", "Back to the conversations")
+        super().__init__("back", tr("Back to the conversations"))
         self._unread = 0
 
     def show_unread(self, unread: int) -> None:
         self._unread = unread
-        name = "Back to the conversations"
-        self.setAccessibleName(f"{name}, {unread} unread" if unread else name)
+        name = tr("Back to the conversations")
+        self.setAccessibleName(
+            tr("{name}, %n unread", "{name}, %n unread", unread).format(name=name)
+            if unread
+            else name
+        )
         self.update()
 
     def _dress(self) -> None:
@@ -111,8 +121,8 @@ class ConversationHeader(Area):
         self._line = ElidedText(face="small", colour="ink3")
         self._lock = LockGlyph()
         self.beads = BeadStrip()
-        self.invite = Button("Invite people", icon_name="join")
-        self.more = IconButton("more", "Group menu")
+        self.invite = Button(tr("Invite people"), icon_name="join")
+        self.more = IconButton("more", tr("Group menu"))
         self._group_menu = QMenu(self)
         self._person_menu = QMenu(self)
         self._icons: dict[QAction, str] = {}
@@ -121,22 +131,24 @@ class ConversationHeader(Area):
 
     def _build_menus(self) -> None:
         group, person = self._group_menu, self._person_menu
-        group.setAccessibleName("Group menu")
-        person.setAccessibleName("Menu of this person")
-        self._add(group, "Invitation link…", "join", self.invite_requested.emit)
-        self._add(group, "Members…", "people", self.members_requested.emit)
+        group.setAccessibleName(tr("Group menu"))
+        person.setAccessibleName(tr("Menu of this person"))
+        self._add(group, tr("Invitation link…"), "join", self.invite_requested.emit)
+        self._add(group, tr("Members…"), "people", self.members_requested.emit)
         self._add_history(group)
-        mute_group = self._add(group, "Mute", "bell-off", self._toggle_mute)
+        mute_group = self._add(group, tr("Mute"), "bell-off", self._toggle_mute)
         group.addSeparator()
-        self._leave_action = self._add(group, "Leave group…", "leave", self.leave_requested.emit)
-        self._add(person, "Safety number…", "key", self.safety_number_requested.emit)
-        self._add(person, "Rename…", "rename", self.rename_requested.emit)
+        self._leave_action = self._add(
+            group, tr("Leave group…"), "leave", self.leave_requested.emit
+        )
+        self._add(person, tr("Safety number…"), "key", self.safety_number_requested.emit)
+        self._add(person, tr("Rename…"), "rename", self.rename_requested.emit)
         self._add_history(person)
-        mute_person = self._add(person, "Mute", "bell-off", self._toggle_mute)
+        mute_person = self._add(person, tr("Mute"), "bell-off", self._toggle_mute)
         self._mute_actions = (mute_group, mute_person)
-        self._block_action = self._add(person, "Block…", "block", self._toggle_block)
+        self._block_action = self._add(person, tr("Block…"), "block", self._toggle_block)
         person.addSeparator()
-        self._remove_action = self._add(person, "Remove…", "leave", self.remove_requested.emit)
+        self._remove_action = self._add(person, tr("Remove…"), "leave", self.remove_requested.emit)
         self.more.setMenu(group)
 
     def _add(self, menu: QMenu, words: str, icon_name: str, run: Callable[[], None]) -> QAction:
@@ -146,11 +158,11 @@ class ConversationHeader(Area):
         return action
 
     def _add_history(self, menu: QMenu) -> None:
-        choices = menu.addMenu("Fetch history")
-        choices.setAccessibleName("Fetch history from Stores")
-        self._icons[choices.menuAction()] = "again"
-        for words, days in CHOICES:
-            action = choices.addAction(words)
+        spans = menu.addMenu(tr("Fetch history"))
+        spans.setAccessibleName(tr("Fetch history from Stores"))
+        self._icons[spans.menuAction()] = "again"
+        for words, days in choices():
+            action = spans.addAction(words)
             action.triggered.connect(partial(self._ask_history, days))
 
     def _ask_history(self, days: int | None, _checked: bool = False) -> None:
@@ -194,16 +206,17 @@ class ConversationHeader(Area):
             picture=picture_of(conversation),
             is_group=group,
         )
-        self._lock.say(_SEALED if group else _SEALED_FOR_TWO)
+        self._lock.say(_sealed_words(group=group))
         for action in self._mute_actions:
-            action.setText("Unmute" if conversation.muted else "Mute")
-        self._block_action.setText("Unblock" if is_blocked(conversation) else "Block…")
+            action.setText(tr("Unmute") if conversation.muted else tr("Mute"))
+        self._block_action.setText(tr("Unblock") if is_blocked(conversation) else tr("Block…"))
         self._show_menu(conversation)
         self._is_alone = group and len(present_members(conversation)) <= 1
         if not self._is_alone and self.invite.hasFocus():
             self.focus_left.emit()  # Qt would give it to the group menu beside it.
         self.beads.show_health(conversation, messages)
-        self.setAccessibleName(f"{name}, {'group' if group else 'person'}")
+        said = tr("{name}, group") if group else tr("{name}, person")
+        self.setAccessibleName(said.format(name=name))
         self._show_line()
         self._dress()
 

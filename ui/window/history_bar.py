@@ -19,6 +19,7 @@ from ui.history_words import (
     sentence,
 )
 from ui.theme import current_theme, theme_changed
+from ui.translate import tr
 
 _STEPS = 1000
 _THICK = 6
@@ -31,7 +32,7 @@ class ProgressLine(QProgressBar):
     def __init__(self) -> None:
         super().__init__()
         self.setTextVisible(False)
-        self.setAccessibleName("History fetched")
+        self.setAccessibleName(tr("History fetched"))
         self.setRange(0, _STEPS)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._known = False
@@ -79,15 +80,15 @@ class HistoryBar(Area):
 
     def __init__(self) -> None:
         super().__init__("panel", edges=("bottom",))
-        self.setAccessibleName("History")
+        self.setAccessibleName(tr("History"))
         self._history: HistoryView | None = None
         self.title = Text(face="small", strong=True, wrap=True)
         self.percent = Text(face="small", colour="ink2")
         self.line = ProgressLine()
         self.details = Text(face="caption", colour="ink2", wrap=True)
-        self.cancel = Button("Cancel", size="small")
-        self.stores = Button("Stores…", size="small")
-        self.close_button = IconButton("close", "Close", side=28)
+        self.cancel = Button(tr("Cancel"), size="small")
+        self.stores = Button(tr("Stores…"), size="small")
+        self.close_button = IconButton("close", tr("Close"), side=28)
         self._lay_out()
         self.cancel.clicked.connect(self.cancel_requested)
         self.stores.clicked.connect(self.stores_requested)

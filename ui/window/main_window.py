@@ -17,6 +17,7 @@ from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView
 from ui.bridge import EngineBridge
 from ui.dialogs.first_start import FirstStart
+from ui.foreign_text import one_line
 from ui.icons import app_icon
 from ui.list.model import ConversationModel
 from ui.list.panel import LeftPanel
@@ -24,6 +25,7 @@ from ui.notifications import Notifications
 from ui.settings import UiSettings
 from ui.tasks import Tasks
 from ui.theme import theme_changed
+from ui.translate import tr
 from ui.window.clock_notice import ClockNotice
 from ui.window.empty import EmptyPage
 from ui.window.flood_notices import FloodNotices
@@ -41,7 +43,6 @@ from ui.window.router import EventRouter, Shown
 from ui.window.strip import StatusStrip
 from ui.window.unsent import UnsentTexts
 from ui.window.window_context import WindowContext
-from ui.words import one_line
 
 _SIZE = (1280, 820)
 _LEAST = (360, 420)
@@ -153,21 +154,21 @@ class MainWindow(QMainWindow):
 
     def _fill_menu(self) -> None:
         menu, flows, version = self.menu, self.flows, self._surroundings.version
-        menu.add("Add a person", ("Ctrl+P",), self._add_person, icon_name="person-add")
-        menu.add("New group", ("Ctrl+N",), self._new_group, icon_name="compose")
-        menu.add("Join with an invitation", ("Ctrl+J",), self._join, icon_name="join")
-        menu.add("Search conversations", ("Ctrl+K",), self._search, icon_name="search")
+        menu.add(tr("Add a person"), ("Ctrl+P",), self._add_person, icon_name="person-add")
+        menu.add(tr("New group"), ("Ctrl+N",), self._new_group, icon_name="compose")
+        menu.add(tr("Join with an invitation"), ("Ctrl+J",), self._join, icon_name="join")
+        menu.add(tr("Search conversations"), ("Ctrl+K",), self._search, icon_name="search")
         menu.addSeparator()
-        menu.add("Your profile", (), self._profile, icon_name="person")
+        menu.add(tr("Your profile"), (), self._profile, icon_name="person")
         flows.offer_pages(menu, self._surroundings)
         menu.add_looks(self._settings, self.looks)
         menu.addSeparator()
-        menu.add("How it works", ("F1",), lambda: flows.how_it_works(version), icon_name="help")
-        menu.add("Quit", ("Ctrl+Q",), self._ask_to_close, icon_name="quit")
-        menu.add_hidden("Conversation above", ("Alt+Up",), lambda: self._step(-1))
-        menu.add_hidden("Conversation below", ("Alt+Down",), lambda: self._step(1))
-        menu.add_hidden("Next area", ("F6",), self._next_area)
-        menu.add_hidden("Back to the conversations", ("Alt+Left",), self._back)
+        menu.add(tr("How it works"), ("F1",), lambda: flows.how_it_works(version), icon_name="help")
+        menu.add(tr("Quit"), ("Ctrl+Q",), self._ask_to_close, icon_name="quit")
+        menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
+        menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))
+        menu.add_hidden(tr("Next area"), ("F6",), self._next_area)
+        menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self._back)
         self.panel.set_menu(menu)
 
     def _connect_parts(self) -> None:
@@ -307,7 +308,7 @@ class MainWindow(QMainWindow):
         if self.model.conversation(conversation_id) is not None:
             self._open_wanted()
         else:
-            self.tasks.spawn(self._learn_wanted, purpose="show the conversation")
+            self.tasks.spawn(self._learn_wanted, purpose=tr("show the conversation"))
 
     async def _learn_wanted(self) -> None:
         for conversation in await self._engine.conversations():
@@ -412,7 +413,9 @@ class MainWindow(QMainWindow):
     def _show_title(self) -> None:
         shown = self.pane.conversation
         view = None if shown is None else self.model.conversation(shown.conversation_id)
-        self.setWindowTitle(f"{one_line(view.name, 60)} — Causerie" if view else "Causerie")
+        self.setWindowTitle(
+            tr("{name} — Causerie").format(name=one_line(view.name, 60)) if view else "Causerie"
+        )
 
     def _show_unread_elsewhere(self) -> None:
         elsewhere = sum(

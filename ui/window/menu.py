@@ -10,14 +10,17 @@ from ui.dialogs.recording import RecordingKey, recording_confirm
 from ui.icons import icon
 from ui.settings import Appearance, UiSettings
 from ui.theme import current_theme, theme_changed
+from ui.translate import tr
 from ui.window.looks import Looks
 
-_APPEARANCES = (
-    (Appearance.SYSTEM, "As the desktop"),
-    (Appearance.LIGHT, "Light"),
-    (Appearance.DARK, "Dark"),
-    (Appearance.HIGH_CONTRAST, "High contrast"),
-)
+
+def _appearances() -> tuple[tuple[Appearance, str], ...]:
+    return (
+        (Appearance.SYSTEM, tr("As the desktop")),
+        (Appearance.LIGHT, tr("Light")),
+        (Appearance.DARK, tr("Dark")),
+        (Appearance.HIGH_CONTRAST, tr("High contrast")),
+    )
 
 
 class WindowMenu(QMenu):
@@ -25,7 +28,7 @@ class WindowMenu(QMenu):
         super().__init__(window)
         self._window = window
         self._icons: dict[QAction, str] = {}
-        self.setAccessibleName("Menu")
+        self.setAccessibleName(tr("Menu"))
         self.setToolTipsVisible(True)
         theme_changed.connect(self._dress)
 
@@ -57,10 +60,10 @@ class WindowMenu(QMenu):
         self.add_recording(settings, looks)
 
     def add_appearance(self, settings: UiSettings, chosen: Callable[[Appearance], None]) -> None:
-        menu = self.addMenu("Appearance")
+        menu = self.addMenu(tr("Appearance"))
         self._icons[menu.menuAction()] = "contrast"
         group = QActionGroup(menu)
-        for choice, words in _APPEARANCES:
+        for choice, words in _appearances():
             action = menu.addAction(words)
             action.setCheckable(True)
             action.setChecked(choice is settings.appearance)
@@ -69,29 +72,29 @@ class WindowMenu(QMenu):
         self._dress()
 
     def add_text_size(self, step: Callable[[int], None]) -> None:
-        menu = self.addMenu("Text size")
+        menu = self.addMenu(tr("Text size"))
         self._icons[menu.menuAction()] = "text-size"
         for words, keys, change in (
-            ("Larger", ("Ctrl++", "Ctrl+="), 1),
-            ("Smaller", ("Ctrl+-",), -1),
-            ("Normal", ("Ctrl+0",), 0),
+            (tr("Larger"), ("Ctrl++", "Ctrl+="), 1),
+            (tr("Smaller"), ("Ctrl+-",), -1),
+            (tr("Normal"), ("Ctrl+0",), 0),
         ):
             self.bind(menu.addAction(words), keys, partial(step, change))
         self._dress()
 
     def add_notifications(self, settings: UiSettings, looks: Looks) -> None:
         self.add_choice(
-            "Notifications", on=settings.notifications, changed=looks.choose_notifications
+            tr("Notifications"), on=settings.notifications, changed=looks.choose_notifications
         )
         self.add_choice(
-            "Show text in notifications",
+            tr("Show text in notifications"),
             on=settings.show_message_text,
             changed=looks.choose_previews,
         )
 
     def add_recording(self, settings: UiSettings, looks: Looks) -> None:
         """Switched on only once it was said what that means."""
-        action = self.addAction("Record deliveries")
+        action = self.addAction(tr("Record deliveries"))
         action.setCheckable(True)
         action.setChecked(settings.record_deliveries)
 

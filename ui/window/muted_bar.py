@@ -8,10 +8,8 @@ from PySide6.QtWidgets import QHBoxLayout
 
 from engine.events import ConversationView
 from ui.controls import Area, Button, Text
-from ui.words import muted_words
-
-SHOW = "Show"
-MEMBERS = "Members"
+from ui.conversation_words import muted_words
+from ui.translate import tr
 
 
 class MutedBar(Area):
@@ -24,7 +22,7 @@ class MutedBar(Area):
         super().__init__("surface2", edges=("bottom",))
         self._muted: tuple[str, ...] = ()
         self.words = Text(face="caption", colour="ink2", wrap=True)
-        self.button = Button(SHOW, kind="ghost", size="small")
+        self.button = Button(tr("Show"), kind="ghost", size="small")
         self.button.clicked.connect(self._pressed)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 2, 10, 2)
@@ -41,7 +39,7 @@ class MutedBar(Area):
         if muted:
             self.words.setText(muted_words([member.name for member in muted]))
             self.setAccessibleName(self.words.text())
-            self.button.rename(SHOW if len(muted) == 1 else MEMBERS)
+            self.button.rename(tr("Show") if len(muted) == 1 else tr("Members"))
 
     def _pressed(self) -> None:
         if len(self._muted) == 1:

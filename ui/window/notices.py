@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout,
 
 from engine.events import NoticeLevel
 from ui.controls import Area, Button, ButtonKind, ColourRole, IconButton, Text, colour_of
+from ui.foreign_text import one_line
 from ui.icons import draw_icon
 from ui.theme import current_theme
-from ui.words import one_line
+from ui.translate import tr
 
 MAX_SHOWN = 3
 MAX_KEPT = 50
@@ -39,8 +40,8 @@ def unreadable_page(reason: str, again: Callable[[], None]) -> Notice:
     return Notice(
         key="page",
         level=NoticeLevel.ERROR,
-        text=f"Could not read the messages: {reason}",
-        actions=(("Try again", again),),
+        text=tr("Could not read the messages: {reason}").format(reason=reason),
+        actions=((tr("Try again"), again),),
     )
 
 
@@ -48,9 +49,21 @@ def earlier_profile_kept(file: str) -> Notice:
     return Notice(
         key="earlier profile",
         level=NoticeLevel.INFO,
-        text="Your earlier profile was written by a test version whose format is not used any "
-        f"more. It is kept in {file}; a new one begins here.",
+        text=tr(
+            "Your earlier profile was written by a test version whose format is not "
+            "used any more. It is kept in {file}; a new one begins here."
+        ).format(file=file),
     )
+
+
+def _spoken(level: NoticeLevel) -> str:
+    match level:
+        case NoticeLevel.INFO:
+            return tr("info: {text}")
+        case NoticeLevel.WARNING:
+            return tr("warning: {text}")
+        case NoticeLevel.ERROR:
+            return tr("error: {text}")
 
 
 class _Sign(QWidget):
@@ -93,7 +106,7 @@ class _NoticeRow(Area):
         }
         super().__init__(fills[notice.level], edges=("bottom",))
         text = one_line(notice.text, _LONGEST)
-        self.setAccessibleName(f"{notice.level.value}: {text}")
+        self.setAccessibleName(_spoken(notice.level).format(text=text))
         self.words = Text(text, face="label", colour=inks[notice.level], wrap=True)
         self.acts: list[Button] = []
         self._acts = QBoxLayout(QBoxLayout.Direction.LeftToRight)
@@ -108,7 +121,7 @@ class _NoticeRow(Area):
         self._body.addWidget(self.words, 1)
         self._body.addLayout(self._acts)
         self._body.setAlignment(self._acts, Qt.AlignmentFlag.AlignLeft)
-        self.close_button = IconButton("close", "Close this notice", side=28)
+        self.close_button = IconButton("close", tr("Close this notice"), side=28)
         key = notice.key
         self.close_button.clicked.connect(lambda: close(key))
         row = QHBoxLayout(self)
@@ -135,7 +148,7 @@ class NoticesBar(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName("Notices")
+        self.setAccessibleName(tr("Notices"))
         self._notices: dict[str, Notice] = {}
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -172,7 +185,7 @@ class NoticesBar(QWidget):
         for place, row in enumerate(self.rows):
             self._layout.insertWidget(place, row)
         hidden = len(notices) - len(self.rows)
-        self._more.setText(f"and {hidden} more" if hidden else "")
+        self._more.setText(tr("and {number} more").format(number=hidden) if hidden else "")
         self._more.setVisible(bool(hidden))
         self.setVisible(bool(notices))
         self.changed.emit()

@@ -15,18 +15,19 @@ from engine.api import ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.beads import MAX_BEADS
+from ui.conversation_words import is_group
+from ui.foreign_text import one_line
 from ui.people import Answer, cannot_write_words, faces_of, lost_request
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
+from ui.translate import tr
 from ui.window.composer import Composer
 from ui.window.contact_bar import ContactBar
 from ui.window.header import ConversationHeader
 from ui.window.muted_bar import MutedBar
 from ui.window.pane_history import PaneHistory
 from ui.window.unsent import UnsentTexts
-from ui.words import is_group, one_line
 
-_UNKNOWN_NAME = "somebody"
 _HEADER_MS = 50
 
 
@@ -179,7 +180,7 @@ class ConversationPane(QWidget):
                 self.timeline.set_gap(gap)
                 self.timeline.set_held(held)
 
-        self._tasks.spawn(fill, purpose="read the conversation")
+        self._tasks.spawn(fill, purpose=tr("read the conversation"))
 
     def leave(self) -> None:
         """Keep what was written and let go of the conversation."""
@@ -201,7 +202,7 @@ class ConversationPane(QWidget):
         self.muted_bar.show_muted(None)
         self.timeline.clear()
         self.composer.set_text("")
-        self.composer.block("Choose a conversation first")
+        self.composer.block(tr("Choose a conversation first"))
 
     def refresh(self, conversation: ConversationView) -> None:
         """The open conversation's name, members or counts changed."""
@@ -303,7 +304,7 @@ class ConversationPane(QWidget):
             async def work() -> None:
                 await self._engine.timeline.set_typing(open_id, active=active)
 
-            self._tasks.spawn(work, purpose="tell that you are typing", retry=False)
+            self._tasks.spawn(work, purpose=tr("tell that you are typing"), retry=False)
 
     def _mark_read(self, position: Position) -> None:
         if (open_id := self._open_id()) is not None:
@@ -311,7 +312,7 @@ class ConversationPane(QWidget):
             async def work() -> None:
                 await self._engine.timeline.mark_read(open_id, position)
 
-            self._tasks.spawn(work, purpose="remember what was read", retry=False)
+            self._tasks.spawn(work, purpose=tr("remember what was read"), retry=False)
 
     def _mute(self, muted: bool) -> None:
         if (open_id := self._open_id()) is not None:
@@ -320,9 +321,11 @@ class ConversationPane(QWidget):
                 await self._engine.set_muted(open_id, muted=muted)
 
             conversation = self._conversation
-            what = "group" if conversation is None or is_group(conversation) else "person"
-            verb = "mute" if muted else "unmute"
-            self._tasks.spawn(work, purpose=f"{verb} the {what}")
+            if conversation is None or is_group(conversation):
+                purpose = tr("mute the group") if muted else tr("unmute the group")
+            else:
+                purpose = tr("mute the person") if muted else tr("unmute the person")
+            self._tasks.spawn(work, purpose=purpose)
 
     def _unmute_member(self, participant_id: ParticipantId) -> None:
         if (open_id := self._open_id()) is not None:
@@ -330,7 +333,7 @@ class ConversationPane(QWidget):
             async def work() -> None:
                 await self._engine.groups.set_member_muted(open_id, participant_id, muted=False)
 
-            self._tasks.spawn(work, purpose="show the member's messages")
+            self._tasks.spawn(work, purpose=tr("show the member's messages"))
 
     def _answer(self, answer: Answer) -> None:
         """What was pressed in the bar.  Blocking asks first, so it is led from elsewhere."""
@@ -345,20 +348,20 @@ class ConversationPane(QWidget):
             return
         commands: dict[Answer, tuple[str, Callable[[], Coroutine[object, object, None]]]] = {
             Answer.ACCEPT: (
-                "accept the request",
+                tr("accept the request"),
                 lambda: self._engine.people.accept(open_id),
             ),
-            Answer.ASK_AGAIN: ("ask again", lambda: self._engine.people.accept(open_id)),
+            Answer.ASK_AGAIN: (tr("ask again"), lambda: self._engine.people.accept(open_id)),
             Answer.DECLINE: (
-                "decline the request",
+                tr("decline the request"),
                 lambda: self._engine.people.decline(open_id),
             ),
             Answer.WITHDRAW: (
-                "withdraw the request",
+                tr("withdraw the request"),
                 lambda: self._engine.people.withdraw(open_id),
             ),
             Answer.UNBLOCK: (
-                "unblock the person",
+                tr("unblock the person"),
                 lambda: self._engine.people.set_blocked(open_id, blocked=False),
             ),
         }
@@ -379,7 +382,7 @@ class ConversationPane(QWidget):
             async def work() -> None:
                 await self._engine.timeline.fetch_missing(open_id)
 
-            self._tasks.spawn(work, purpose="ask for the missing messages")
+            self._tasks.spawn(work, purpose=tr("ask for the missing messages"))
 
     def _fetch_lost(self, message_ids: tuple[MessageId, ...]) -> None:
         if (open_id := self._open_id()) is not None:
@@ -387,7 +390,7 @@ class ConversationPane(QWidget):
             async def work() -> None:
                 await self._engine.timeline.fetch_lost(open_id, message_ids)
 
-            self._tasks.spawn(work, purpose="ask for the lost messages")
+            self._tasks.spawn(work, purpose=tr("ask for the lost messages"))
 
     def _resend_request(self) -> None:
         lost = None if self._conversation is None else lost_request(self._conversation)
@@ -400,7 +403,7 @@ class ConversationPane(QWidget):
             async def work() -> None:
                 await self._engine.timeline.resend(open_id, message_id)
 
-            self._tasks.spawn(work, purpose="send the message again")
+            self._tasks.spawn(work, purpose=tr("send the message again"))
 
     # --- looks ------------------------------------------------------------------------------------
 
@@ -409,7 +412,7 @@ class ConversationPane(QWidget):
         for member in members:
             if member.participant_id == participant_id:
                 return one_line(member.name, 40)
-        return _UNKNOWN_NAME
+        return tr("somebody")
 
     def _change_header(self) -> None:
         """At once, but not anew for each of thousands that come in a row."""

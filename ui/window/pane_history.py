@@ -15,6 +15,7 @@ from engine.history_views import HistoryState, HistoryView
 from ui.history_words import history_title, is_wished, quiet_line
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
+from ui.translate import tr
 from ui.window.header import ConversationHeader
 from ui.window.history_bar import HistoryBar
 
@@ -89,20 +90,20 @@ class PaneHistory(QObject):
     def _fetch_days(self, days: int | None) -> None:
         open_id = self._open_id
         if open_id is not None:
-            self._spawn(lambda: self._engine.history.fetch(open_id, days=days), "fetch history")
+            self._spawn(lambda: self._engine.history.fetch(open_id, days=days), tr("fetch history"))
 
     def _fetch_earlier(self) -> None:
         open_id = self._open_id
         if open_id is not None and not self._asking:
             self._asking = True
             self._spawn(
-                lambda: self._engine.history.fetch_earlier(open_id), "fetch earlier messages"
+                lambda: self._engine.history.fetch_earlier(open_id), tr("fetch earlier messages")
             )
 
     def _cancel(self) -> None:
         open_id = self._open_id
         if open_id is not None:
-            self._spawn(lambda: self._engine.history.cancel(open_id), "stop fetching history")
+            self._spawn(lambda: self._engine.history.cancel(open_id), tr("stop fetching history"))
 
     def _spawn(self, command: Callable[[], Coroutine[object, object, None]], purpose: str) -> None:
         async def work() -> None:

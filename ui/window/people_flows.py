@@ -14,8 +14,10 @@ from ui.dialogs.code_reader import PictureSources
 from ui.dialogs.contact import RenamePerson, SafetyNumber, block_confirm, remove_confirm
 from ui.dialogs.person import AddPerson, OwnLink
 from ui.dialogs.profile import Profile
-from ui.people import date_words, only_opens
+from ui.people import only_opens
 from ui.tasks import Tasks
+from ui.times import date_words, moment
+from ui.translate import tr
 from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
 
@@ -68,17 +70,17 @@ class PeopleFlows(QObject):
             if await self._one.ask(sheet):
                 self.open_requested.emit(added[-1])
 
-        self._one.start("add a person", flow)
+        self._one.start(tr("add a person"), flow)
 
     async def _own_link(self) -> OwnLink:
         """Whoever only wants to paste a link is not kept from it."""
         try:
             link = await self._engine.people.make_contact_link()
         except ChatError as error:
-            return OwnLink(problem=f"Your link could not be made: {error}")
+            return OwnLink(problem=tr("Your link could not be made: {error}").format(error=error))
         until = self._now() + timedelta(days=CONTACT_LINK_DAYS)
         at_ms = UnixMs(int(until.timestamp() * 1000))
-        return OwnLink(link=link, expires=date_words(at_ms, self._now()))
+        return OwnLink(link=link, expires=date_words(moment(at_ms).astimezone(self._now().tzinfo)))
 
     def profile(self) -> None:
         async def save(name: str, picture: bytes) -> None:
@@ -92,7 +94,7 @@ class PeopleFlows(QObject):
             if await self._one.ask(sheet):
                 self.profile_changed.emit()
 
-        self._one.start("show your profile", flow)
+        self._one.start(tr("show your profile"), flow)
 
     def rename(self, conversation: ConversationView) -> None:
         contact = conversation.contact
@@ -105,7 +107,7 @@ class PeopleFlows(QObject):
         async def flow() -> None:
             await self._one.ask(RenamePerson(contact, rename, self._tasks, self._window))
 
-        self._one.start("rename the person", flow)
+        self._one.start(tr("rename the person"), flow)
 
     def safety_number(self, conversation: ConversationView) -> None:
         contact = conversation.contact
@@ -115,18 +117,18 @@ class PeopleFlows(QObject):
         async def flow() -> None:
             await self._one.ask(SafetyNumber(conversation, contact, self._window))
 
-        self._one.start("show the safety number", flow)
+        self._one.start(tr("show the safety number"), flow)
 
     def block(self, conversation: ConversationView) -> None:
         async def flow() -> None:
             if await self._one.ask(block_confirm(conversation, self._window)):
                 await self._engine.people.set_blocked(conversation.conversation_id, blocked=True)
 
-        self._one.start("block the person", flow)
+        self._one.start(tr("block the person"), flow)
 
     def remove(self, conversation: ConversationView) -> None:
         async def flow() -> None:
             if await self._one.ask(remove_confirm(conversation, self._window)):
                 await self._engine.people.remove(conversation.conversation_id)
 
-        self._one.start("remove the person", flow)
+        self._one.start(tr("remove the person"), flow)

@@ -27,6 +27,7 @@ from ui.list.model import ConversationModel
 from ui.notifications import Notifications
 from ui.settings import UiSettings
 from ui.tasks import Failure, Tasks
+from ui.translate import tr
 from ui.window.notices import Notice, NoticesBar
 from ui.window.pane import ConversationPane
 from ui.window.unsent import UnsentTexts
@@ -150,8 +151,10 @@ class EventRouter(QObject):
             Notice(
                 key=f"task: {failure.purpose}",
                 level=NoticeLevel.ERROR,
-                text=f"Could not {failure.purpose}: {failure.text}",
-                actions=() if failure.retry is None else (("Try again", failure.retry),),
+                text=tr("Could not {purpose}: {why}").format(
+                    purpose=failure.purpose, why=failure.text
+                ),
+                actions=() if failure.retry is None else ((tr("Try again"), failure.retry),),
             )
         )
 

@@ -7,16 +7,16 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from engine.events import ConnectionLevel, ConnectionView, ConversationView
-from ui.controls import Area, Button, ElidedText, Text, plain_tip
-from ui.theme import current_theme, theme_changed
-from ui.words import (
+from ui.connection_words import (
     connection_line,
     connection_reason,
     connection_word,
-    count,
     shown_level,
     traffic,
 )
+from ui.controls import Area, Button, ElidedText, Text, plain_tip
+from ui.theme import current_theme, theme_changed
+from ui.translate import tr
 
 _HEIGHT = 26
 _SHORT_BELOW = 640
@@ -70,7 +70,7 @@ class _Divider(QFrame):
 class StatusStrip(Area):
     def __init__(self) -> None:
         super().__init__("panel", edges=("top",))
-        self.setAccessibleName("Status")
+        self.setAccessibleName(tr("Status"))
         self._connection: ConnectionView | None = None
         self._missing = self._to_send = self._not_sent = 0
         self._dot = Dot()
@@ -78,7 +78,7 @@ class StatusStrip(Area):
         self._reason = ElidedText(face="caption", colour="ink3")
         self._reason.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self._traffic = Text(face="caption", colour="ink2")
-        self._traffic.setToolTip(plain_tip("Sent and received since the start"))
+        self._traffic.setToolTip(plain_tip(tr("Sent and received since the start")))
         self._row = QHBoxLayout(self)
         self._row.addWidget(self._dot)
         self._row.addWidget(self._link)
@@ -92,7 +92,7 @@ class StatusStrip(Area):
             self._dividers.append((divider, text))
             self._row.addWidget(divider)
             self._row.addWidget(text)
-        self.clock = Button("Clock", kind="warning", size="tiny")
+        self.clock = Button(tr("Clock"), kind="warning", size="tiny")
         self.clock.hide()
         self._row.addWidget(self.clock)
         self._row.addStretch(1)
@@ -108,7 +108,9 @@ class StatusStrip(Area):
         self._dot.setToolTip(tip)
         received, sent = traffic(connection.bytes_in), traffic(connection.bytes_out)
         self._traffic.setText(f"↑ {sent}   ↓ {received}")
-        self._traffic.setAccessibleName(f"Sent {sent}, received {received}")
+        self._traffic.setAccessibleName(
+            tr("Sent {sent}, received {received}").format(sent=sent, received=received)
+        )
         self._fit()
 
     def show_clock(self, words: str) -> None:
@@ -124,10 +126,14 @@ class StatusStrip(Area):
         self._fit()
 
     def _show_totals(self, *, short: bool) -> None:
-        asking = f"Asking for {count(self._missing, 'message')}"
-        waiting = f"{self._to_send} waiting to send"
-        not_sent = f"{self._not_sent} not sent"
-        shorter = f"{self._missing} missing", f"{self._to_send} waiting", not_sent
+        asking = tr("Asking for %n messages", "Asking for %n message", self._missing)
+        waiting = tr("%n waiting to send", "%n waiting to send", self._to_send)
+        not_sent = tr("%n not sent", "%n not sent", self._not_sent)
+        shorter = (
+            tr("%n missing", "%n missing", self._missing),
+            tr("%n waiting", "%n waiting", self._to_send),
+            not_sent,
+        )
         shown = shorter if short else (asking, waiting, not_sent)
         numbers = self._missing, self._to_send, self._not_sent
         for (divider, text), words, number in zip(self._dividers, shown, numbers, strict=True):

@@ -13,6 +13,7 @@ from engine.api import ChatEngine
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId
 from ui.tasks import Tasks
+from ui.translate import tr
 
 
 class UnsentTexts(QObject):
@@ -50,7 +51,7 @@ class UnsentTexts(QObject):
                 )
 
         self.draft_saved.emit(conversation_id, "")
-        self._tasks.spawn(work, purpose="send the message", retry=False)
+        self._tasks.spawn(work, purpose=tr("send the message"), retry=False)
 
     def save_draft(self, conversation_id: ConversationId, text: str) -> None:
         if self._drafts.get(conversation_id) == text:
@@ -62,4 +63,4 @@ class UnsentTexts(QObject):
                 await self._engine.timeline.save_draft(conversation_id, text)
 
         self.draft_saved.emit(conversation_id, text)
-        self._tasks.spawn(work, purpose="save the draft")
+        self._tasks.spawn(work, purpose=tr("save the draft"))

@@ -25,9 +25,9 @@ from tests.ui.timeline.timeline_stage import (
     run,
     settled,
 )
+from ui.timeline.row_words import gap_details
 from ui.timeline.rows import message_key
 from ui.timeline.view import TimelineView
-from ui.timeline.words import gap_details
 
 pytestmark = pytest.mark.usefixtures("qapp")
 

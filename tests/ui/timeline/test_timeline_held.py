@@ -33,9 +33,9 @@ from ui.theme import ThemeMode, set_theme
 from ui.timeline.boxes import BubbleBox
 from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
+from ui.timeline.row_words import claimed_words, held_details, held_title
 from ui.timeline.rows import HELD_SHOWN, HeldRow, HeldTitleRow, held_rows, row_key
 from ui.timeline.view import TimelineView
-from ui.timeline.words import claimed_words, held_details, held_title
 
 pytestmark = pytest.mark.usefixtures("qapp")
 

@@ -18,10 +18,10 @@ from tests.ui.timeline.timeline_stage import (
     settled,
     shown_view,
 )
+from ui.conversation_words import kind_words
 from ui.dialogs.group import MemberRow, Members
 from ui.people import faces_of
 from ui.pictures import FACES
-from ui.words import kind_words
 
 pytestmark = pytest.mark.usefixtures("qapp")
 STRANGER = ParticipantId("f" * 32)

@@ -31,6 +31,7 @@ from tests.ui.timeline.timeline_stage import (
 )
 from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
+from ui.timeline.row_words import lost_cause, lost_details, lost_title
 from ui.timeline.rows import (
     EarlierRow,
     GapRow,
@@ -44,7 +45,6 @@ from ui.timeline.rows import (
     row_key,
 )
 from ui.timeline.view import TimelineView
-from ui.timeline.words import lost_cause, lost_details, lost_title
 
 
 def lost(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.duration import duration_words
+from ui.times import duration_words
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -1,0 +1,144 @@
+"""What is said of a conversation: its members, what happened in it, who types, who is muted.
+
+Pure functions over read models, so that every sentence can be tested without a window.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, assert_never
+
+from engine.events import ConversationView, FloodView, MemberView, MessageKind, MessageView
+from ui.foreign_text import one_line
+from ui.translate import tr
+
+_MAX_NAME = 40
+_LEAST_PERCENT = 0.0001
+_Event: TypeAlias = Literal[
+    MessageKind.CREATED,
+    MessageKind.JOINED,
+    MessageKind.LEFT,
+    MessageKind.RENAMED,
+    MessageKind.ASKED,
+    MessageKind.ACCEPTED,
+    MessageKind.DECLINED,
+    MessageKind.WITHDRAWN,
+]
+
+
+def chance_words(probability: float) -> str:
+    """A chance to two digits: "0.098 % chance"; what is smaller than a millionth is just that."""
+    percent = 100 * min(max(probability, 0.0), 1.0)
+    if percent < _LEAST_PERCENT:
+        return tr("under {percent} % chance").format(percent=f"{_LEAST_PERCENT:.4f}")
+    digits = f"{float(f'{percent:.2g}'):.6f}".rstrip("0").rstrip(".")
+    return tr("{percent} % chance").format(percent=digits)
+
+
+def present_members(conversation: ConversationView) -> tuple[MemberView, ...]:
+    return tuple(member for member in conversation.members if not member.has_left)
+
+
+def is_group(conversation: ConversationView) -> bool:
+    return conversation.contact is None
+
+
+def members_line(conversation: ConversationView, *, short: bool = False) -> str:
+    members = present_members(conversation)
+    total = tr("%n members", "%n member", len(members))
+    if short or not members:
+        return total
+    others = [one_line(member.name, _MAX_NAME) for member in members if not member.is_self]
+    if not others:
+        if len(conversation.members) > 1:
+            return tr("{members}: only you").format(members=total)
+        return tr("{members}: only you so far").format(members=total)
+    names = [*others, tr("you")] if len(others) < len(members) else others
+    return tr("{members}: {names}").format(members=total, names=", ".join(names))
+
+
+def kind_words(message: MessageView) -> str:
+    """What happened, for rows that carry no text of their own."""
+    if message.kind is MessageKind.TEXT:
+        return one_line(message.text)
+    if message.kind is MessageKind.UNSUPPORTED:
+        return tr("A message that needs a newer version")
+    old, new = _names_in(message)
+    yours, theirs = _event_words(message.kind)
+    name = one_line(message.sender_name, _MAX_NAME)
+    words = yours if message.is_own else theirs
+    return words.format(name=name, old=old or tr("A member"), new=new)
+
+
+def _event_words(kind: _Event) -> tuple[str, str]:
+    """Of what we did, and of what somebody else did."""
+    match kind:
+        case MessageKind.CREATED:
+            words = tr("You started this group"), tr("{name} started this group")
+        case MessageKind.JOINED:
+            words = tr("You joined"), tr("{name} joined")
+        case MessageKind.LEFT:
+            words = tr("You left"), tr("{name} left")
+        case MessageKind.RENAMED:
+            words = tr("You are now called {new}"), tr("{old} is now called {new}")
+        case MessageKind.ASKED:
+            words = tr("You asked to talk"), tr("{name} asked to talk")
+        case MessageKind.ACCEPTED:
+            words = tr("You accepted"), tr("{name} accepted")
+        case MessageKind.DECLINED:
+            words = tr("You declined"), tr("{name} declined")
+        case MessageKind.WITHDRAWN:
+            words = tr("You withdrew the request"), tr("{name} withdrew the request")
+        case _:
+            assert_never(kind)
+    return words
+
+
+def _names_in(message: MessageView) -> tuple[str, str]:
+    """The old name and the new one, of somebody who was renamed."""
+    old, _, new = (one_line(name, _MAX_NAME) for name in message.text.partition("\n"))
+    return old, new
+
+
+def typing_line(names: Sequence[str]) -> str:
+    shown = [one_line(name, _MAX_NAME) for name in names]
+    match shown:
+        case []:
+            return ""
+        case [one]:
+            return tr("{name} is typing…").format(name=one)
+        case [one, other]:
+            return tr("{name} and {other} are typing…").format(name=one, other=other)
+        case _:
+            words = tr(
+                "{name} and %n others are typing…",
+                "{name} and %n other are typing…",
+                len(shown) - 1,
+            )
+            return words.format(name=shown[0])
+
+
+def muted_words(names: Sequence[str]) -> str:
+    """Whose messages are not shown here; at least one name."""
+    shown = [one_line(name, _MAX_NAME) for name in names]
+    match shown:
+        case [one]:
+            return tr("You muted {name}.").format(name=one)
+        case [one, other]:
+            return tr("You muted {name} and {other}.").format(name=one, other=other)
+        case _:
+            words = tr(
+                "You muted {name} and %n others.",
+                "You muted {name} and %n other.",
+                len(shown) - 1,
+            )
+            return words.format(name=shown[0])
+
+
+def flood_words(flood: FloodView, group_name: str) -> str:
+    """Of somebody who sends more than anybody can want, and what became of it."""
+    words = tr(
+        "{name} is sending unusually much. "
+        "Messages beyond a day's limit are kept aside and not shown."
+    ).format(name=one_line(flood.name, _MAX_NAME))
+    if not group_name:
+        return words
+    return tr("{group}: {words}").format(group=one_line(group_name, 60), words=words)
