@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from chat_app.network_choices import proxy_of
 from chat_app.settings import Settings
+from ui.problem_words import checked_problem_words, store_problem_words
 
 if TYPE_CHECKING:
     from engine.core.history.progress import StoreRecord
@@ -43,7 +44,7 @@ def shown_node(checked: "Checked") -> dict[str, object]:
     return {
         "address": checked.address,
         "reachable": checked.reachable,
-        "problem": checked.problem or "none",
+        "problem": _node_words(checked) or "none",
         "protocols": ", ".join(checked.protocols) or "none",
         "cluster": "not said" if checked.cluster is None else checked.cluster,
         "round_trip_ms": checked.round_trip_ms,
@@ -51,10 +52,14 @@ def shown_node(checked: "Checked") -> dict[str, object]:
     }
 
 
+def _node_words(checked: "Checked") -> str:
+    return "" if checked.problem is None else checked_problem_words(checked.problem)
+
+
 def node_complaints(settings: Settings, checked: "Sequence[Checked]") -> Iterator[str]:
     for node in checked:
         if node.problem:
-            yield f"Service node {node.address}: {node.problem}."
+            yield f"Service node {node.address}: {_node_words(node)}."
     usable = sum(not node.problem for node in checked)
     network = settings.network
     if network.role == "edge" or network.cluster == 1:
@@ -109,7 +114,7 @@ def shown_store(record: "StoreRecord", tested: "TestedStore | None") -> dict[str
     return {
         **kept,
         "reachable": tested.reachable,
-        "problem": tested.problem or "none",
+        "problem": store_problem_words(tested.problem) or "none",
         "versions": ", ".join(tested.versions) or "none",
         "cluster": "not said" if tested.cluster is None else tested.cluster,
         "round_trip_ms": tested.round_trip_ms,
@@ -131,7 +136,7 @@ def _day_of(at_ms: int | None) -> str:
 def store_complaints(tested: "Mapping[str, TestedStore]") -> Iterator[str]:
     for address, store in tested.items():
         if store.problem:
-            yield f"Store {address}: {store.problem}."
+            yield f"Store {address}: {store_problem_words(store.problem)}."
         elif store.clock_ahead_ms is not None and abs(store.clock_ahead_ms) > STORE_CLOCK_OFF_MS:
             yield (
                 f"Store {address}: its clock differs from the messages' times by "

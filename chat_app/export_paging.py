@@ -29,7 +29,8 @@ from engine.core.history.queries import (
     QueryEnded,
     Window,
 )
-from engine.runtime.history.store_problems import problem_of
+from engine.core.problems import QueryFailed
+from ui.problem_words import store_problem_words
 
 LONGEST_MS: Final = 24 * 3_600_000
 PATIENT: Final = replace(HistoryConfig(), max_pages=100_000, query_timeout_ms=LONGEST_MS)
@@ -85,4 +86,4 @@ class StoreExport:
         if ended.end is End.CANNOT:
             raise TransportError(NEEDS_TOPICS)
         if ended.end is not End.COMPLETE:
-            raise TransportError(problem_of(ended.end, ended.reason))
+            raise TransportError(store_problem_words(QueryFailed(ended.end, ended.reason)))

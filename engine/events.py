@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from engine.core.contacts import ContactState
+from engine.core.errors import StorageError
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -18,6 +19,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
+from engine.core.problems import ConnectionReason, FailureReason, NodeTrouble
 from engine.history_views import HistoryChanged, LostView, StoresChanged
 
 
@@ -62,7 +64,7 @@ class DeliveryView:
     of: int = 0
     """n: the number of other members now."""
     attempts: int = 0
-    failure: str | None = None
+    failure: FailureReason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,11 +267,12 @@ class ConnectionView:
     level: ConnectionLevel
     peers: int
     """Relay peers, or an edge node's service nodes."""
-    reason: str
-    """One sentence for the status strip, without capital and full stop."""
+    reason: ConnectionReason
     bytes_in: int
     bytes_out: int
     role: ConnectionRole = ConnectionRole.RELAY
+    trouble: NodeTrouble | None = None
+    """The most informative problem of a service node, unless the level is good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,12 +401,33 @@ class NoticeLevel(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClocksAhead:
+    """Messages are held aside, because the clock of ``names`` is ahead by up to ``ahead_ms``."""
+
+    conversation_name: str
+    messages: int
+    names: tuple[str, ...]
+    """The furthest ahead first."""
+    ahead_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotSaved:
+    """The disk refused; it is tried again."""
+
+    error: StorageError
+
+
+NoticeContent: TypeAlias = ClocksAhead | NotSaved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeRaised:
     """Something the user must know.  It replaces an earlier notice with the same ``key``."""
 
     key: str
     level: NoticeLevel
-    text: str
+    content: NoticeContent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

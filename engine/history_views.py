@@ -1,14 +1,14 @@
 """Read models and events of history: Stores, fetches and lost messages.
 
-They complement ``engine.events``.  Problems of Stores appear here with their reason, for the
-settings; none interrupts the user.  Sentences are for people, without capital and full stop; an
-empty string means that there is no problem.
+They complement ``engine.events``.  Problems of Stores appear here as codes, for the settings; none
+interrupts the user, and None means that there is no problem.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.problems import HistoryProblem, StoreProblem
 
 # --- Stores -------------------------------------------------------------------------------------
 
@@ -37,8 +37,8 @@ class StoreTestView:
 
     multiaddr: str
     tested_ms: UnixMs
-    problem: str
-    """Why the Store cannot be used; empty if it can."""
+    problem: StoreProblem | None
+    """Why the Store cannot be used; None if it can."""
     reachable: bool = False
     versions: tuple[str, ...] = ()
     """Protocol versions, the preferred one first: "3.0.0", "2.0.0-beta4"."""
@@ -60,7 +60,7 @@ class StoreView:
     origin: StoreOrigin
     enabled: bool
     health: StoreHealth
-    problem: str
+    problem: StoreProblem | None
     version: str
     """Protocol version of the last query; empty if there was none."""
     queries: int
@@ -123,7 +123,7 @@ class HistoryView:
     """Share of the window, 0 to 1; None while unknown."""
     stores: int = 0
     """How many Stores are or were asked."""
-    problem: str = ""
+    problem: HistoryProblem | None = None
 
     @property
     def is_over(self) -> bool:

@@ -24,7 +24,9 @@ from PySide6.QtWidgets import QWidget
 from chat_app.qt_loop import run_on_qt
 from engine.core.contacts import ContactState
 from engine.core.entropy import Entropy
+from engine.core.history.queries import End
 from engine.core.ids import ConversationId, UnixMs
+from engine.core.problems import QueryFailed
 from engine.history_views import (
     HistoryChanged,
     HistoryReason,
@@ -300,7 +302,7 @@ def store(address: str, health: StoreHealth, **known: int) -> StoreView:
         origin=StoreOrigin.USER,
         enabled=True,
         health=health,
-        problem="a page did not come within 30 s" if failed else "",
+        problem=QueryFailed(End.TIMEOUT) if failed else None,
         version="3.0.0",
         queries=44,
         complete=known.get("complete", 44),

@@ -3,13 +3,23 @@
 Pure functions over read models, so that every sentence can be tested without a window.
 """
 
-from typing import Final, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
+from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionRole, ConnectionView
 from ui.foreign_text import one_line
+from ui.problem_words import node_problem_words, sentence
 from ui.translate import tr
 
 _KIB: Final = 1024
+_EdgeReason: TypeAlias = Literal[
+    ConnectionReason.NO_SERVICE_NODE,
+    ConnectionReason.NO_NODE_ANSWERS,
+    ConnectionReason.NO_NODE_SERVES,
+    ConnectionReason.ONLY_SENDING,
+    ConnectionReason.ONLY_RECEIVING,
+    ConnectionReason.ONE_SERVICE_NODE,
+]
 
 
 def shown_level(connection: ConnectionView) -> ConnectionLevel:
@@ -46,10 +56,56 @@ def connection_line(connection: ConnectionView) -> str:
 
 def connection_reason(connection: ConnectionView) -> str:
     """Why it is not as it should be, as a sentence; empty if it is."""
-    reason = connection.reason.strip()
-    if shown_level(connection) is ConnectionLevel.GOOD or not reason:
+    if shown_level(connection) is ConnectionLevel.GOOD:
         return ""
-    return f"{reason[0].upper()}{reason[1:].rstrip('.')}."
+    return sentence(reason_words(connection))
+
+
+def reason_words(connection: ConnectionView) -> str:
+    """Why it is as good as it is, without capital and full stop."""
+    words = _reason(connection)
+    if connection.trouble is None:
+        return words
+    node, problem = connection.trouble.node, node_problem_words(connection.trouble.problem)
+    return tr("{reason}: {node} {problem}").format(reason=words, node=node, problem=problem)
+
+
+def _reason(connection: ConnectionView) -> str:
+    match connection.reason:
+        case ConnectionReason.NOT_STARTED:
+            words = tr("not started")
+        case ConnectionReason.NOBODY_CONNECTED:
+            words = tr("nobody is connected yet")
+        case ConnectionReason.ONE_PEER:
+            words = tr("connected to one peer: everything depends on it")
+        case ConnectionReason.NO_MESH:
+            words = tr("connected to {number} peers, none passes messages on yet")
+        case ConnectionReason.PEERS:
+            words = tr("connected to {number} peers")
+        case ConnectionReason.SERVICE_NODES:
+            words = tr("connected through {number} service nodes")
+        case _:
+            words = _edge_reason(connection.reason)
+    return words.format(number=connection.peers)
+
+
+def _edge_reason(reason: _EdgeReason) -> str:
+    match reason:
+        case ConnectionReason.NO_SERVICE_NODE:
+            words = tr("no service node is set, and without relaying one is needed")
+        case ConnectionReason.NO_NODE_ANSWERS:
+            words = tr("no service node answers")
+        case ConnectionReason.NO_NODE_SERVES:
+            words = tr("no service node serves this device")
+        case ConnectionReason.ONLY_SENDING:
+            words = tr("messages can be sent but not received")
+        case ConnectionReason.ONLY_RECEIVING:
+            words = tr("messages can be received but not sent")
+        case ConnectionReason.ONE_SERVICE_NODE:
+            words = tr("everything depends on one service node")
+        case _:
+            assert_never(reason)
+    return words
 
 
 def traffic(number: float) -> str:

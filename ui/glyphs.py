@@ -14,6 +14,7 @@ from PySide6.QtCore import QPointF, QSizeF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPainterPathStroker
 
 from engine.core.ids import DeliveryState, ParticipantId
+from engine.core.problems import FailureReason
 from engine.events import DeliveryView
 from ui.translate import tr
 
@@ -93,7 +94,9 @@ def pair_delivery_words(delivery: DeliveryView) -> str:
 
 def failure_words(delivery: DeliveryView) -> str:
     """Why a message was given up: "5 tries, nobody took it."."""
-    reason = " ".join((delivery.failure or tr("nobody took it")).split()).rstrip(".")
+    reason = tr("nobody took it")
+    if delivery.failure is FailureReason.NOT_REACHED:
+        reason = tr("they could not be reached for 30 days")
     if delivery.attempts > 0:
         words = tr("%n tries, {reason}.", "%n try, {reason}.", delivery.attempts)
         return words.format(reason=reason)

@@ -1,7 +1,6 @@
 """What the window says of history: what is being fetched, how it ended, and of the Stores asked.
 
-Pure functions over read models.  Problems come from the engine as sentences without capital and
-full stop, and may hold words of strangers: they are put on one line here.
+Pure functions over read models, so that every sentence can be tested without a window.
 """
 
 from datetime import datetime
@@ -16,10 +15,10 @@ from engine.history_views import (
     StoreView,
 )
 from ui.foreign_text import one_line
+from ui.problem_words import history_problem_words, sentence, store_problem_words
 from ui.times import date_words, duration_words, list_time, moment
 from ui.translate import tr
 
-_LONGEST_PROBLEM: Final = 300
 _SAME_CLOCK_MS: Final = 2_000
 _SECONDS_SAID_MS: Final = 120_000
 _HOST_PARTS: Final = 2
@@ -38,12 +37,6 @@ def choices() -> tuple[tuple[str, int | None], ...]:
 def big(number: int) -> str:
     """Digits in groups of three, by narrow spaces that never break."""
     return f"{number:,}".replace(",", "\u202f")
-
-
-def sentence(text: str) -> str:
-    """The engine's words as a sentence of ours; empty stays empty."""
-    line = one_line(text, _LONGEST_PROBLEM).strip().rstrip(".")
-    return f"{line[0].upper()}{line[1:]}." if line else ""
 
 
 # --- fetching -------------------------------------------------------------------------------------
@@ -93,14 +86,14 @@ def history_title(history: HistoryView) -> str:
 def history_details(history: HistoryView) -> str:
     """Count, rate and whom one asks; once it is over, what came of it."""
     if history.state is HistoryState.FAILED:
-        why = sentence(history.problem) or tr("No Store answered.")
+        why = sentence(history_problem_words(history.problem)) or tr("No Store answered.")
         if not history.arrived:
             return why
         came = tr("{number} new messages came.", "{number} new message came.", history.arrived)
         return f"{why} {came.format(number=big(history.arrived))}"
     if history.state is HistoryState.WAITING:
         for_what = tr("For its turn, or for a Store that can be reached.")
-        return sentence(history.problem) or for_what
+        return sentence(history_problem_words(history.problem)) or for_what
     parts = [tr("{number} looked at").format(number=big(history.fetched))]
     if history.state is HistoryState.RUNNING:
         parts.append(tr("{number} new").format(number=big(history.arrived)))
@@ -139,7 +132,7 @@ def earlier_words(history: HistoryView | None) -> str:
     """Above the beginning: what goes on there, or what came of it."""
     if history is None or not is_wished(history):
         return ""
-    why = sentence(history.problem)
+    why = sentence(history_problem_words(history.problem))
     match history.state:
         case HistoryState.WAITING if why:
             words = tr("Waiting to fetch earlier messages. {why}")
@@ -182,7 +175,7 @@ def store_state(store: StoreView) -> str:
     answers = tr("Answers")
     if store.round_trip_ms is not None:
         answers = tr("Answers in {number} ms").format(number=store.round_trip_ms)
-    reason = sentence(store.problem)
+    reason = sentence(store_problem_words(store.problem))
     match store.health:
         case StoreHealth.GOOD:
             return answers
@@ -228,7 +221,9 @@ def test_words(test: StoreTestView) -> str:
     if not test.problem:
         found = "; ".join([*_found(test), _oldest(test)])
         return tr("Test: works. {found}.").format(found=found)
-    words = tr("Test: cannot be used. {reason}").format(reason=sentence(test.problem))
+    words = tr("Test: cannot be used. {reason}").format(
+        reason=sentence(store_problem_words(test.problem))
+    )
     return f"{words} {'; '.join(_found(test))}." if test.reachable else words
 
 

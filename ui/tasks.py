@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Signal
 
 from engine.core.errors import ChatError
+from ui.error_words import error_words
 from ui.translate import tr
 
 Work = Callable[[], Coroutine[object, object, None]]
@@ -61,7 +62,7 @@ class Tasks(QObject):
             await work()
         except ChatError as error:
             again = self._again(work, purpose) if retry else None
-            self.failed.emit(Failure(purpose=purpose, text=str(error), retry=again))
+            self.failed.emit(Failure(purpose=purpose, text=error_words(error), retry=again))
         else:
             self.succeeded.emit(purpose)
 

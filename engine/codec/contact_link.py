@@ -1,8 +1,7 @@
 """The text of contact links: ``causerie:contact/`` and a self-signed identity.
 
 The form is ``proto/contact.proto`` in the text of ``engine.codec.link_text``; non-canonical bytes
-are refused.  Every refusal is a sentence for the user.  ``engine.crypto.links`` checks keys,
-signature and expiry.
+are refused.  ``engine.crypto.links`` checks keys, signature and expiry.
 """
 
 from collections.abc import Callable
@@ -15,23 +14,18 @@ from engine.codec.link_text import LinkForm, is_address
 from engine.codec.tuples import tuple_bytes
 from engine.core.contacts import CONTACT_PREFIX, ContactLink
 from engine.core.content import clean_name
-from engine.core.errors import InviteError, LocalProtocolError
+from engine.core.errors import InviteError, LinkFlaw, LinkKind, LocalProtocolError
 from engine.core.ids import SIGNATURE_BYTES, UnixMs
 from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS, MAX_NODE_ADDRESSES
 from proto import contact_pb2
 
 VERSION = 1
 _DOMAIN = "causerie/1/contact-link"
-_ASK = "Ask for a new one."
 _FORM = LinkForm(
+    kind=LinkKind.CONTACT,
     prefix=CONTACT_PREFIX,
     domain="causerie/1/contact",
-    noun="contact link",
-    article="a",
-    of_the_other_kind=(
-        INVITE_PREFIX,
-        "This is an invitation to a group, not a contact link. Join the group with it.",
-    ),
+    other_prefix=INVITE_PREFIX,
 )
 _LATEST_MS = 253_402_300_799_999
 """The last moment of the year 9999, the limit of calendars."""
@@ -77,20 +71,19 @@ def write_contact_link(link: ContactLink, *, sign: Callable[[bytes], bytes]) -> 
 
 
 def read_contact_link(text: str) -> ReadContactLink:
-    """Checks shape and bounds only.  Raises InviteError with words for the user."""
+    """Checks shape and bounds only.  Raises InviteError."""
     encoded = _FORM.read(text)
     try:
         wire = contact_pb2.ContactLink.FromString(encoded)
     except DecodeError as error:
-        raise InviteError(f"This contact link cannot be read. {_ASK}") from error
+        raise InviteError(LinkFlaw.UNREADABLE, LinkKind.CONTACT) from error
     _check_shape(wire)
     if one_form(wire) != encoded:
-        words = "This contact link has something in it that does not belong there."
-        raise InviteError(f"{words} {_ASK}")
+        raise InviteError(LinkFlaw.NOT_CANONICAL, LinkKind.CONTACT)
     try:
         name = clean_name(wire.name)
     except ValueError as error:
-        raise InviteError(f"This contact link has an unusable name in it. {_ASK}") from error
+        raise InviteError(LinkFlaw.BAD_NAME, LinkKind.CONTACT) from error
     link = ContactLink(
         public_key=wire.public_key,
         encryption_key=wire.encryption_key,
@@ -103,15 +96,13 @@ def read_contact_link(text: str) -> ReadContactLink:
 
 def _check_shape(wire: contact_pb2.ContactLink) -> None:
     if wire.version > VERSION:
-        raise InviteError(
-            "This contact link was made by a newer version of Causerie. Update first."
-        )
+        raise InviteError(LinkFlaw.NEWER, LinkKind.CONTACT)
     complete = wire.version == VERSION and len(wire.signature) == SIGNATURE_BYTES
     if not complete or not 1 <= wire.expires_ms <= _LATEST_MS:
-        raise InviteError(f"Something is missing in this contact link. {_ASK}")
+        raise InviteError(LinkFlaw.INCOMPLETE, LinkKind.CONTACT)
     addresses = wire.node_addresses
     if len(addresses) > MAX_NODE_ADDRESSES or not all(is_address(a) for a in addresses):
-        raise InviteError(f"This contact link has an unusable address in it. {_ASK}")
+        raise InviteError(LinkFlaw.BAD_ADDRESS, LinkKind.CONTACT)
 
 
 def _signed_bytes(wire: contact_pb2.ContactLink) -> bytes:

@@ -1,8 +1,8 @@
 """The text of invitation links: ``causerie:join/`` and what is needed to join a group.
 
 The form is ``proto/invite.proto`` in the text of ``engine.codec.link_text``; non-canonical bytes
-are refused.  Every refusal is a sentence for the user.  Addresses are checked only for length and
-characters; ``engine.crypto.links`` checks the admin's key.
+are refused.  Addresses are checked only for length and characters; ``engine.crypto.links`` checks
+the admin's key.
 """
 
 from collections.abc import Iterable, MutableSequence
@@ -13,7 +13,7 @@ from engine.codec.canonical import one_form
 from engine.codec.link_text import LinkForm, is_address
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.content import clean_name
-from engine.core.errors import InviteError, LocalProtocolError
+from engine.core.errors import InviteError, LinkFlaw, LinkKind, LocalProtocolError
 from engine.core.invite import (
     EPOCH_KEY_BYTES,
     GROUP_ID_BYTES,
@@ -27,16 +27,11 @@ from proto import invite_pb2
 
 VERSION = 2
 _FORM = LinkForm(
+    kind=LinkKind.INVITATION,
     prefix=INVITE_PREFIX,
     domain="causerie/1/invite",
-    noun="invitation link",
-    article="an",
-    of_the_other_kind=(
-        CONTACT_PREFIX,
-        "This is a contact link, not an invitation to a group. Add the person with it.",
-    ),
+    other_prefix=CONTACT_PREFIX,
 )
-_ASK = "Ask for a new one."
 
 
 def write_invite(invite: Invite) -> str:
@@ -85,16 +80,16 @@ def _is_service_node(address: str) -> bool:
 
 
 def read_invite(link: str) -> Invite:
-    """Checks shape and bounds only.  Raises InviteError with words for the user."""
+    """Checks shape and bounds only.  Raises InviteError."""
     encoded = _FORM.read(link)
     wire = _decode(encoded)
     _check(wire)
     if one_form(wire) != encoded:
-        raise InviteError(f"This invitation has something in it that does not belong there. {_ASK}")
+        raise InviteError(LinkFlaw.NOT_CANONICAL, LinkKind.INVITATION)
     try:
         group_name, inviter_name = clean_name(wire.group_name), clean_name(wire.inviter_name)
     except ValueError as error:
-        raise InviteError(f"This invitation has an unusable name in it. {_ASK}") from error
+        raise InviteError(LinkFlaw.BAD_NAME, LinkKind.INVITATION) from error
     return Invite(
         group_id=wire.group_id,
         group_name=group_name,
@@ -110,22 +105,22 @@ def _decode(encoded: bytes) -> invite_pb2.Invite:
     try:
         return invite_pb2.Invite.FromString(encoded)
     except DecodeError as error:
-        raise InviteError(f"This invitation cannot be read. {_ASK}") from error
+        raise InviteError(LinkFlaw.UNREADABLE, LinkKind.INVITATION) from error
 
 
 def _check(wire: invite_pb2.Invite) -> None:
     if wire.version > VERSION:
-        raise InviteError("This invitation was made by a newer version of Causerie. Update first.")
+        raise InviteError(LinkFlaw.NEWER, LinkKind.INVITATION)
     lengths = (len(wire.group_id), len(wire.epoch_key))
     complete = lengths == (GROUP_ID_BYTES, EPOCH_KEY_BYTES)
     if wire.version < VERSION or not complete:
-        raise InviteError(f"Something is missing in this invitation. {_ASK}")
+        raise InviteError(LinkFlaw.INCOMPLETE, LinkKind.INVITATION)
     addresses = wire.node_addresses
     if len(addresses) > MAX_NODE_ADDRESSES or not all(is_address(a) for a in addresses):
-        raise InviteError(f"This invitation has an unusable address in it. {_ASK}")
+        raise InviteError(LinkFlaw.BAD_ADDRESS, LinkKind.INVITATION)
     nodes = wire.service_nodes
     if len(nodes) > MAX_SERVICE_NODES or not all(_is_service_node(node) for node in nodes):
-        raise InviteError(f"This invitation has an unusable service node in it. {_ASK}")
+        raise InviteError(LinkFlaw.BAD_SERVICE_NODE, LinkKind.INVITATION)
 
 
 def _link(wire: invite_pb2.Invite) -> str:

@@ -3,8 +3,8 @@
 The checksum distinguishes a damaged link from one that was never ours or is of a newer version.  It
 protects only against accidents, since anyone who can change a link can make another.  Reading is
 strict about content and lenient about what mail programs add: spaces, line breaks, angle brackets.
-Every refusal is a sentence for the user.  ``engine.codec.invite`` and ``engine.codec.contact_link``
-define the content.
+Every refusal has a code.  ``engine.codec.invite`` and ``engine.codec.contact_link`` define the
+content.
 """
 
 import re
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from engine.codec.tuples import tuple_bytes
-from engine.core.errors import InviteError
+from engine.core.errors import InviteError, LinkFlaw, LinkKind
 from engine.core.invite import MAX_LINK_CHARACTERS, MAX_NODE_ADDRESS_CHARACTERS
 
 MAX_PASTED_CHARACTERS = 16 * 1024
@@ -26,16 +26,14 @@ _INVISIBLE = str.maketrans(dict.fromkeys("\u200b\u00ad\u2060\ufeff"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkForm:
-    """One kind of link, and its names for the user."""
+    """One kind of link."""
 
+    kind: LinkKind
     prefix: str
     domain: str
     """The checksum's domain."""
-    noun: str
-    """For example ``contact link``; ``article`` precedes it."""
-    article: str
-    of_the_other_kind: tuple[str, str]
-    """The prefix of the kind mistaken for this one, and what to tell the user."""
+    other_prefix: str
+    """That of the kind which is mistaken for this one."""
 
     def write(self, encoded: bytes) -> str:
         """The link, of any length."""
@@ -47,31 +45,29 @@ class LinkForm:
 
     def _packed_in(self, text: str) -> str:
         """The base64url text after the prefix, without a mail program's additions."""
-        named = f"{self.article} {self.noun}"
         if len(text) > MAX_PASTED_CHARACTERS:
-            raise InviteError(f"This is far too long to be {named}.")
+            raise self._error(LinkFlaw.FAR_TOO_LONG)
         compact = "".join(text.translate(_INVISIBLE).split()).strip(_AROUND)
         if not compact:
-            raise InviteError(f"Paste {named}: it starts with {self.prefix}")
+            raise self._error(LinkFlaw.EMPTY)
         lowered = compact[: len(self.prefix)].lower()
         if lowered != self.prefix:
-            raise InviteError(self._about_foreign(compact.lower()))
+            raise self._error(self._about_foreign(compact.lower()))
         if len(compact) > MAX_LINK_CHARACTERS:
-            raise InviteError(
-                f"This link is too long: {named} has at most {MAX_LINK_CHARACTERS} characters."
-            )
+            raise self._error(LinkFlaw.TOO_LONG)
         return compact[len(self.prefix) :]
 
-    def _about_foreign(self, compact: str) -> str:
+    def _about_foreign(self, compact: str) -> LinkFlaw:
         if self.prefix.startswith(compact):
-            return "This link is cut off. Copy the whole link."
-        other_prefix, words = self.of_the_other_kind
-        if compact.startswith(other_prefix):
-            return words
-        return f"This is not a Causerie {self.noun}: those start with {self.prefix}"
+            return LinkFlaw.CUT_OFF
+        is_other = compact.startswith(self.other_prefix)
+        return LinkFlaw.OTHER_KIND if is_other else LinkFlaw.FOREIGN
+
+    def _error(self, flaw: LinkFlaw) -> InviteError:
+        return InviteError(flaw, self.kind)
 
     def _unpack(self, packed: str) -> bytes:
-        changed = InviteError("This link was cut off or changed on its way. Copy the whole link.")
+        changed = self._error(LinkFlaw.CHANGED)
         if not _BASE64URL.fullmatch(packed):
             raise changed
         try:

@@ -179,6 +179,14 @@ EphemeralContent: TypeAlias = Typing | Presence
 """The content of an ephemeral message; ``Presence`` only in pairs."""
 
 
+class NameTooLongError(ValueError):
+    """More than MAX_NAME_CHARACTERS are left."""
+
+
+class PictureTooLargeError(ValueError):
+    """More than MAX_PICTURE_BYTES."""
+
+
 def clean_name(name: str) -> str:
     """``name`` as it may be shown: no bidirectional, control or invisible characters, one line.
 
@@ -190,7 +198,7 @@ def clean_name(name: str) -> str:
     if not cleaned.strip(_JOINERS + " "):
         raise ValueError("nothing is left of the name")
     if len(cleaned) > MAX_NAME_CHARACTERS:
-        raise ValueError(f"the name is longer than {MAX_NAME_CHARACTERS} characters")
+        raise NameTooLongError(f"the name is longer than {MAX_NAME_CHARACTERS} characters")
     return cleaned
 
 
@@ -200,6 +208,6 @@ def check_picture(picture: bytes) -> None:
     The decoder must check the rest, with limits of its own.
     """
     if len(picture) > MAX_PICTURE_BYTES:
-        raise ValueError(f"the picture is larger than {MAX_PICTURE_BYTES} bytes")
+        raise PictureTooLargeError(f"the picture is larger than {MAX_PICTURE_BYTES} bytes")
     if picture and not picture.startswith((_PNG_MAGIC, _JPEG_MAGIC)):
         raise ValueError("the picture is neither PNG nor JPEG")

@@ -2,7 +2,12 @@
 
 Errors are split by who is to blame, because that decides what happens next.  A peer's fault is
 dropped and counted, ours is raised, the environment's is shown with an action.
+
+What a person meets while using the window has a code; ``ui/error_words.py`` has the sentences,
+because they are translated.  The text of such an error is for developers and logs.
 """
+
+from enum import StrEnum
 
 
 class ChatError(Exception):
@@ -15,6 +20,30 @@ class ProtocolError(ChatError):
 
 class LocalProtocolError(ProtocolError):
     """Our own caller asked for something that the protocol forbids."""
+
+
+class CommandRefusal(StrEnum):
+    """Why a command cannot be carried out now, although it was offered a moment ago."""
+
+    NO_CONVERSATION = "no_conversation"
+    NOT_ANSWERED = "not_answered"
+    """They have not answered our request yet."""
+    ACCEPT_FIRST = "accept_first"
+    DECLINED = "declined"
+    BLOCKED = "blocked"
+    NOTHING_TO_ACCEPT = "nothing_to_accept"
+    NOTHING_TO_DECLINE = "nothing_to_decline"
+    NOTHING_TO_WITHDRAW = "nothing_to_withdraw"
+    NOT_KEPT = "not_kept"
+    """One of the two messages of a fork is not kept any more."""
+
+
+class CommandError(LocalProtocolError):
+    """The user's command came too late, or too early."""
+
+    def __init__(self, refusal: CommandRefusal) -> None:
+        super().__init__(f"refused: {refusal}")
+        self.refusal = refusal
 
 
 class RemoteProtocolError(ProtocolError):
@@ -32,8 +61,32 @@ class CryptoError(RemoteProtocolError):
     """A seal, signature or key failed its check: a peer's bytes, never trusted."""
 
 
+class StorageFault(StrEnum):
+    """What a person can do something about, or wait for."""
+
+    DISK_FULL = "disk_full"
+    DISK_ERROR = "disk_error"
+    LOCKED = "locked"
+    """Another process keeps the database locked."""
+    READ_ONLY = "read_only"
+    NOT_OPENED = "not_opened"
+    NOT_DECRYPTED = "not_decrypted"
+    DAMAGED = "damaged"
+    TOO_SLOW = "too_slow"
+    CLOSING = "closing"
+    """The profile is being closed; what was asked last may not have been saved."""
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    """The work was interrupted, and may have been saved."""
+    OTHER = "other"
+    """Only the text says what it is."""
+
+
 class StorageError(ChatError):
     """The local database refused: disk full, locked, corrupt, unwritable."""
+
+    def __init__(self, text: str, fault: StorageFault = StorageFault.OTHER) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 class TransportError(ChatError):
@@ -44,8 +97,78 @@ class ConfigError(ChatError):
     """The user's settings or arguments; the text names file, key and what is allowed."""
 
 
+class InputFlaw(StrEnum):
+    """What is wrong with something that the user entered."""
+
+    NAME_EMPTY = "name_empty"
+    NAME_TOO_LONG = "name_too_long"
+    PICTURE_TOO_LARGE = "picture_too_large"
+    PICTURE_UNKNOWN = "picture_unknown"
+    """It is neither PNG nor JPEG."""
+    TEXT_EMPTY = "text_empty"
+    TEXT_TOO_LONG = "text_too_long"
+    STORE_WITHOUT_PEER = "store_without_peer"
+    STORE_LISTED = "store_listed"
+    STORES_FULL = "stores_full"
+    STORE_UNKNOWN = "store_unknown"
+    DAYS = "days"
+    OFFSET = "offset"
+
+
+class InputError(ConfigError):
+    """``given``: the number or the text that was entered; ``limit``: how much is allowed."""
+
+    def __init__(self, flaw: InputFlaw, *, given: int | str = "", limit: int = 0) -> None:
+        super().__init__(f"{flaw}: {given}, allowed are {limit}" if limit else f"{flaw}: {given}")
+        self.flaw = flaw
+        self.given = given
+        self.limit = limit
+
+
+class LinkKind(StrEnum):
+    CONTACT = "contact"
+    INVITATION = "invitation"
+
+
+class LinkFlaw(StrEnum):
+    """Why a link cannot be used."""
+
+    EMPTY = "empty"
+    FAR_TOO_LONG = "far_too_long"
+    """It was not even read."""
+    TOO_LONG = "too_long"
+    FOREIGN = "foreign"
+    OTHER_KIND = "other_kind"
+    """An invitation where a contact link belongs, or the other way round."""
+    CUT_OFF = "cut_off"
+    CHANGED = "changed"
+    UNREADABLE = "unreadable"
+    NEWER = "newer"
+    """Of a newer version."""
+    INCOMPLETE = "incomplete"
+    NOT_CANONICAL = "not_canonical"
+    BAD_NAME = "bad_name"
+    BAD_ADDRESS = "bad_address"
+    BAD_SERVICE_NODE = "bad_service_node"
+    BAD_KEY = "bad_key"
+    BAD_SIGNATURE = "bad_signature"
+    EXPIRED = "expired"
+    OWN = "own"
+    BLOCKED = "blocked"
+
+
 class InviteError(ChatError):
-    """An invitation link that cannot be used; the text is for the user."""
+    """A link that cannot be used, of either kind."""
+
+    def __init__(
+        self, flaw: LinkFlaw, kind: LinkKind, *, name: str = "", expired_ms: int = 0
+    ) -> None:
+        """``name``: of whom is blocked; ``expired_ms``: since when it is expired."""
+        super().__init__(f"{kind} link: {flaw}")
+        self.flaw = flaw
+        self.kind = kind
+        self.name = name
+        self.expired_ms = expired_ms
 
 
 class OwnWords(str):

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from engine.core.ids import ContentTopic, WakuHash
+from engine.core.problems import ConnectionReason, NodeTrouble
 from engine.core.waku import WakuMessage
 from engine.network.stores.port import StoreNetwork
 
@@ -31,8 +32,9 @@ class TransportStatus:
     level: TransportLevel
     peers: int
     """Peers that relay for us now, or the service nodes of an edge node."""
-    reason: str
-    """A sentence for users, without capital and full stop."""
+    reason: ConnectionReason
+    trouble: NodeTrouble | None = None
+    """The most informative problem of a service node, unless the level is good."""
     role: TransportRole = TransportRole.RELAY
     bytes_in: int = 0
     bytes_out: int = 0
@@ -97,14 +99,16 @@ class Transport(Protocol):
     def counters(self) -> Mapping[str, int]: ...
 
 
-def connection_level(*, running: bool, peers: int, meshed: int) -> tuple[TransportLevel, str]:
+def connection_level(
+    *, running: bool, peers: int, meshed: int
+) -> tuple[TransportLevel, ConnectionReason]:
     """``peers`` relay our topic; ``meshed`` of them send us every message immediately."""
     if not running:
-        return TransportLevel.OFFLINE, "not started"
+        return TransportLevel.OFFLINE, ConnectionReason.NOT_STARTED
     if peers == 0:
-        return TransportLevel.OFFLINE, "nobody is connected yet"
+        return TransportLevel.OFFLINE, ConnectionReason.NOBODY_CONNECTED
     if peers == 1:
-        return TransportLevel.MINIMAL, "connected to one peer: everything depends on it"
+        return TransportLevel.MINIMAL, ConnectionReason.ONE_PEER
     if meshed == 0:
-        return TransportLevel.MINIMAL, f"connected to {peers} peers, none passes messages on yet"
-    return TransportLevel.GOOD, f"connected to {peers} peers"
+        return TransportLevel.MINIMAL, ConnectionReason.NO_MESH
+    return TransportLevel.GOOD, ConnectionReason.PEERS

@@ -1,4 +1,4 @@
-"""Failures of a profile on disk, in words that a user can act on.
+"""Failures of a profile on disk, as codes for the window and in words for the command line.
 
 Every failure of the driver becomes a ``StorageError`` or one of the subclasses below, chosen by
 SQLite's result code. sqlcipher3 raises exception classes of its own, which no ``except
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from sqlcipher3 import dbapi2
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 
 
 class DiskFullError(StorageError):
@@ -64,32 +64,52 @@ class _ResultCode(IntEnum):
     NOTADB = 26
 
 
-_Failure: TypeAlias = tuple[type[StorageError], str]
+_Failure: TypeAlias = tuple[type[StorageError], str, StorageFault]
 
 _FAILURES: Final[Mapping[int, _Failure]] = {
-    _ResultCode.FULL: (DiskFullError, "the disk is full; nothing was saved"),
+    _ResultCode.FULL: (
+        DiskFullError,
+        "the disk is full; nothing was saved",
+        StorageFault.DISK_FULL,
+    ),
     _ResultCode.NOTADB: (
         DatabaseUnreadableError,
         "it cannot be decrypted: either its key is another one, or the file was damaged",
+        StorageFault.NOT_DECRYPTED,
     ),
-    _ResultCode.CORRUPT: (DatabaseUnreadableError, "the database is damaged"),
-    _ResultCode.BUSY: (StorageError, "another process keeps the database locked"),
-    _ResultCode.LOCKED: (StorageError, "another process keeps the database locked"),
-    _ResultCode.PERM: (StorageError, "the database may only be read"),
-    _ResultCode.READONLY: (StorageError, "the database may only be read"),
-    _ResultCode.CANTOPEN: (StorageError, "the database file cannot be opened"),
-    _ResultCode.IOERR: (StorageError, "the disk reported an error"),
-    _ResultCode.CONSTRAINT: (StorageError, "it contradicts what is stored already"),
+    _ResultCode.CORRUPT: (DatabaseUnreadableError, "the database is damaged", StorageFault.DAMAGED),
+    _ResultCode.BUSY: (
+        StorageError,
+        "another process keeps the database locked",
+        StorageFault.LOCKED,
+    ),
+    _ResultCode.LOCKED: (
+        StorageError,
+        "another process keeps the database locked",
+        StorageFault.LOCKED,
+    ),
+    _ResultCode.PERM: (StorageError, "the database may only be read", StorageFault.READ_ONLY),
+    _ResultCode.READONLY: (StorageError, "the database may only be read", StorageFault.READ_ONLY),
+    _ResultCode.CANTOPEN: (
+        StorageError,
+        "the database file cannot be opened",
+        StorageFault.NOT_OPENED,
+    ),
+    _ResultCode.IOERR: (StorageError, "the disk reported an error", StorageFault.DISK_ERROR),
+    _ResultCode.CONSTRAINT: (
+        StorageError,
+        "it contradicts what is stored already",
+        StorageFault.OTHER,
+    ),
 }
 
 
 def storage_error(action: str, error: dbapi2.Error) -> StorageError:
     """The driver's ``error`` as ours; ``action`` completes "Cannot …"."""
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK
-    kind, reason = _FAILURES.get(
-        code, (StorageError, f"the database refused ({type(error).__name__})")
-    )
-    return kind(f"Cannot {action}: {reason}.")
+    unknown = f"the database refused ({type(error).__name__})"
+    kind, reason, fault = _FAILURES.get(code, (StorageError, unknown, StorageFault.OTHER))
+    return kind(f"Cannot {action}: {reason}.", fault)
 
 
 @contextmanager

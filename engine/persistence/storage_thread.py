@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -38,9 +38,10 @@ class StorageThread:
         StorageError once closed, or when too many calls are waiting.
         """
         if self._closed:
-            raise StorageError("The profile's storage is closed.")
+            raise StorageError("The profile's storage is closed.", StorageFault.CLOSING)
         if self._pending >= self._max_pending:
-            raise StorageError(f"The disk is too slow: {self._pending} operations wait for it.")
+            text = f"The disk is too slow: {self._pending} operations wait for it."
+            raise StorageError(text, StorageFault.TOO_SLOW)
         self._pending += 1
         try:
             future = self._executor.submit(fn, *args, **kwargs)

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from engine.core.errors import ChatError, LocalProtocolError, StorageError
+from engine.core.errors import ChatError, LocalProtocolError, StorageError, StorageFault
 from engine.core.ids import (
     ConversationId,
     MessageId,
@@ -78,7 +78,7 @@ LONGEST_WAIT_MS = 60_000
 """The longest wait before the next check: machines sleep, and a peer may choose a huge delay."""
 LEAST_ADVANCE_MS = 5
 """Minimum time between two checks for deadlines, so that nothing can make the loop spin."""
-UNKNOWN_OUTCOME = "It is not known whether this was saved: the work was interrupted."
+UNKNOWN_OUTCOME = "interrupted; it is not known whether this was saved"
 
 logger = logging.getLogger(__name__)
 
@@ -292,7 +292,7 @@ class ConversationRunner:
                     raise error from None
             raise
         finally:
-            self._jobs.fail_taken(StorageError(UNKNOWN_OUTCOME))
+            self._jobs.fail_taken(StorageError(UNKNOWN_OUTCOME, StorageFault.UNKNOWN_OUTCOME))
 
     async def _handle_all(self, session: Session) -> None:
         while True:

@@ -11,15 +11,20 @@ from functools import partial
 from typing import Protocol
 
 from engine.core.counters import Counters
-from engine.core.errors import ChatError, LocalProtocolError, StorageError
+from engine.core.errors import (
+    ChatError,
+    CommandError,
+    CommandRefusal,
+    StorageError,
+    StorageFault,
+)
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.events import ConversationView, EngineEvent
 from engine.network.transport import Transport
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.supervisor import keep_running
 
-NO_CONVERSATION = "no such conversation"
-CLOSING = "The profile is being closed; what was asked last may not have been saved."
+CLOSING = "the profile is being closed"
 
 
 class HistoryFetcher(Protocol):
@@ -63,7 +68,7 @@ class Conversations:
 
     def _up(self, runner: ConversationRunner, topic: ContentTopic, net: Transport) -> _Running:
         if self._stopped:
-            raise StorageError(CLOSING)
+            raise StorageError(CLOSING, StorageFault.CLOSING)
         keep = partial(keep_running, "conversation", runner.load, runner.run)
         task = asyncio.create_task(keep(publish=self._publish, counters=self._counters))
         unsubscribe = net.subscribe(topic, runner.on_message)
@@ -77,7 +82,7 @@ class Conversations:
         if self.history is not None:
             await self.history.end(conversation_id)
         if one is not None:
-            self._close(one, LocalProtocolError(NO_CONVERSATION))
+            self._close(one, CommandError(CommandRefusal.NO_CONVERSATION))
             await asyncio.gather(one.task, return_exceptions=True)
 
     async def stop(self) -> None:
@@ -87,7 +92,7 @@ class Conversations:
         self._groups.clear()
         self._pairs.clear()
         for one in running:
-            self._close(one, StorageError(CLOSING))
+            self._close(one, StorageError(CLOSING, StorageFault.CLOSING))
         await asyncio.gather(*(one.task for one in running), return_exceptions=True)
 
     def _close(self, one: _Running, reason: ChatError) -> None:
@@ -104,19 +109,19 @@ class Conversations:
         """The runner of a conversation.  Raises LocalProtocolError if there is none."""
         one = self._groups.get(conversation_id) or self._pairs.get(conversation_id)
         if one is None:
-            raise LocalProtocolError(NO_CONVERSATION)
+            raise CommandError(CommandRefusal.NO_CONVERSATION)
         return one.runner
 
     def group(self, conversation_id: ConversationId) -> ConversationRunner:
         """The runner of a group.  Raises LocalProtocolError if there is none, or for a pair."""
         if conversation_id not in self._groups:
-            raise LocalProtocolError(NO_CONVERSATION)
+            raise CommandError(CommandRefusal.NO_CONVERSATION)
         return self._groups[conversation_id].runner
 
     def pair(self, conversation_id: ConversationId) -> ConversationRunner:
         """The runner of a pair.  Raises LocalProtocolError if there is none, or for a group."""
         if conversation_id not in self._pairs:
-            raise LocalProtocolError(NO_CONVERSATION)
+            raise CommandError(CommandRefusal.NO_CONVERSATION)
         return self._pairs[conversation_id].runner
 
     def groups(self) -> Sequence[ConversationRunner]:

@@ -9,14 +9,14 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from engine.core.content import check_picture
 from engine.core.counters import Counters
-from engine.core.errors import ChatError, ConfigError, LocalProtocolError
+from engine.core.errors import ChatError, LocalProtocolError
 from engine.core.ids import (
     ConversationId,
     InstanceId,
 )
 from engine.core.ports import ProfileStore, SavePicture, SaveProfile, SaveValue
+from engine.core.problems import ConnectionReason
 from engine.core.records import ProfileRecord
 from engine.crypto.identity import Identity
 from engine.events import (
@@ -40,7 +40,7 @@ from engine.runtime.event_bus import EventBus
 from engine.runtime.groups import Groups
 from engine.runtime.history.backfill import HistoryDependencies
 from engine.runtime.history.service import HistoryService
-from engine.runtime.input_checks import usable_name
+from engine.runtime.input_checks import require_usable_picture, usable_name
 from engine.runtime.maintenance import Maintenance, connection_view
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.people import UNTOLD_KEY, People
@@ -282,10 +282,7 @@ class Engine:
 
     async def set_profile(self, *, name: str, picture: bytes) -> IdentityView:
         usable = usable_name(name)
-        try:
-            check_picture(picture)
-        except ValueError as error:
-            raise ConfigError(f"This picture cannot be used: {error}.") from error
+        require_usable_picture(picture)
         services = self._started_services
         async with self._conversations.turn:
             if self._profile is None:
@@ -325,7 +322,7 @@ class Engine:
             return ConnectionView(
                 level=ConnectionLevel.OFFLINE,
                 peers=0,
-                reason="Not started yet.",
+                reason=ConnectionReason.NOT_STARTED,
                 bytes_in=0,
                 bytes_out=0,
             )

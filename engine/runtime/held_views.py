@@ -7,12 +7,12 @@ while the conversation is not open.
 from collections.abc import Collection
 from dataclasses import replace
 
-from engine.core.duration import duration_words
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.ports import StoredMessage
 from engine.core.records import MessageRecord
 from engine.core.sds.fork_types import Fork
 from engine.events import (
+    ClocksAhead,
     ClockView,
     ForkView,
     HeldView,
@@ -91,13 +91,10 @@ def held_notice(
     key = f"clock/{record.conversation_id}"
     if not aside.rows:
         return NoticeCleared(key=key)
-    names = [name_of(who, members) for who, _ in aside.ahead_ms]
-    shown = ", ".join(names[:NAMES_IN_A_NOTICE]) + " and others" * (len(names) > NAMES_IN_A_NOTICE)
-    messages = "1 message is" if aside.total == 1 else f"{aside.total} messages are"
-    furthest_ms = max((ahead_ms for _, ahead_ms in aside.ahead_ms), default=0)
-    text = (
-        f"{shown_name(record)}: {messages} held, because the clock of {shown} is "
-        f"{duration_words(furthest_ms)} ahead. "
-        "They take their place when their time has come, or when the clocks agree."
+    content = ClocksAhead(
+        conversation_name=shown_name(record),
+        messages=aside.total,
+        names=tuple(name_of(who, members) for who, _ in aside.ahead_ms),
+        ahead_ms=max((ahead_ms for _, ahead_ms in aside.ahead_ms), default=0),
     )
-    return NoticeRaised(key=key, level=NoticeLevel.WARNING, text=text)
+    return NoticeRaised(key=key, level=NoticeLevel.WARNING, content=content)

@@ -37,6 +37,7 @@ def connection_view(status: TransportStatus) -> ConnectionView:
         bytes_in=status.bytes_in,
         bytes_out=status.bytes_out,
         role=ConnectionRole(status.role.value),
+        trouble=status.trouble,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from engine.core.errors import ConfigError
+from engine.core.errors import InputError, InputFlaw
 from engine.core.ids import UnixMs
 from engine.core.ports import SaveValue
 
@@ -106,7 +106,7 @@ class OwnClock:
         if offset_ms is not None and (
             abs(offset_ms) > LONGEST_OFFSET_MS or system_ms + offset_ms < 0
         ):
-            raise ConfigError("A clock can be set by a hundred years at most.")
+            raise InputError(InputFlaw.OFFSET, given=offset_ms)
         self.stored = StoredOffset(offset_ms=offset_ms, since_ms=system_ms) if offset_ms else None
         return self.stored
 

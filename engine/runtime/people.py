@@ -9,7 +9,7 @@ import logging
 from engine.answers import ContactPreview
 from engine.core.contacts import ContactLink, ContactState
 from engine.core.content import ContactRequest
-from engine.core.errors import ChatError, InviteError, LocalProtocolError
+from engine.core.errors import ChatError, InviteError, LinkFlaw, LinkKind, LocalProtocolError
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -112,9 +112,7 @@ class People:
     def _parse(self, link: str) -> ContactLink:
         said = parse_contact_link(link, now_ms=self._context.clock.clock_ms())
         if said.public_key == self._book.identity.public_key:
-            raise InviteError(
-                "This is your own contact link. Send it to somebody, or paste the link of another."
-            )
+            raise InviteError(LinkFlaw.OWN, LinkKind.CONTACT)
         return said
 
     def _contact(self, conversation_id: ConversationId) -> ContactRecord | None:
@@ -131,9 +129,8 @@ class People:
         async with self._conversations.turn:
             known = self._contact(conversation_id)
             if known is not None and known.state is ContactState.BLOCKED:
-                raise InviteError(
-                    f"You blocked {known.local_name or known.name}. Unblock them first."
-                )
+                name = known.local_name or known.name
+                raise InviteError(LinkFlaw.BLOCKED, LinkKind.CONTACT, name=name)
             self._context.transport.add_peers(said.node_addresses)
             if known is None:
                 await self._begin(self._book.asked(said), said)

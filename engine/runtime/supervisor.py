@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from engine.core.counters import Counters
 from engine.core.errors import StorageError
-from engine.events import EngineEvent, NoticeCleared, NoticeLevel, NoticeRaised
+from engine.events import EngineEvent, NoticeCleared, NoticeLevel, NoticeRaised, NotSaved
 
 FIRST_DELAY_MS = 250
 LONGEST_DELAY_MS = 30_000
@@ -51,7 +51,7 @@ async def keep_running(
                 NoticeRaised(
                     key=STORAGE_NOTICE,
                     level=NoticeLevel.ERROR,
-                    text=f"Not saved: {error} Trying again by itself.",
+                    content=NotSaved(error=error),
                 )
             )
         except Exception:

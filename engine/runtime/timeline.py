@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 
 from engine.answers import PAGE_SIZE, ForkProof, HolderView, TimelinePage
-from engine.core.errors import LocalProtocolError
+from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
 from engine.core.ports import HideMessage, StoredPage
 from engine.core.sds.inputs import ResendRequested, RetrieveLostRequested, RetrieveRequested
@@ -217,5 +217,5 @@ def _proof(fork: ForkView, ids: Sequence[MessageId], signed: Sequence[bytes | No
         if raw is not None
     ]
     if len(parts) < len(ids):
-        raise LocalProtocolError("one of the two messages is not kept here any more")
+        raise CommandError(CommandRefusal.NOT_KEPT)
     return json.dumps({"proves": PROVES, "author": fork.sender_id, "messages": parts}, indent=2)

@@ -18,6 +18,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
+from engine.core.problems import FailureReason
 from engine.core.records import ContactRecord, MemberRecord
 from engine.core.sds.types import HolderEntry
 from engine.crypto.identity import fingerprint_of
@@ -90,10 +91,15 @@ def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId
         maybe_held_by=maybe_held_by,
         of=len(audience),
         attempts=stored.delivery.attempts if stored.delivery else 0,
-        failure=stored.delivery.failure
-        if stored.delivery and state is DeliveryState.FAILED
-        else None,
+        failure=_failure_of(stored) if state is DeliveryState.FAILED else None,
     )
+
+
+def _failure_of(stored: StoredMessage) -> FailureReason:
+    try:
+        return FailureReason((stored.delivery and stored.delivery.failure) or "")
+    except ValueError:  # of a version that wrote a sentence
+        return FailureReason.NOBODY_TOOK_IT
 
 
 def pair_delivery_view(
@@ -106,9 +112,7 @@ def pair_delivery_view(
         held_by=others if state is DeliveryState.HELD else (),
         of=len(others),
         attempts=stored.delivery.attempts if stored.delivery else 0,
-        failure=stored.delivery.failure
-        if stored.delivery and state is DeliveryState.FAILED
-        else None,
+        failure=_failure_of(stored) if state is DeliveryState.FAILED else None,
     )
 
 

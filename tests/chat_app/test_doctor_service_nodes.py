@@ -13,6 +13,7 @@ from chat_app.__main__ import main
 from chat_app.compose import build_engine
 from chat_app.doctor_network import asked_nodes, node_complaints
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
+from engine.core.problems import NoAnswer
 from engine.network.edge.check import Checked
 from engine.persistence.profile_directory import open_profile_directory
 from tests.network.edge.edge_net import EdgeNet
@@ -120,5 +121,5 @@ def test_a_frozen_node_is_waited_for_no_longer_than_said() -> None:
             return await asyncio.to_thread(asked_nodes, settings, [wired], timeout_s=0.3)
 
     (checked,) = asyncio.run(scenario())
-    assert (checked.reachable, checked.problem) == (False, "no answer in 0.3 s")
+    assert (checked.reachable, checked.problem) == (False, NoAnswer(0.3))
     assert len(list(node_complaints(Settings(), [checked]))) == 1

@@ -23,6 +23,7 @@ from engine.core.invite import (
 from engine.crypto.identity import Identity
 from engine.crypto.links import encode_invite, parse_invite
 from proto import invite_pb2
+from ui.error_words import error_words
 
 ADMIN = Identity(signing_key=bytes(range(32)), encryption_key=bytes(range(32)))
 ADDRESS = "/ip4/192.0.2.7/tcp/60000/p2p/12D3KooWPjceQrSwdWXPyLLeABRXmuqt69Rg3sBYbU1Nft9HyQ6X"
@@ -56,7 +57,7 @@ def wire_of(link: str) -> invite_pb2.Invite:
 def refusal(link: str) -> str:
     with pytest.raises(InviteError) as error:
         parse_invite(link)
-    return str(error.value)
+    return error_words(error.value)
 
 
 def test_what_was_invited_to_comes_back() -> None:

@@ -18,6 +18,7 @@ import pytest
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
 from engine.core.ids import ContentTopic
+from engine.core.problems import OtherCluster, PeerRefusal
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryError, HistoryIndex, HistoryQuery
 from engine.network.libp2p.host import TcpHost
@@ -92,7 +93,7 @@ class LightNode:
         self.host = TcpHost(number.to_bytes(32, "big"), [])
         self.counters = Counters()
         self.inbox: list[Pushed] = []
-        self.refused: list[str] = []
+        self.refused: list[PeerRefusal] = []
         ids = itertools.count(1)
         self._news = asyncio.Event()
         self._metadata = WakuMetadata(
@@ -110,7 +111,7 @@ class LightNode:
         self.lightpush = LightpushClient(self.host, new_request_id=lambda: f"push {next(ids)}")
         self.store = StoreClient(self.host)
 
-    def peer_refused(self, _peer_id: PeerId, reason: str, /) -> None:
+    def peer_refused(self, _peer_id: PeerId, reason: PeerRefusal, /) -> None:
         self.refused.append(reason)
 
     def _take(self, pushed: Pushed) -> None:
@@ -213,7 +214,7 @@ def test_a_go_node_of_another_cluster_does_not_stay() -> None:
                     await asyncio.sleep(0.05)
                 while (await go.ask("peers"))["connected"]:  # noqa: ASYNC110 - likewise
                     await asyncio.sleep(0.05)
-            assert set(light.refused) <= {"it is in cluster 7, this node in cluster 42"}
+            assert set(light.refused) <= {OtherCluster(7, 42)}
 
     asyncio.run(scenario())
 

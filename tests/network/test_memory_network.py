@@ -4,6 +4,7 @@ import pytest
 
 from engine.core.errors import TransportError
 from engine.core.ids import ContentTopic, WakuHash
+from engine.core.problems import ConnectionReason
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
 from engine.network.memory import MemoryNetwork, MemoryTransport
 from engine.network.transport import Receipt, Transport, TransportLevel, TransportStatus
@@ -106,7 +107,7 @@ def test_status_is_told_when_it_changes_and_addresses_when_people_meet() -> None
         met: list[str] = []
         alice.on_status(told.append)
         alice.on_peer_address(met.append)
-        assert alice.status().reason == "not started"
+        assert alice.status().reason is ConnectionReason.NOT_STARTED
         for transport in (alice, bob, carol):
             await transport.start()
         await carol.stop()
@@ -118,7 +119,7 @@ def test_status_is_told_when_it_changes_and_addresses_when_people_meet() -> None
             (TransportLevel.MINIMAL, 1),
             (TransportLevel.OFFLINE, 0),
         ]
-        assert told[-1].reason == "nobody is connected yet"
+        assert told[-1].reason is ConnectionReason.NOBODY_CONNECTED
         assert met == ["/memory/bob", "/memory/carol"]
         assert carol.addresses() == ()
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 import pytest
 
 from engine.core.contacts import ContactState
-from engine.core.errors import ConfigError, InviteError, LocalProtocolError
+from engine.core.errors import CommandError, ConfigError, InviteError, LocalProtocolError
 from engine.core.ids import ConversationId, DeliveryState
 from engine.events import (
     ContactView,
@@ -148,10 +148,10 @@ def test_before_both_want_it_no_text_can_be_sent(play: Play) -> None:
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
         pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
-        with pytest.raises(LocalProtocolError, match="not answered"):
+        with pytest.raises(CommandError, match="not_answered"):
             await alice.engine.timeline.send_text(pair, "hello?")
         await bob.until(state_is(ContactState.ASKING))
-        with pytest.raises(LocalProtocolError, match="Accept"):
+        with pytest.raises(CommandError, match="accept_first"):
             await bob.engine.timeline.send_text(pair, "who are you?")
 
     play(scenario)
@@ -205,9 +205,9 @@ def test_a_request_is_withdrawn_and_made_again(play: Play) -> None:
         bob.told.clear()
         await alice.engine.people.withdraw(pair)
         await bob.until(state_is(ContactState.DECLINED))
-        with pytest.raises(LocalProtocolError, match="nothing to decline"):
+        with pytest.raises(CommandError, match="nothing_to_decline"):
             await bob.engine.people.decline(pair)
-        with pytest.raises(LocalProtocolError, match="no request to withdraw"):
+        with pytest.raises(CommandError, match="nothing_to_withdraw"):
             await alice.engine.people.withdraw(pair)
         for one, name in ((alice, "Alice"), (bob, "Alice")):
             asked, withdrawn = await rows(one, pair)
@@ -256,9 +256,9 @@ def test_one_s_own_link_and_a_broken_one_are_refused_with_a_sentence(play: Play)
     async def scenario(person: MakePerson) -> None:
         alice, bob = await person("Alice"), await person("Bob")
         own = await alice.engine.people.make_contact_link()
-        with pytest.raises(InviteError, match="your own"):
+        with pytest.raises(InviteError, match="own"):
             alice.engine.people.preview_contact(own)
-        with pytest.raises(InviteError, match="your own"):
+        with pytest.raises(InviteError, match="own"):
             await alice.engine.people.add(own)
         link = await bob.engine.people.make_contact_link()
         with pytest.raises(InviteError):
@@ -288,9 +288,9 @@ def test_who_is_blocked_is_not_heard_and_not_told(play: Play) -> None:
         assert await texts(bob, pair) == []
         assert (await contact_of(alice, pair)).state is ContactState.ACCEPTED
         assert not any(delivered("are you there?")(event) for event in alice.told)
-        with pytest.raises(LocalProtocolError, match="blocked"):
+        with pytest.raises(CommandError, match="blocked"):
             await bob.engine.timeline.send_text(pair, "no")
-        with pytest.raises(InviteError, match="Unblock"):
+        with pytest.raises(InviteError, match="blocked"):
             await bob.engine.people.add(await alice.engine.people.make_contact_link())
         await bob.engine.people.set_blocked(pair, blocked=False)
         assert (await contact_of(bob, pair)).state is ContactState.ACCEPTED

@@ -13,6 +13,7 @@ from engine.events import (
     NoticeRaised,
 )
 from tests.runtime.conftest import Person
+from ui.window.notices import notice_words
 
 MakePerson = Callable[[str], Awaitable[Person]]
 Play = Callable[[Callable[[MakePerson], Coroutine[object, object, None]]], None]
@@ -31,7 +32,7 @@ def test_not_saved_is_said_nothing_is_sent_and_it_resumes_when_there_is_room(pla
         raised = await alice.until(lambda event: isinstance(event, NoticeRaised))
         assert isinstance(raised, NoticeRaised)
         assert raised.level is NoticeLevel.ERROR
-        assert "Not saved" in raised.text
+        assert notice_words(raised.content).startswith("Not saved: ")
         alice.store.broken = False
         await alice.until(lambda event: isinstance(event, NoticeCleared))
         await alice.engine.timeline.send_text(group, "after")

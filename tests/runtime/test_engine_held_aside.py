@@ -14,6 +14,7 @@ from engine.events import (
 )
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
+from ui.window.notices import notice_words
 
 HOURS_MS = 3 * 3_600_000
 
@@ -58,7 +59,9 @@ def test_it_is_told_survives_a_restart_and_takes_its_place_in_time(tmp_path: Pat
                 assert event.held == await alice.engine.timeline.held(group)
                 notice = await alice.until(lambda e: isinstance(e, NoticeRaised))
                 assert isinstance(notice, NoticeRaised)
-                assert notice.text.startswith("Tide: 1 message is held, because the clock of Bob")
+                assert notice_words(notice.content).startswith(
+                    "Tide: 1 message is held, because the clock of Bob"
+                )
                 await alice.engine.stop()
 
                 network = MemoryNetwork()  # Nobody else is there.

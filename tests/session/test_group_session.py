@@ -12,7 +12,7 @@ from engine.core.content import Leave, Text
 from engine.core.ids import ConversationId, DeliveryState, ParticipantId, UnixMs, WakuHash
 from engine.core.sds.inputs import DeadlineReached
 from engine.core.waku import WakuMessage
-from engine.events import NoticeCleared, NoticeRaised
+from engine.events import ClocksAhead, NoticeCleared, NoticeRaised
 from engine.runtime.held_views import held_notice, held_view
 from engine.runtime.views import message_view
 from engine.session.group.wire import EPHEMERAL_MAX_AGE_MS
@@ -270,4 +270,5 @@ def _assert_bobs_is_held(alice: SessionParticipant, bob: ParticipantId, ahead_ms
     assert (clock.participant_id, clock.is_self, clock.ahead_ms) == (bob, False, 600_000)
     notice = held_notice(aside, members, alice.store.groups()[0])
     assert isinstance(notice, NoticeRaised)
-    assert "Bob is 10 min ahead" in notice.text
+    assert isinstance(notice.content, ClocksAhead)
+    assert (notice.content.names, notice.content.ahead_ms) == (("Bob",), 600_000)

@@ -4,7 +4,7 @@ import pytest
 
 from engine.core.contacts import ContactState
 from engine.core.content import Text
-from engine.core.errors import LocalProtocolError
+from engine.core.errors import CommandError
 from engine.core.ids import UnixMs
 from engine.session.inputs import (
     AcceptContact,
@@ -124,7 +124,7 @@ def test_an_acceptance_of_an_earlier_stay_is_not_one_of_this(later_ms: int) -> N
     alice.advance(by_ms=61_000)
     assert alice.session.record.state is ASKED
     assert alice.texts() == []
-    with pytest.raises(LocalProtocolError, match="not answered"):
+    with pytest.raises(CommandError, match="not_answered"):
         alice.say("hello")
 
 
@@ -248,10 +248,10 @@ def test_a_withdrawal_and_an_acceptance_that_cross_end_declined() -> None:
 
 def test_only_an_open_request_of_ours_can_be_withdrawn() -> None:
     alice, bob = asked()
-    with pytest.raises(LocalProtocolError, match="no request to withdraw"):
+    with pytest.raises(CommandError, match="nothing_to_withdraw"):
         bob.session.handle(WithdrawRequest(), now_ms=bob.now_ms)
     exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=bob.now_ms)))
-    with pytest.raises(LocalProtocolError, match="no request to withdraw"):
+    with pytest.raises(CommandError, match="nothing_to_withdraw"):
         alice.session.handle(WithdrawRequest(), now_ms=alice.now_ms)
 
 

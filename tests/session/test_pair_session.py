@@ -14,6 +14,7 @@ from engine.core.errors import LocalProtocolError
 from engine.core.ids import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.mvds.config import DAY_MS, MvdsConfig
 from engine.core.mvds.types import GroupId, MvdsMessage, Payload
+from engine.core.problems import FailureReason
 from engine.core.sds.inputs import ResendRequested
 from engine.core.waku import WakuMessage
 from engine.crypto.links import parse_contact_link
@@ -38,7 +39,6 @@ from engine.session.inputs import (
     TypeNow,
 )
 from engine.session.pair.channel import MOST_BEFORE_AGREEING
-from engine.session.pair.projector import GIVEN_UP
 from engine.session.transitions import (
     MembersNoted,
     RowAdded,
@@ -266,7 +266,7 @@ def test_what_nobody_fetched_for_a_month_has_failed_and_can_be_sent_again() -> N
         deadline = alice.session.next_deadline()
     (row,) = (row for row in alice.rows() if row.record.text == "hello?")
     assert row.delivery is not None
-    assert row.delivery.failure == GIVEN_UP
+    assert row.delivery.failure == FailureReason.NOT_REACHED
     alice.restart()
     out = alice.perform(
         alice.session.handle(ResendRequested(message_id=said.message_id), now_ms=alice.now_ms)

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 
 from engine.answers import PAGE_SIZE, ForkProof, HolderView, InvitePreview, TimelinePage
 from engine.api import ChatEngine, Groups, History, People, Timeline
-from engine.core.errors import InviteError
+from engine.core.errors import InviteError, LinkFlaw, LinkKind
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -20,6 +20,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
+from engine.core.problems import ConnectionReason
 from engine.events import (
     ClockJudged,
     ConnectionChanged,
@@ -59,7 +60,11 @@ SELF_ID = ParticipantId("a" * 32)
 FINGERPRINT = "4fd1 90ab 77c2 1e05"
 GOOD_LINK = "causerie:join/good"
 OFFLINE = ConnectionView(
-    level=ConnectionLevel.OFFLINE, peers=0, reason="No peer answers.", bytes_in=0, bytes_out=0
+    level=ConnectionLevel.OFFLINE,
+    peers=0,
+    reason=ConnectionReason.NOBODY_CONNECTED,
+    bytes_in=0,
+    bytes_out=0,
 )
 
 
@@ -144,7 +149,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
         self.link_view = ConnectionView(
             level=ConnectionLevel.GOOD,
             peers=peers,
-            reason="Two Stores answer.",
+            reason=ConnectionReason.PEERS,
             bytes_in=3_900_000,
             bytes_out=1_230_000,
         )
@@ -302,9 +307,9 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
 
     def preview_invite(self, link: str) -> InvitePreview:
         if not link.startswith("causerie:join/"):
-            raise InviteError("This is not an invitation: it starts with causerie:join/.")
+            raise InviteError(LinkFlaw.FOREIGN, LinkKind.INVITATION)
         if not link.startswith(GOOD_LINK):
-            raise InviteError("This invitation is cut off at the end.")
+            raise InviteError(LinkFlaw.CUT_OFF, LinkKind.INVITATION)
         return InvitePreview(
             conversation_id=ConversationId("joined"),
             group_name="Tide Gauge",

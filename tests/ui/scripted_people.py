@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QImage
 
 from engine.answers import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.errors import InviteError
+from engine.core.errors import InviteError, LinkFlaw, LinkKind
 from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
 from engine.events import (
     ContactView,
@@ -146,14 +146,15 @@ class ScriptedPeople:
 
     def preview_contact(self, link: str) -> ContactPreview:
         if not link.startswith(CONTACT_PREFIX):
-            raise InviteError("This is not a contact link: it starts with causerie:contact/.")
+            raise InviteError(LinkFlaw.FOREIGN, LinkKind.CONTACT)
         if link == MY_LINK:
-            raise InviteError("This is your own contact link. Give it to somebody else.")
+            raise InviteError(LinkFlaw.OWN, LinkKind.CONTACT)
         name = link.removeprefix(CONTACT_PREFIX)
         if name == "old":
-            raise InviteError("This contact link expired on 3 May 2026. Ask for a new one.")
+            expired_ms = 1_777_800_000_000
+            raise InviteError(LinkFlaw.EXPIRED, LinkKind.CONTACT, expired_ms=expired_ms)
         if not name.isalpha():
-            raise InviteError("This contact link is cut off at the end.")
+            raise InviteError(LinkFlaw.CUT_OFF, LinkKind.CONTACT)
         known = self.views.get(pair_id(name))
         return ContactPreview(
             conversation_id=pair_id(name),

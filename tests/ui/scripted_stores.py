@@ -43,4 +43,4 @@ class ScriptedStores:
 
     async def test_store(self, multiaddr: str) -> StoreTestView:
         self._enter("test_store", multiaddr)
-        return StoreTestView(multiaddr=multiaddr, tested_ms=UnixMs(0), problem="")
+        return StoreTestView(multiaddr=multiaddr, tested_ms=UnixMs(0), problem=None)

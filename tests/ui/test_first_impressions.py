@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
+from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
 from tests.ui.driving import Key, play, stage, turn, until
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine, member
@@ -111,7 +112,9 @@ def test_one_peer_is_online_and_peers_outside_the_mesh_are_still_connecting(
     del qapp
 
     def view(level: ConnectionLevel, peers: int) -> ConnectionView:
-        return ConnectionView(level=level, peers=peers, reason="so", bytes_in=0, bytes_out=0)
+        return ConnectionView(
+            level=level, peers=peers, reason=ConnectionReason.NO_MESH, bytes_in=0, bytes_out=0
+        )
 
     alone, pair = view(ConnectionLevel.MINIMAL, 1), view(ConnectionLevel.MINIMAL, 2)
     assert shown_level(alone) is ConnectionLevel.GOOD
@@ -121,7 +124,7 @@ def test_one_peer_is_online_and_peers_outside_the_mesh_are_still_connecting(
     strip = StatusStrip()
     strip.show_connection(view(ConnectionLevel.OFFLINE, 0))
     tips = {text.text(): text.toolTip() for text in strip.findChildren(Text)}
-    assert "so" in tips["Waiting for network"]
+    assert "none passes messages on yet" in tips["Waiting for network"]
 
 
 def test_where_the_key_lies_is_a_sentence() -> None:

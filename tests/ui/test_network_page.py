@@ -10,6 +10,7 @@ from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, load_settings
 from chat_app.window_network import WindowNetwork
 from engine.core.errors import TransportError
+from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionRole, ConnectionView
 from tests.ui.driving import play, until
 from tests.ui.seeing import words_of
@@ -100,7 +101,7 @@ def test_the_strip_names_service_nodes_and_why_it_is_not_well(qapp: QApplication
     poor = ConnectionView(
         level=ConnectionLevel.MINIMAL,
         peers=1,
-        reason="everything depends on one service node",
+        reason=ConnectionReason.ONE_SERVICE_NODE,
         bytes_in=0,
         bytes_out=0,
         role=ConnectionRole.EDGE,

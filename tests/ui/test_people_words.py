@@ -7,6 +7,7 @@ import pytest
 
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.ids import DeliveryState, UnixMs
+from engine.core.problems import FailureReason
 from engine.events import ConversationView, DeliveryView, GapPlace, MessageKind
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.scripted_people import PERSON_FINGERPRINT, SAFETY_NUMBER, pair_id
@@ -156,7 +157,7 @@ def test_of_two_a_message_is_delivered_or_not_and_nothing_is_counted() -> None:
     held = DeliveryView(state=DeliveryState.HELD, held_by=(bob,), of=1)
     sent = DeliveryView(state=DeliveryState.SENT, of=1)
     saved = DeliveryView(state=DeliveryState.SAVED, of=1)
-    failed = DeliveryView(state=DeliveryState.FAILED, of=1, failure="no answer in 30 days")
+    failed = DeliveryView(state=DeliveryState.FAILED, of=1, failure=FailureReason.NOT_REACHED)
 
     def said(delivery: DeliveryView) -> str:
         return delivery_words(delivery, (bob,), lambda _who: "Bob", pair=True)
@@ -164,7 +165,7 @@ def test_of_two_a_message_is_delivered_or_not_and_nothing_is_counted() -> None:
     assert (glyph_of(held), count_of(held), said(held)) == (Glyph.HELD, "", "Delivered.")
     assert said(sent) == "Sent. Their device has not said yet that it has it."
     assert said(saved) == "Saved on this device, waiting for the network."
-    assert said(failed) == "Not delivered: No answer in 30 days."
+    assert said(failed) == "Not delivered: They could not be reached for 30 days."
 
 
 def test_a_failure_in_a_pair_is_not_delivered_in_the_list() -> None:

@@ -14,6 +14,7 @@ from shiboken6 import isValid
 from chat_app.window_network import store_problem
 from engine.core.errors import ConfigError, TransportError
 from engine.core.ids import UnixMs
+from engine.core.problems import MessagesOmitted, StoreProblem, Unreachable
 from engine.history_views import (
     StoreHealth,
     StoreOrigin,
@@ -45,7 +46,7 @@ def store(multiaddr: str, **changes: object) -> StoreView:
         origin=StoreOrigin.USER,
         enabled=True,
         health=StoreHealth.UNKNOWN,
-        problem="",
+        problem=None,
         version="",
         queries=0,
         complete=0,
@@ -256,7 +257,7 @@ def test_a_test_turns_while_it_runs_and_ends_in_words() -> None:
     found = StoreTestView(
         multiaddr=QUAY,
         tested_ms=UnixMs(START_MS),
-        problem="",
+        problem=None,
         reachable=True,
         versions=("3.0.0", "2.0.0-beta4"),
         cluster=16,
@@ -337,14 +338,22 @@ def test_closing_the_page_ends_its_tests() -> None:
 @pytest.mark.parametrize(
     ("health", "problem", "said"),
     [
-        (StoreHealth.GOOD, "", "Answers in 61 ms"),
-        (StoreHealth.UNKNOWN, "", "Not asked yet"),
-        (StoreHealth.DOUBTFUL, "its clock is off", "but something is wrong. Its clock is off."),
-        (StoreHealth.FAILED, "hash\n\u202emismatch", "it is asked again. Hash mismatch."),
+        (StoreHealth.GOOD, None, "Answers in 61 ms"),
+        (StoreHealth.UNKNOWN, None, "Not asked yet"),
+        (
+            StoreHealth.DOUBTFUL,
+            MessagesOmitted(2),
+            "but something is wrong. It did not have 2 messages that others had.",
+        ),
+        (
+            StoreHealth.FAILED,
+            Unreachable("hash\n\u202emismatch"),
+            "it is asked again. Hash mismatch.",
+        ),
     ],
 )
 def test_every_health_has_its_words_and_its_shape(
-    health: StoreHealth, problem: str, said: str
+    health: StoreHealth, problem: StoreProblem | None, said: str
 ) -> None:
     view = store(
         QUAY,
@@ -433,7 +442,7 @@ def test_nothing_is_cut_off_in_any_look(mode: ThemeMode, percent: int) -> None:
         store(
             QUAY,
             health=StoreHealth.FAILED,
-            problem="a page did not come within 30 s " * 4,
+            problem=Unreachable("a page did not come within 30 s " * 4),
             queries=3,
         )
     )(scenario)
@@ -443,7 +452,8 @@ def test_a_long_word_in_a_result_makes_no_row_wider_than_the_page() -> None:
     async def scenario(page: Page) -> None:
         row = page.row(MILL)
         narrow = row.minimumSizeHint().width()
-        problem = f"cannot connect to {MILL}: the peer is {PEER}, expected was {PEER}"
+        detail = f"cannot connect to {MILL}: the peer is {PEER}, expected was {PEER}"
+        problem = Unreachable(detail)
         row.show_test(StoreTestView(multiaddr=MILL, tested_ms=UnixMs(START_MS), problem=problem))
         await turn()
         assert row.result.isVisible()

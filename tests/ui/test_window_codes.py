@@ -305,9 +305,9 @@ def test_a_platform_that_shows_one_colour_or_is_wayland_refuses(
         ((BOB, f"{CONTACT_PREFIX}Nell"), "There are 2 codes with links here."),
         ((MY_LINK,), "This is your own contact link."),
         ((f"{CONTACT_PREFIX}old",), "This contact link expired on 3 May 2026."),
-        ((f"{CONTACT_PREFIX}B0b",), "cut off at the end"),
+        ((f"{CONTACT_PREFIX}B0b",), "is cut off"),
         ((f"{GOOD_LINK}",), "This is an invitation to a group."),
-        (("causerie:other/x",), "This is not a contact link"),
+        (("causerie:other/x",), "This is not a Causerie contact link"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_the_dialog(texts: tuple[str, ...], words: str) -> None:

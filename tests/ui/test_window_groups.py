@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from engine.answers import HolderView
-from engine.core.errors import ConfigError, InviteError, StorageError
+from engine.core.errors import ConfigError, InviteError, LinkFlaw, LinkKind, StorageError
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import DeliveryView
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
@@ -102,10 +102,10 @@ def test_joining_shows_whom_and_where_before_consent() -> None:
             assert not sheet.confirm.isEnabled()
             assert not sheet.form.problem.isVisible()
             sheet.form.field.setPlainText("hello")
-            assert sheet.form.problem.text().startswith("This is not an invitation")
+            assert sheet.form.problem.text().startswith("This is not a Causerie invitation")
             assert not sheet.confirm.isEnabled()
             sheet.form.field.setPlainText("causerie:join/go")
-            assert sheet.form.problem.text() == "This invitation is cut off at the end."
+            assert sheet.form.problem.text() == "This link is cut off. Copy the whole link."
             sheet.form.field.setPlainText(f"  {GOOD_LINK[:9]}\n{GOOD_LINK[9:]} ")
             assert not sheet.form.problem.isVisible()
             shown = words_of(sheet)
@@ -126,10 +126,10 @@ def test_a_join_that_fails_says_why_in_place_and_may_be_tried_again() -> None:
         async with stage(engine) as it:
             sheet = await join(it.window)
             sheet.form.field.setPlainText(GOOD_LINK)
-            engine.fail("join_group", InviteError("This invitation has expired."))
+            engine.fail("join_group", InviteError(LinkFlaw.BAD_KEY, LinkKind.INVITATION))
             sheet.confirm.click()
             await until(sheet.form.problem.isVisible)
-            assert sheet.form.problem.text() == "This invitation has expired."
+            assert sheet.form.problem.text().startswith("This invitation names an admin key")
             assert sheet.isVisible()
             sheet.confirm.click()
             await until(lambda: open_name(it) == "Tide Gauge")

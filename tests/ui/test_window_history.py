@@ -10,8 +10,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QProgressBar
 
 from engine.core.errors import StorageError
+from engine.core.history.queries import End
 from engine.core.ids import ConversationId, MessageId, UnixMs
+from engine.core.problems import NoStoreToAsk, QueryFailed
 from engine.events import (
+    ClocksAhead,
     ConversationView,
     GapUpdated,
     GapView,
@@ -153,10 +156,13 @@ def test_its_end_is_said_in_words_and_stays_until_one_closes_it(arrived: int, sa
 def test_where_there_is_no_store_the_bar_says_so_and_leads_to_them() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
-            alone = replace(running(group), state=HistoryState.WAITING, problem="there is no Store")
+            alone = replace(running(group), state=HistoryState.WAITING, problem=NoStoreToAsk())
             engine.tell(HistoryChanged(history=alone))
             bar = bar_of(it)
-            assert bar.details.text() == "There is no Store."
+            assert (
+                bar.details.text()
+                == "There is no Store to ask; it is fetched as soon as there is one."
+            )
             assert bar.stores.isVisible()
             assert bar.cancel.isVisible()
             engine.tell(HistoryChanged(history=running(group)))
@@ -225,11 +231,13 @@ def test_a_failure_names_the_reason_and_leads_to_the_stores() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
             failed = replace(
-                running(group), state=HistoryState.FAILED, problem="no Store could be reached"
+                running(group),
+                state=HistoryState.FAILED,
+                problem=QueryFailed(End.FAULTED, "unreachable"),
             )
             engine.tell(HistoryChanged(history=failed))
             bar = bar_of(it)
-            assert "No Store could be reached." in bar.details.text()
+            assert "came furthest: it cannot be reached." in bar.details.text()
             assert "312 new messages came." in bar.details.text()
             assert QApplication.activeModalWidget() is None
             bar.stores.click()
@@ -250,7 +258,8 @@ def test_what_goes_on_by_itself_is_one_quiet_line_without_a_bar(reason: HistoryR
             engine.tell(HistoryChanged(history=replace(running(group), reason=reason)))
             assert it.window.pane.history.bar is None
             assert any(words.endswith(", 312 new") for words in seen_words(header))
-            failed = replace(running(group), reason=reason, state=HistoryState.FAILED, problem="x")
+            failed = replace(running(group), reason=reason, state=HistoryState.FAILED)
+            failed = replace(failed, problem=QueryFailed(End.TIMEOUT))
             engine.tell(HistoryChanged(history=failed))
             assert it.window.pane.history.bar is None
             assert seen_words(header) == before
@@ -305,8 +314,16 @@ def test_a_wrong_clock_is_a_notice_as_others_are() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         async with stage(engine) as it:
-            words = "This device's clock is 42 s behind. Stores drop such messages."
-            engine.tell(NoticeRaised(key="clock/network", level=NoticeLevel.WARNING, text=words))
+            content = ClocksAhead(
+                conversation_name="Tide", messages=2, names=("Bob", "Eve"), ahead_ms=3 * 3_600_000
+            )
+            words = (
+                "Tide: 2 messages are held, because the clock of Bob, Eve is 3 h ahead. "
+                "They take their place when their time has come, or when the clocks agree."
+            )
+            engine.tell(
+                NoticeRaised(key="clock/network", level=NoticeLevel.WARNING, content=content)
+            )
             (row,) = it.window.notices.rows
             assert row.words.text() == words
             assert row.accessibleName() == f"warning: {words}"

@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMenu
 
 from engine.core.errors import StorageError
-from engine.events import NoticeCleared, NoticeLevel, NoticeRaised
+from engine.events import NoticeCleared, NoticeLevel, NoticeRaised, NotSaved
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words
@@ -227,7 +227,11 @@ def test_notices_replace_by_key_show_the_gravest_and_can_be_closed() -> None:
                 ("a", NoticeLevel.INFO),
                 ("d", NoticeLevel.INFO),
             ):
-                engine.tell(NoticeRaised(key=key, level=level, text=f"<b>{key}</b>"))
+                engine.tell(
+                    NoticeRaised(
+                        key=key, level=level, content=NotSaved(error=StorageError(f"<b>{key}</b>"))
+                    )
+                )
             assert [notice.key for notice in bar.notices()] == ["c", "b", "d", "a"]
             assert len(bar.rows) == MAX_SHOWN
             assert "and 1 more" in seen_words(bar)
@@ -237,7 +241,8 @@ def test_notices_replace_by_key_show_the_gravest_and_can_be_closed() -> None:
             engine.tell(NoticeCleared(key="unknown"))
             assert [notice.key for notice in bar.notices()] == ["d", "a"]
             for number in range(MAX_KEPT + 10):
-                engine.tell(NoticeRaised(key=f"n{number}", level=NoticeLevel.INFO, text="x"))
+                content = NotSaved(error=StorageError("x"))
+                engine.tell(NoticeRaised(key=f"n{number}", level=NoticeLevel.INFO, content=content))
             assert len(bar.notices()) == MAX_KEPT
 
     play(scenario)

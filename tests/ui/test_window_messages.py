@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from engine.api import MAX_TEXT_BYTES
 from engine.core.errors import StorageError
 from engine.core.ids import DeliveryState, UnixMs
+from engine.core.problems import FailureReason
 from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
 from tests.ui.driving import Key, group_stage, heard, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
@@ -251,7 +252,7 @@ def test_a_failed_message_is_loud_in_list_header_and_strip_until_it_was_resent()
             await it.send("plate-v3")
             message_id = next(iter(engine.rows[group]))
             delivery = DeliveryView(
-                state=DeliveryState.FAILED, of=1, attempts=5, failure="no Store took it"
+                state=DeliveryState.FAILED, of=1, attempts=5, failure=FailureReason.NOBODY_TOOK_IT
             )
             engine.deliver(group, message_id, delivery)
             preview = preview_of(it.listed(group))

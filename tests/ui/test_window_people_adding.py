@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.errors import InviteError, StorageError
+from engine.core.errors import InviteError, LinkFlaw, LinkKind, StorageError
 from tests.ui.driving import Key, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.scripted_people import MY_LINK, PERSON_FINGERPRINT, pair_id
@@ -29,8 +29,8 @@ def test_a_pasted_link_is_explained_before_anybody_is_asked() -> None:
             assert form.field.hasFocus()
             assert not sheet.confirm.isEnabled()
             for link, problem in (
-                ("hello", "This is not a contact link"),
-                (f"{CONTACT_PREFIX}go-", "This contact link is cut off"),
+                ("hello", "This is not a Causerie contact link"),
+                (f"{CONTACT_PREFIX}go-", "This link is cut off"),
                 (f"{CONTACT_PREFIX}old", "This contact link expired on 3 May 2026."),
                 (MY_LINK, "This is your own contact link."),
                 ("causerie:join/good", "This is an invitation to a group."),
@@ -91,10 +91,10 @@ def test_a_refusal_by_the_engine_stands_in_place() -> None:
         async with stage(engine) as it:
             sheet = await add_person(it.window)
             sheet.theirs.field.setPlainText(f"{CONTACT_PREFIX}Bob")
-            engine.fail("add_contact", InviteError("Too many requests are open."))
+            engine.fail("add_contact", InviteError(LinkFlaw.BLOCKED, LinkKind.CONTACT, name="Bob"))
             sheet.confirm.click()
             await until(sheet.theirs.problem.isVisible)
-            assert sheet.theirs.problem.text() == "Too many requests are open."
+            assert sheet.theirs.problem.text() == "You blocked Bob. Unblock them first."
             assert sheet.confirm.isEnabled()
 
     play(scenario)

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from engine.core.contacts import ContactState
 from engine.core.errors import StorageError
 from engine.core.ids import DeliveryState
+from engine.core.problems import FailureReason
 from engine.events import DeliveryView, MessageKind
 from tests.ui.driving import Key, pair_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
@@ -94,7 +95,7 @@ def test_a_request_that_was_given_up_says_so_and_is_sent_again() -> None:
         engine = ScriptedEngine()
         bob = engine.add_person("Bob", ContactState.ASKED)
         (request,) = engine.rows[bob]
-        lost = DeliveryView(state=DeliveryState.FAILED, of=1, failure="no answer in 30 days")
+        lost = DeliveryView(state=DeliveryState.FAILED, of=1, failure=FailureReason.NOT_REACHED)
         async with stage(engine, opening=bob) as it:
             bar = it.window.pane.contact_bar
             assert bar.title.text() == "Waiting for Bob to accept"

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from engine.core.errors import ConfigError
 from engine.core.ids import DeliveryState, UnixMs
+from engine.core.problems import FailureReason
 from engine.events import DeliveryView
 from tests.ui.driving import Key, pair_stage, play, stage, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
@@ -59,9 +60,11 @@ def test_of_two_a_message_is_said_to_be_delivered_and_nobody_is_named_above_bubb
             held = DeliveryView(state=DeliveryState.HELD, held_by=(person_id("Luc"),), of=1)
             engine.deliver(luc, sent.message_id, held)
             await until(lambda: any(row.endswith(", Delivered") for row in spoken_rows(timeline)))
-            failed = DeliveryView(state=DeliveryState.FAILED, of=1, failure="no answer in 30 days")
+            failed = DeliveryView(
+                state=DeliveryState.FAILED, of=1, failure=FailureReason.NOT_REACHED
+            )
             engine.deliver(luc, sent.message_id, failed)
-            unsent = "Not delivered: No answer"
+            unsent = "Not delivered: They could not be reached"
             await until(lambda: any(unsent in row for row in spoken_rows(timeline)))
             names = [getattr(timeline.scene.box(p.row), "name", "") for p in timeline.scene.placed]
             assert set(names) == {""}

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.ids import DeliveryState
+from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionView, DeliveryView
 from tests.ui.scripted_engine import ScriptedEngine, member
 from ui.beads import Bead, beads_of, health_words
@@ -82,7 +83,11 @@ def test_typing_names_at_most_two() -> None:
 
 def test_offline_waits_for_the_network_and_counts_nothing() -> None:
     offline = ConnectionView(
-        level=ConnectionLevel.OFFLINE, peers=0, reason="", bytes_in=0, bytes_out=0
+        level=ConnectionLevel.OFFLINE,
+        peers=0,
+        reason=ConnectionReason.NOT_STARTED,
+        bytes_in=0,
+        bytes_out=0,
     )
     assert connection_line(offline) == "Waiting for network"
     weak = replace(offline, level=ConnectionLevel.MINIMAL, peers=1)

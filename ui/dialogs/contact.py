@@ -12,6 +12,7 @@ from engine.events import ContactView, ConversationView
 from ui.controls import Card, Text
 from ui.dialogs.confirm import Confirm, unsent_words
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.people import digit_groups, short_name
 from ui.qr import QrCode
@@ -118,7 +119,7 @@ class RenamePerson(Sheet):
         try:
             await self._rename(self.name.text().strip())
         except ChatError as error:
-            say_problem(self.problem, str(error))
+            say_problem(self.problem, error_words(error))
             self.name.setFocus()
         else:
             self.accept()

@@ -27,6 +27,7 @@ from ui.connection_words import key_words
 from ui.controls import Area, Button, Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import field_label, problem_line, say_problem
+from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.icons import draw_app_icon, draw_icon
 from ui.tasks import Tasks
@@ -322,7 +323,7 @@ class FirstStart(Area):
         try:
             identity = await self._create(self.name_step.name.text().strip())
         except ChatError as error:
-            say_problem(self.name_step.problem, str(error))
+            say_problem(self.name_step.problem, error_words(error))
             self.name_step.next.setEnabled(True)
             self.name_step.name.setFocus()
             return

@@ -24,6 +24,7 @@ from ui.avatar import Avatar
 from ui.controls import Button, ColourRole, ElidedText, Pill, Text
 from ui.conversation_words import present_members
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.tasks import Tasks
 from ui.theme import current_theme
@@ -76,7 +77,7 @@ class CreateGroup(Sheet):
         try:
             await self._create(self.name.text().strip())
         except ChatError as error:
-            say_problem(self.problem, str(error))
+            say_problem(self.problem, error_words(error))
             self.confirm.setEnabled(True)
             self.name.setFocus()
         else:

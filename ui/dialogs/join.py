@@ -12,6 +12,7 @@ from ui.controls import Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.pasted_link import LinkWords, PastedLink
 from ui.dialogs.sheet import Sheet
+from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.people import JOIN_PREFIX
 from ui.tasks import Tasks
@@ -163,6 +164,6 @@ class Join(Sheet):
             await self._join(self.form.link())
         except ChatError as error:
             self._judged()
-            self.form.say(str(error))
+            self.form.say(error_words(error))
         else:
             self.accept()

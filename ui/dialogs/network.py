@@ -12,6 +12,7 @@ from engine.core.errors import ChatError
 from ui.controls import Button, Text
 from ui.dialogs.outward import Outward
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.error_words import error_words
 from ui.network_choice import NetworkChoice, NetworkPort
 from ui.segments import Segments
 from ui.tasks import Tasks
@@ -118,6 +119,6 @@ class Network(Sheet):
             await self._port.change(self.choice())
         except ChatError as error:
             self._judge()
-            say_problem(self.problem, str(error))
+            say_problem(self.problem, error_words(error))
         else:
             self.accept()

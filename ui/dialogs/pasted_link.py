@@ -18,6 +18,7 @@ from engine.core.errors import InviteError
 from ui.controls import Card
 from ui.dialogs.pasted_picture import holds_picture
 from ui.dialogs.sheet import field_label, problem_line, say_problem
+from ui.error_words import error_words
 from ui.people import misplaced_link_words
 from ui.theme import current_theme
 
@@ -160,5 +161,5 @@ class PastedLink(QWidget, Generic[P]):
             try:
                 return self._preview(link), link, ""
             except InviteError as error:
-                problem = str(error)
+                problem = error_words(error)
         return None, "", problem

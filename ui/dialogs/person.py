@@ -29,6 +29,7 @@ from ui.dialogs.group import selectable
 from ui.dialogs.pasted_link import MAX_LINK_CHARACTERS, LinkWords, PastedLink
 from ui.dialogs.pasted_picture import holds_picture
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.people import adding_words, known_words, only_opens
 from ui.qr import QrCode
@@ -272,6 +273,6 @@ class AddPerson(Sheet):
             await self._add(self.theirs.link())
         except ChatError as error:
             self._judged()
-            self.theirs.say(str(error))
+            self.theirs.say(error_words(error))
         else:
             self.accept()

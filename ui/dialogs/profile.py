@@ -18,6 +18,7 @@ from ui.connection_words import key_words
 from ui.controls import Button, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.error_words import error_words
 from ui.pictures import PictureError, picture_from_file
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -151,7 +152,7 @@ class Profile(Sheet):
             await self._save(self.name.text().strip(), self.picture)
         except ChatError as error:
             self._judge()
-            say_problem(self.problem, str(error))
+            say_problem(self.problem, error_words(error))
             self.name.setFocus()
         else:
             self.accept()

@@ -19,8 +19,10 @@ from engine.history_views import StoreOrigin, StoresChanged, StoreTestView, Stor
 from ui.controls import Area, Button, Text
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.dialogs.store_row import StoreRow
+from ui.error_words import error_words
 from ui.foreign_text import breaking
-from ui.history_words import sentence, test_words
+from ui.history_words import test_words
+from ui.problem_words import sentence
 from ui.switch import Spinner
 from ui.tasks import Tasks
 from ui.theme import current_theme
@@ -235,7 +237,7 @@ class Stores(Sheet):
             except ChatError as error:
                 if not isValid(self):  # Closed meanwhile: it is said where everything is.
                     raise
-                say_problem(self.problem, sentence(str(error)))
+                say_problem(self.problem, sentence(error_words(error)))
                 self.show_stores(self._engine.history.stores())
                 self._fit_list()
                 return
@@ -284,7 +286,7 @@ class Stores(Sheet):
             try:
                 test = await self._engine.history.test_store(multiaddr)
             except ChatError as error:
-                done(None, sentence(str(error)))
+                done(None, sentence(error_words(error)))
             else:
                 done(test, "")
 
@@ -322,7 +324,7 @@ class Stores(Sheet):
                 if not isValid(self):
                     raise
                 self._judge()
-                say_problem(self.field_problem, sentence(str(error)))
+                say_problem(self.field_problem, sentence(error_words(error)))
                 return
             if isValid(self):
                 self.field.clear()

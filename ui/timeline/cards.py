@@ -174,7 +174,7 @@ class Cards:
 
     def _earlier_buttons(self, history: HistoryView | None) -> tuple[RowButton, ...]:
         if history is not None and not history.is_over and is_wished(history):
-            stuck = history.state is HistoryState.WAITING and history.problem
+            stuck = history.state is HistoryState.WAITING and history.problem is not None
             return (RowButton.STORES,) if stuck else ()
         if earlier_words(history) and history is not None:
             if history.state is HistoryState.FAILED:

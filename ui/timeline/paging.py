@@ -15,6 +15,7 @@ from typing import Protocol
 from engine.answers import TimelinePage
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId, MessageId, Position
+from ui.error_words import error_words
 
 _MAX_GUESSES = 8
 _BEFORE_EVERYTHING = Position(lamport_timestamp=-1, message_id=MessageId(""))
@@ -133,7 +134,7 @@ class Pager:
         except ChatError as error:
             log.warning("page not loaded: %s", type(error).__name__)
             self._task = None
-            self._failed(str(error))
+            self._failed(error_words(error))
             return
         self._task = None
         self._applied(load, page)

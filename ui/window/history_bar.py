@@ -16,8 +16,8 @@ from ui.history_words import (
     history_title,
     is_wished,
     percent_words,
-    sentence,
 )
+from ui.problem_words import history_problem_words, sentence
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
@@ -129,9 +129,9 @@ class HistoryBar(Area):
         self.line.setVisible(not history.is_over)
         self.line.show_fraction(history.fraction)
         self.details.setText(history_details(history))
-        self.details.setToolTip(plain_tip(sentence(history.problem)))
+        self.details.setToolTip(plain_tip(sentence(history_problem_words(history.problem))))
         self.cancel.setVisible(not history.is_over)
-        stuck = history.state is HistoryState.WAITING and bool(history.problem)
+        stuck = history.state is HistoryState.WAITING and history.problem is not None
         self.stores.setVisible(failed or stuck)
         self.close_button.setVisible(history.is_over)
         self.setAccessibleName(f"{self.title.text()}. {self.details.text()}")

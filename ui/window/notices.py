@@ -6,21 +6,25 @@ rest are counted.  Fifty are kept, and the oldest goes first.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from engine.events import NoticeLevel
+from engine.events import ClocksAhead, NoticeContent, NoticeLevel, NotSaved
 from ui.controls import Area, Button, ButtonKind, ColourRole, IconButton, Text, colour_of
+from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
 from ui.theme import current_theme
+from ui.times import duration_words
 from ui.translate import tr
 
 MAX_SHOWN = 3
 MAX_KEPT = 50
 _LONGEST = 500
+_NAMES_SAID = 3
 _STACK_BELOW = 720
 _BESIDE = 92
 """The sign, the button that closes it, and the edges."""
@@ -34,6 +38,32 @@ class Notice:
     text: str
     actions: tuple[tuple[str, Callable[[], None]], ...] = ()
     """What the buttons say and do; of several the first is the safer one."""
+
+
+def notice_words(content: NoticeContent) -> str:
+    match content:
+        case ClocksAhead():
+            return _clocks_ahead(content)
+        case NotSaved(error=error):
+            words = tr("Not saved: {why} Trying again by itself.")
+            return words.format(why=error_words(error))
+        case _:
+            assert_never(content)
+
+
+def _clocks_ahead(content: ClocksAhead) -> str:
+    words = tr(
+        "{group}: %n messages are held, because the clock of {names} is {duration} ahead. "
+        "They take their place when their time has come, or when the clocks agree.",
+        "{group}: %n message is held, because the clock of {names} is {duration} ahead. "
+        "They take their place when their time has come, or when the clocks agree.",
+        content.messages,
+    )
+    names = ", ".join(content.names[:_NAMES_SAID])
+    if len(content.names) > _NAMES_SAID:
+        names = tr("{names} and others").format(names=names)
+    duration = duration_words(content.ahead_ms)
+    return words.format(group=content.conversation_name, names=names, duration=duration)
 
 
 def unreadable_page(reason: str, again: Callable[[], None]) -> Notice:

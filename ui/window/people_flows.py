@@ -14,6 +14,7 @@ from ui.dialogs.code_reader import PictureSources
 from ui.dialogs.contact import RenamePerson, SafetyNumber, block_confirm, remove_confirm
 from ui.dialogs.person import AddPerson, OwnLink
 from ui.dialogs.profile import Profile
+from ui.error_words import error_words
 from ui.people import only_opens
 from ui.tasks import Tasks
 from ui.times import date_words, moment
@@ -77,7 +78,9 @@ class PeopleFlows(QObject):
         try:
             link = await self._engine.people.make_contact_link()
         except ChatError as error:
-            return OwnLink(problem=tr("Your link could not be made: {error}").format(error=error))
+            return OwnLink(
+                problem=tr("Your link could not be made: {error}").format(error=error_words(error))
+            )
         until = self._now() + timedelta(days=CONTACT_LINK_DAYS)
         at_ms = UnixMs(int(until.timestamp() * 1000))
         return OwnLink(link=link, expires=date_words(moment(at_ms).astimezone(self._now().tzinfo)))

@@ -28,7 +28,7 @@ from ui.notifications import Notifications
 from ui.settings import UiSettings
 from ui.tasks import Failure, Tasks
 from ui.translate import tr
-from ui.window.notices import Notice, NoticesBar
+from ui.window.notices import Notice, NoticesBar, notice_words
 from ui.window.pane import ConversationPane
 from ui.window.unsent import UnsentTexts
 
@@ -141,7 +141,9 @@ class EventRouter(QObject):
         self.connection_changed.emit()
 
     def _notice_raised(self, event: NoticeRaised) -> None:
-        self._shown.notices.raise_notice(Notice(key=event.key, level=event.level, text=event.text))
+        self._shown.notices.raise_notice(
+            Notice(key=event.key, level=event.level, text=notice_words(event.content))
+        )
 
     def _notice_cleared(self, event: NoticeCleared) -> None:
         self._shown.notices.clear(event.key)

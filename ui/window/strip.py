@@ -11,6 +11,7 @@ from ui.connection_words import (
     connection_line,
     connection_reason,
     connection_word,
+    reason_words,
     shown_level,
     traffic,
 )
@@ -103,7 +104,7 @@ class StatusStrip(Area):
     def show_connection(self, connection: ConnectionView) -> None:
         self._connection = connection
         self._dot.show_level(shown_level(connection))
-        tip = plain_tip(connection.reason)
+        tip = plain_tip(reason_words(connection))
         self._link.setToolTip(tip)
         self._dot.setToolTip(tip)
         received, sent = traffic(connection.bytes_in), traffic(connection.bytes_out)
@@ -153,7 +154,7 @@ class StatusStrip(Area):
             short = room < _SHORT_BELOW
             words = connection_word if short else connection_line
             self._link.setText(words(self._connection))
-            said = f"{connection_line(self._connection)}. {self._connection.reason}"
+            said = f"{connection_line(self._connection)}. {reason_words(self._connection)}"
             self._link.setAccessibleName(said)
             reason = "" if short else connection_reason(self._connection)
             self._reason.setText(reason)

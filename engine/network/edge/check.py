@@ -17,6 +17,7 @@ from engine.codec.waku_metadata import (
     encode_metadata,
 )
 from engine.core.errors import ChatError
+from engine.core.problems import CheckedProblem, NoAnswer, OffersNo, OtherCluster, Unreachable
 from engine.network.edge.service_nodes import Service, offers, service_address
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, ProtocolId
@@ -38,11 +39,11 @@ _NAMES: Final[dict[str, tuple[ProtocolId, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """``problem``: a sentence saying why an edge node cannot use it; empty if it can."""
+    """``problem``: why an edge node cannot use it; None if it can."""
 
     address: str
     reachable: bool
-    problem: str = ""
+    problem: CheckedProblem | None = None
     protocols: tuple[str, ...] = ()
     """Short names of the services it offers."""
     cluster: int | None = None
@@ -76,9 +77,11 @@ async def _check(host: TcpHost, address: str, cluster: int, timeout_s: float) ->
             round_trip_s = await host.ping(remote.peer_id)
             theirs = await _cluster_of(host, remote.peer_id, remote.protocols, cluster)
     except TimeoutError:
-        return Checked(address=address, reachable=False, problem=f"no answer in {timeout_s:g} s")
+        return Checked(address=address, reachable=False, problem=NoAnswer(timeout_s))
     except ChatError as error:
-        return Checked(address=address, reachable=False, problem=dial_reason(address, error))
+        return Checked(
+            address=address, reachable=False, problem=Unreachable(dial_reason(address, error))
+        )
     return Checked(
         address=address,
         reachable=True,
@@ -110,11 +113,13 @@ def _short_names(protocols: Sequence[ProtocolId]) -> tuple[str, ...]:
     return (*services, *others)
 
 
-def _problem(protocols: Sequence[ProtocolId], theirs: int | None, cluster: int) -> str:
+def _problem(
+    protocols: Sequence[ProtocolId], theirs: int | None, cluster: int
+) -> CheckedProblem | None:
     if theirs is not None and theirs != cluster:
-        return f"it is in cluster {theirs}, this device in cluster {cluster}"
-    missing = [service for service in Service if not offers(protocols, service)]
-    return f"it offers no {' and no '.join(missing)}" if missing else ""
+        return OtherCluster(theirs, cluster)
+    missing = tuple(service for service in Service if not offers(protocols, service))
+    return OffersNo(missing) if missing else None
 
 
 def dial_reason(multiaddr: str, error: ChatError) -> str:

@@ -21,6 +21,7 @@ from engine.core.errors import (
     TransportError,
 )
 from engine.core.ids import ContentTopic, PubsubTopic
+from engine.core.problems import NodeFailed, NodeFault, NodeTrouble, PeerRefusal, Unreachable
 from engine.core.waku import WakuMessage
 from engine.network.edge.check import dial_reason
 from engine.network.edge.health import EdgeHealth, edge_level
@@ -38,6 +39,7 @@ from engine.network.transport import (
     PeerAddressHandler,
     Receipt,
     StatusHandler,
+    TransportLevel,
     TransportRole,
     TransportStatus,
 )
@@ -220,13 +222,13 @@ class EdgeNode:
     def service_nodes(self) -> Sequence[ServiceNode]:
         return self._nodes.all()
 
-    def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
+    def peer_refused(self, peer_id: PeerId, reason: PeerRefusal, /) -> None:
         """The node's cluster is another one.  It is dialled again much later."""
         self._counters.add("edge.service_node_refused")
         node, up = self._nodes.find(peer_id), self._up
         if node is None or up is None:
             return
-        self._nodes.troubled(node, f"cannot be used ({reason})")
+        self._nodes.troubled(node, reason)
         wait_s = self._nodes.jittered(self._settings.pace.refused_again_s)
         up.dial_again(peer_id, [str(address) for address in node.addresses], wait_s)
 
@@ -239,14 +241,14 @@ class EdgeNode:
     def _peer_disconnected(self, peer_id: PeerId) -> None:
         node = self._nodes.find(peer_id)
         if node is not None and not node.problem:
-            node.problem = "has closed the connection"
+            node.problem = NodeFailed(NodeFault.CLOSED)
         self.nodes_changed()
 
     def _dial_failed(self, multiaddr: str, error: ChatError) -> None:
         peer_id = parse_multiaddr(multiaddr).peer_id
         node = None if peer_id is None else self._nodes.find(peer_id)
         if node is not None:
-            self._nodes.troubled(node, f"cannot be reached ({dial_reason(multiaddr, error)})")
+            self._nodes.troubled(node, Unreachable(dial_reason(multiaddr, error)))
 
     # --- status ---------------------------------------------------------------------------------
 
@@ -257,14 +259,17 @@ class EdgeNode:
     def status(self) -> TransportStatus:
         up = self._up
         connected = self._nodes.connected() if up is not None else {}
-        problems = (f"{node.name} {node.problem}" for node in self._nodes.all() if node.problem)
+        troubles = (
+            NodeTrouble(node.name, node.problem)
+            for node in self._nodes.all()
+            if node.problem is not None
+        )
         health = EdgeHealth(
             running=up is not None,
             known=len(self._nodes),
             connected=len(connected),
             receiving=0 if up is None else len(up.subscriptions.complete()),
             sending=0 if up is None else len(self._nodes.usable(Service.LIGHTPUSH)),
-            problem=next(problems, ""),
         )
         level, reason = edge_level(health)
         bytes_in, bytes_out = (0, 0) if up is None else up.host.traffic()
@@ -272,6 +277,7 @@ class EdgeNode:
             level=level,
             peers=health.receiving,
             reason=reason,
+            trouble=None if level is TransportLevel.GOOD else next(troubles, None),
             bytes_in=bytes_in,
             bytes_out=bytes_out,
             role=TransportRole.EDGE,

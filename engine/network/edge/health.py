@@ -1,7 +1,8 @@
-"""How well an edge node is connected, as a level and one sentence for users."""
+"""How well an edge node is connected, as a level and the reason for it."""
 
 from dataclasses import dataclass
 
+from engine.core.problems import ConnectionReason
 from engine.network.transport import TransportLevel
 
 
@@ -15,29 +16,23 @@ class EdgeHealth:
     """Number of nodes that hold all our subscriptions."""
     sending: int
     """Number of nodes that may be asked to publish."""
-    problem: str = ""
-    """The most informative problem, a sentence without its full stop."""
 
 
-def edge_level(health: EdgeHealth) -> tuple[TransportLevel, str]:
-    level, words = _level(health)
-    because = f": {health.problem}" if health.problem and level is not TransportLevel.GOOD else ""
-    return level, f"{words}{because}"
-
-
-def _level(health: EdgeHealth) -> tuple[TransportLevel, str]:  # noqa: PLR0911 - a table of cases
+def edge_level(  # noqa: PLR0911 - a table of cases
+    health: EdgeHealth,
+) -> tuple[TransportLevel, ConnectionReason]:
     if not health.running:
-        return TransportLevel.OFFLINE, "not started"
+        return TransportLevel.OFFLINE, ConnectionReason.NOT_STARTED
     if not health.known:
-        return TransportLevel.OFFLINE, "no service node is set, and without relaying one is needed"
+        return TransportLevel.OFFLINE, ConnectionReason.NO_SERVICE_NODE
     if not health.connected:
-        return TransportLevel.OFFLINE, "no service node answers"
+        return TransportLevel.OFFLINE, ConnectionReason.NO_NODE_ANSWERS
     if not health.receiving and not health.sending:
-        return TransportLevel.OFFLINE, "no service node serves this device"
+        return TransportLevel.OFFLINE, ConnectionReason.NO_NODE_SERVES
     if not health.receiving:
-        return TransportLevel.MINIMAL, "messages can be sent but not received"
+        return TransportLevel.MINIMAL, ConnectionReason.ONLY_SENDING
     if not health.sending:
-        return TransportLevel.MINIMAL, "messages can be received but not sent"
+        return TransportLevel.MINIMAL, ConnectionReason.ONLY_RECEIVING
     if min(health.receiving, health.sending) == 1:
-        return TransportLevel.MINIMAL, "everything depends on one service node"
-    return TransportLevel.GOOD, f"connected through {health.receiving} service nodes"
+        return TransportLevel.MINIMAL, ConnectionReason.ONE_SERVICE_NODE
+    return TransportLevel.GOOD, ConnectionReason.SERVICE_NODES

@@ -14,6 +14,7 @@ from engine.codec.waku_lightpush import PushResponse, PushStatus
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, TransportError
 from engine.core.ids import PubsubTopic
+from engine.core.problems import NodeFailed, NodeFault
 from engine.core.waku import WakuMessage
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
 from engine.network.edge.settings import EdgePace
@@ -121,7 +122,8 @@ class Publishing:
             if task not in attempt.slow:
                 attempt.slow.add(task)
                 self._counters.add("edge.push_slow")
-                self._nodes.failed(node, Service.LIGHTPUSH, "is slow to answer")
+                slow = NodeFailed(NodeFault.SLOW, Service.LIGHTPUSH)
+                self._nodes.failed(node, Service.LIGHTPUSH, slow)
 
     async def _wait_for_a_node(self, attempt: _Attempt) -> bool:
         """Wait for a node to recover or become less busy; False if there is none to wait for."""
@@ -149,39 +151,41 @@ class Publishing:
         try:
             response = await self._client.push(node.peer_id, attempt.topic, attempt.message)
         except RemoteProtocolError as error:
-            self._failed(node, f"answers lightpush requests wrongly ({error.reason})")
+            self._failed(node, NodeFault.WRONG_ANSWER, error.reason)
             return False
         except TransportError:
-            self._failed(node, "does not answer lightpush requests")
+            self._failed(node, NodeFault.SILENT)
             return False
         finally:
             node.in_flight -= 1
             self._freed.set()
         return self._judged(node, attempt, response)
 
-    def _failed(self, node: ServiceNode, problem: str) -> None:
+    def _failed(self, node: ServiceNode, fault: NodeFault, cause: str = "") -> None:
         if node.peer_id in self._nodes.connected():
+            problem = NodeFailed(fault, Service.LIGHTPUSH, cause)
             self._nodes.failed(node, Service.LIGHTPUSH, problem)
 
     def _judged(self, node: ServiceNode, attempt: _Attempt, response: PushResponse) -> bool:
         status = response.status_code
-        words = f"{status} {response.status_desc}".strip()
         if status == PushStatus.SUCCESS:
             self._nodes.succeeded(node, Service.LIGHTPUSH)
             return True
         if status in _ABOUT_THE_MESSAGE:
             self._counters.add("edge.message_refused")
-            what = "refused a message"
-            self._nodes.troubled(node, f"{what} ({words})", logged=f"{what} ({status})")
+            self._nodes.troubled(node, self._problem(NodeFault.MESSAGE_REFUSED, response))
             return False
         busy = status in _BUSY
         if busy:
             attempt.asked.discard(node.peer_id)
-        what = "takes no messages now"
-        self._nodes.failed(
-            node, Service.LIGHTPUSH, f"{what} ({words})", busy=busy, logged=f"{what} ({status})"
-        )
+        problem = self._problem(NodeFault.BUSY, response)
+        self._nodes.failed(node, Service.LIGHTPUSH, problem, busy=busy)
         return False
+
+    @staticmethod
+    def _problem(fault: NodeFault, response: PushResponse) -> NodeFailed:
+        cause, said = str(response.status_code), (response.status_desc or "").strip()
+        return NodeFailed(fault, Service.LIGHTPUSH, cause, said)
 
 
 def _now_s() -> float:

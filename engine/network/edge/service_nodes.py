@@ -10,10 +10,18 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 from engine.core.counters import Counters
 from engine.core.errors import ConfigError, OwnWords
+from engine.core.problems import (
+    AnswersWrongly,
+    NodeFailed,
+    NodeProblem,
+    OffersNo,
+    OtherCluster,
+    Unreachable,
+)
 from engine.network.edge.settings import EdgePace
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
@@ -58,6 +66,23 @@ def service_address(text: str) -> Multiaddr:
     return address
 
 
+def _logged(problem: NodeProblem) -> str:
+    """Without the node's own words."""
+    match problem:
+        case NodeFailed(fault=fault, service=service, cause=cause):
+            return " ".join(filter(None, (fault, service, cause)))
+        case OffersNo(services=services):
+            return f"offers no {', '.join(services)}"
+        case Unreachable(detail=detail):
+            return f"unreachable ({detail})"
+        case OtherCluster(theirs=theirs, ours=ours):
+            return f"it is in cluster {theirs}, this node in cluster {ours}"
+        case AnswersWrongly(detail=detail):
+            return f"answers wrongly ({detail})"
+        case _:
+            assert_never(problem)
+
+
 @dataclass(slots=True)
 class _Rest:
     failures: int = 0
@@ -68,12 +93,12 @@ class _Rest:
 
 @dataclass(slots=True, eq=False)
 class ServiceNode:
-    """``problem``: why it cannot be used, or not fully; empty if all is well."""
+    """``problem``: why it cannot be used, or not fully; None if all is well."""
 
     peer_id: PeerId
     order: int
     addresses: list[Multiaddr] = field(default_factory=list)
-    problem: str = ""
+    problem: NodeProblem | None = None
     in_flight: int = 0
     """Pushes that wait for its answer."""
     rests: dict[Service, _Rest] = field(default_factory=lambda: {each: _Rest() for each in Service})
@@ -151,7 +176,7 @@ class ServiceNodes:
         """Count the connections of this host from now on; None: none."""
         self._remotes = (lambda: ()) if host is None else host.peers
         for node in self._nodes.values():
-            node.problem, node.in_flight = "", 0
+            node.problem, node.in_flight = None, 0
             node.rests = {each: _Rest() for each in Service}
 
     # --- who there is ---------------------------------------------------------------------------
@@ -198,30 +223,29 @@ class ServiceNodes:
 
     def came(self, node: ServiceNode, remote: RemotePeer) -> None:
         """It has connected again; its failures are forgotten."""
-        node.problem = ""
+        node.problem = None
         missing = [service for service in Service if not offers(remote.protocols, service)]
         if missing:
-            self.troubled(node, f"offers no {' and no '.join(missing)}")
+            self.troubled(node, OffersNo(tuple(missing)))
 
     def succeeded(self, node: ServiceNode, service: Service) -> None:
         rest = node.rests[service]
-        was_failing = rest.failures > 0 or bool(node.problem)
+        was_failing = rest.failures > 0 or node.problem is not None
         rest.failures, rest.until_s, rest.served_s = 0, 0.0, self._now_s()
         if was_failing:
             if not any(each.failures for each in node.rests.values()):
-                node.problem = ""
+                node.problem = None
             self._changed()
 
     def failed(
         self,
         node: ServiceNode,
         service: Service,
-        problem: str,
+        problem: NodeProblem,
         *,
         busy: bool = False,
-        logged: str = "",
     ) -> None:
-        """It rests from this service.  ``problem`` follows the node's name.
+        """It rests from this service.
 
         ``busy``: it says that it is asked too often.  Its first rest then counts from when it last
         served, without jitter: earlier is useless, and much later leaves it idle.
@@ -235,12 +259,11 @@ class ServiceNodes:
                 next_s = rest.served_s + self._pace.busy_rest_s
                 rest.until_s = next_s if next_s > now_s else rest.until_s
         self._counters.add(f"edge.{service}_failed")
-        self.troubled(node, problem, logged=logged)
+        self.troubled(node, problem)
 
-    def troubled(self, node: ServiceNode, problem: str, *, logged: str = "") -> None:
-        """``logged``: the problem without the node's own words, which only the window shows."""
+    def troubled(self, node: ServiceNode, problem: NodeProblem) -> None:
         node.problem = problem
-        self._log_once(f"{node.name} {logged or problem}")
+        self._log_once(f"{node.name}: {_logged(problem)}")
         self._changed()
 
     def _rest_s(self, failures: int) -> float:

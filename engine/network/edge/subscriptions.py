@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, TransportError
 from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
+from engine.core.problems import NodeFailed, NodeFault
 from engine.network.edge.heard import Heard
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
 from engine.network.edge.settings import EdgePace
@@ -215,18 +216,21 @@ class Subscriptions:
                 except TimeoutError:
                     await self._ping(holder)
         except _RefusedError as error:
-            self._failed(holder, f"refuses subscriptions ({error})", logged="refuses subscriptions")
+            self._failed(holder, NodeFault.SUBSCRIPTIONS_REFUSED, said=str(error))
         except RemoteProtocolError as error:
-            self._failed(holder, f"answers filter requests wrongly ({error.reason})")
+            self._failed(holder, NodeFault.WRONG_ANSWER, cause=error.reason)
         except TransportError:
             if node.peer_id in self._nodes.connected():
-                self._failed(holder, "does not answer filter requests")
+                self._failed(holder, NodeFault.SILENT)
             else:
                 self._drop(holder)
                 self._wake.set()
 
-    def _failed(self, holder: _Holder, problem: str, *, logged: str = "") -> None:
-        self._nodes.failed(holder.node, Service.FILTER, problem, logged=logged)
+    def _failed(
+        self, holder: _Holder, fault: NodeFault, *, cause: str = "", said: str = ""
+    ) -> None:
+        problem = NodeFailed(fault, Service.FILTER, cause, said)
+        self._nodes.failed(holder.node, Service.FILTER, problem)
         self._drop(holder)
         self._wake.set()
 

@@ -25,6 +25,7 @@ from engine.core.errors import (
     TransportError,
 )
 from engine.core.ids import ContentTopic, PubsubTopic
+from engine.core.problems import PeerRefusal
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.dialing import is_mistaken
@@ -327,7 +328,7 @@ class EmbeddedNode:
         """The relay's peers changed."""
         self._tell_status()
 
-    def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
+    def peer_refused(self, peer_id: PeerId, reason: PeerRefusal, /) -> None:
         """The peer's cluster is another one.  Logged once per peer."""
         self._counters.add("node.peer_refused")
         self._log_once(peer_id, f"disconnected {peer_id}: {reason}")

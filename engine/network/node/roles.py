@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import ContentTopic, WakuHash
+from engine.core.problems import ConnectionReason
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.ports import Host, ProtocolId
@@ -365,7 +366,9 @@ class RoleTransport:
         )
 
     def _idle_status(self) -> TransportStatus:
-        return TransportStatus(level=TransportLevel.OFFLINE, peers=0, reason="not started")
+        return TransportStatus(
+            level=TransportLevel.OFFLINE, peers=0, reason=ConnectionReason.NOT_STARTED
+        )
 
     def on_status(self, handler: StatusHandler, /) -> Callable[[], None]:
         return self._status_listeners.add(handler)

@@ -25,6 +25,7 @@ from engine.core.history.queries import (
     StoreVersion,
 )
 from engine.core.ids import ContentTopic, PubsubTopic
+from engine.core.problems import Unreachable
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
@@ -149,9 +150,11 @@ class HostStores:
             timeout_s=timeout_s,
             versions_of=versions_of,
         )
+        if not isinstance(tested.problem, Unreachable):
+            return tested
         # The caller shows the address beside it.
-        problem = tested.problem.removeprefix(f"cannot connect to {multiaddr}: ")
-        return replace(tested, problem=problem)
+        detail = tested.problem.detail.removeprefix(f"cannot connect to {multiaddr}: ")
+        return replace(tested, problem=Unreachable(detail))
 
 
 def versions_of(protocols: Sequence[ProtocolId]) -> tuple[StoreVersion, ...]:

@@ -12,6 +12,7 @@ from typing import Protocol
 from engine.core.history.progress import StoreRef
 from engine.core.history.queries import Ask, Outcome, StoreVersion
 from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
+from engine.core.problems import StoreProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +29,9 @@ class FoundStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestedStore:
-    """``problem``: why it cannot be used, a sentence without capital and full stop."""
+    """``problem``: why it cannot be used; None if it can."""
 
-    problem: str
+    problem: StoreProblem | None
     reachable: bool = False
     versions: tuple[StoreVersion, ...] = ()
     cluster: int | None = None

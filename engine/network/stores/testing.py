@@ -19,6 +19,15 @@ from engine.codec.waku_metadata import (
 from engine.core.errors import ChatError, ConfigError
 from engine.core.history.queries import MAX_QUERY_TOPICS, StoreVersion
 from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
+from engine.core.problems import (
+    KEEPS_NO_MESSAGES,
+    AnswersWrongly,
+    NoAnswer,
+    OtherCluster,
+    Refuses,
+    StoreProblem,
+    Unreachable,
+)
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.ports import ProtocolId
@@ -46,25 +55,26 @@ async def test_store(
         async with asyncio.timeout(timeout_s / 2):
             reached = await reach()
     except TimeoutError:
-        return TestedStore(problem=f"no answer in {timeout_s / 2:g} s")
+        return TestedStore(problem=NoAnswer(timeout_s / 2))
     except ConfigError:
         raise
     except ChatError as error:
-        return TestedStore(problem=str(error))
+        return TestedStore(problem=Unreachable(str(error)))
     versions = versions_of(reached.peer.protocols)
+    problem: StoreProblem
     try:
         async with asyncio.timeout(timeout_s / 2):
             cluster = await _cluster(reached, sharding.cluster_id)
             if cluster is not None and cluster != sharding.cluster_id:
-                problem = f"it is in cluster {cluster}, this device in {sharding.cluster_id}"
+                problem = OtherCluster(cluster, sharding.cluster_id)
             elif not versions:
-                problem = "it keeps no messages for others"
+                problem = KEEPS_NO_MESSAGES
             else:
                 return await _asked(reached, versions, cluster, sharding, content_topics)
     except TimeoutError:
-        problem, cluster = f"no answer in {timeout_s / 2:g} s", None
+        problem, cluster = NoAnswer(timeout_s / 2), None
     except ChatError as error:
-        problem, cluster = f"it answers wrongly: {error}", None
+        problem, cluster = AnswersWrongly(str(error)), None
     return TestedStore(problem=problem, reachable=True, versions=versions, cluster=cluster)
 
 
@@ -119,7 +129,7 @@ class _Asking:
         self._pubsub_topic = pubsub_topic
         self._topics = topics
 
-    async def oldest_of_v3(self) -> tuple[str, WakuMessage | None]:
+    async def oldest_of_v3(self) -> tuple[Refuses | None, WakuMessage | None]:
         request = StoreQueryRequest(
             request_id="test",
             include_data=True,
@@ -130,14 +140,15 @@ class _Asking:
         )
         page = await self._client.query(self._peer_id, request)
         if not page.succeeded:
-            return f"it refuses: {page.status_code} {page.status_desc[:100]}".strip(), None
-        return "", next((item.message for item in page.messages), None)
+            said = f"{page.status_code} {page.status_desc[:100]}".strip()
+            return Refuses(said), None
+        return None, next((item.message for item in page.messages), None)
 
-    async def oldest_of_v2(self) -> tuple[str, WakuMessage | None]:
+    async def oldest_of_v2(self) -> tuple[Refuses | None, WakuMessage | None]:
         page = await self._client.query_history(self._peer_id, self._history(forward=True))
         if not page.succeeded:
-            return f"it refuses: {page.error}", None
-        return "", next(iter(page.messages), None)
+            return Refuses(str(page.error)), None
+        return None, next(iter(page.messages), None)
 
     async def clock_ahead_ms(self) -> int | None:
         """From its cursors, which hold the times of sending and of receipt."""

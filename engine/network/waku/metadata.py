@@ -19,6 +19,7 @@ from engine.codec.waku_metadata import (
 )
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.problems import AnswersWrongly, OtherCluster, PeerRefusal
 from engine.network.libp2p.ports import Host, PeerId, RemotePeer
 from engine.network.waku.protocols import METADATA_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
@@ -31,8 +32,8 @@ _ASK_LIMITS = ExchangeLimits(timeout_s=10, max_response_bytes=MAX_METADATA_BYTES
 class MetadataObserver(Protocol):
     """Called on the loop; must neither block nor raise."""
 
-    def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
-        """The peer is being disconnected.  ``reason`` is a sentence for users."""
+    def peer_refused(self, peer_id: PeerId, reason: PeerRefusal, /) -> None:
+        """The peer is being disconnected."""
 
 
 class WakuMetadata:
@@ -115,23 +116,23 @@ class WakuMetadata:
             return
         except RemoteProtocolError as error:
             self._counters.add(f"metadata.{error.reason}")
-            reason = f"it answers metadata wrongly ({error.reason})"
+            reason = AnswersWrongly(error.reason)
         if reason is not None:
             await self._part(peer_id, reason)
 
     # --- both -----------------------------------------------------------------------------------
 
-    def _learn(self, peer_id: PeerId, metadata: Metadata) -> str | None:
+    def _learn(self, peer_id: PeerId, metadata: Metadata) -> PeerRefusal | None:
         """Remember the shards.  Return why the peers must part, or None."""
         ours, theirs = self._own().cluster_id, metadata.cluster_id
-        if theirs is not None and theirs != ours:
+        if theirs is not None and ours is not None and theirs != ours:
             self._counters.add("metadata.other_cluster")
-            return f"it is in cluster {theirs}, this node in cluster {ours}"
+            return OtherCluster(theirs, ours)
         if any(peer.peer_id == peer_id for peer in self._host.peers()):
             self._peers[peer_id] = metadata
         return None
 
-    async def _part(self, peer_id: PeerId, reason: str, grace_s: float = 0) -> None:
+    async def _part(self, peer_id: PeerId, reason: PeerRefusal, grace_s: float = 0) -> None:
         self._observer.peer_refused(peer_id, reason)
         await asyncio.sleep(grace_s)
         await self._host.disconnect(peer_id)

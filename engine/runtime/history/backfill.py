@@ -62,6 +62,7 @@ from engine.core.history.queries import (
 from engine.core.history.scheduler import HistoryScheduler
 from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash
 from engine.core.ports import ProfileStore
+from engine.core.problems import QueryFailed
 from engine.core.sds.inputs import HastenStoreQuery, StoreAnswered, StoresMissing
 from engine.core.sds.types import AskStore
 from engine.core.waku_store import HASH_BYTES
@@ -76,7 +77,6 @@ from engine.runtime.history.progress import (
     HistoryEventPublisher,
     ProgressStore,
 )
-from engine.runtime.history.store_problems import end_words
 from engine.runtime.history.stores import StoreRegistry
 from engine.runtime.job_queue import JobInput
 from engine.runtime.own_clock import OwnClock
@@ -443,7 +443,7 @@ class Backfill:
             case Covered():
                 await self._covered(event)
             case GaveUp():
-                problem = end_words(event.end, event.reason)
+                problem = QueryFailed(event.end, event.reason)
                 self._publisher.ended(event.purpose, HistoryState.FAILED, problem)
             case HashesMissing():
                 await self._lacks(event)

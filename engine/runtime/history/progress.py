@@ -26,6 +26,7 @@ from engine.core.history.progress import (
 from engine.core.history.queries import Window
 from engine.core.ids import ConversationId, UnixMs
 from engine.core.ports import ApplyHistory, ProfileStore, SaveValue
+from engine.core.problems import HistoryProblem, NoStoreToAsk
 from engine.history_views import HistoryReason, HistoryState, HistoryView
 from engine.persistence.storage_thread import StorageThread
 
@@ -35,7 +36,6 @@ INBOX: Final = ConversationId("inbox")
 INBOX_KEY: Final = "history.inbox"
 TELL_EVERY_MS: Final = 250
 RATE_OVER_MS: Final = 4_000
-NO_STORE: Final = "there is no Store to ask; it is fetched as soon as there is one"
 
 REASONS: Final = {
     Purpose.USER: HistoryReason.USER,
@@ -152,7 +152,7 @@ class HistoryEventPublisher:
         self._has_store = any_
         view = self.view
         if view is not None and not view.is_over:
-            problem = "" if any_ else NO_STORE
+            problem = None if any_ else NoStoreToAsk()
             if problem != view.problem:
                 waits = view if any_ else replace(view, state=HistoryState.WAITING)
                 self._show(replace(waits, problem=problem), now=True)
@@ -182,7 +182,7 @@ class HistoryEventPublisher:
         self._before += self._query_fetched
         self._query_fetched = 0
         if self.view is not None:
-            running = replace(self.view, state=HistoryState.RUNNING, stores=stores, problem="")
+            running = replace(self.view, state=HistoryState.RUNNING, stores=stores, problem=None)
             self._show(running, now=True)
 
     def _begin(self, purpose: Purpose, reason: HistoryReason, since_ms: UnixMs) -> None:
@@ -194,7 +194,7 @@ class HistoryEventPublisher:
             reason=reason,
             state=HistoryState.WAITING,
             since_ms=since_ms or None,
-            problem="" if self._has_store else NO_STORE,
+            problem=None if self._has_store else NoStoreToAsk(),
         )
         self._show(view, now=True)
 
@@ -228,7 +228,9 @@ class HistoryEventPublisher:
             share = (reached_ns - start_ns) / (window.end_ns - start_ns)
             self._show(replace(view, fraction=min(max(share, 0.0), 1.0)))
 
-    def ended(self, purpose: Purpose, state: HistoryState, problem: str = "") -> None:
+    def ended(
+        self, purpose: Purpose, state: HistoryState, problem: HistoryProblem | None = None
+    ) -> None:
         view = self.view
         if view is None or view.is_over or view.reason is not REASONS.get(purpose):
             return

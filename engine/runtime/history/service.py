@@ -11,7 +11,13 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from engine.core.errors import ChatError, ConfigError, LocalProtocolError
+from engine.core.errors import (
+    ChatError,
+    CommandError,
+    CommandRefusal,
+    InputError,
+    InputFlaw,
+)
 from engine.core.history.progress import Purpose
 from engine.core.history.queries import Candidate, Topics
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
@@ -33,7 +39,6 @@ AT_ONCE: Final = 2
 """How many conversations query Stores at the same time, besides those that the user waits for."""
 LOOK_AROUND_S: Final = 5.0
 """Interval of looking for Stores.  A change of connectivity triggers a look at once."""
-NO_CONVERSATION: Final = "no such conversation"
 LONGEST_DAYS: Final = 36_500
 
 
@@ -187,7 +192,7 @@ class HistoryService:
 
     async def fetch(self, conversation_id: ConversationId, *, days: int | None) -> None:
         if days is not None and not 1 <= days <= LONGEST_DAYS:
-            raise ConfigError(f"{days} days: allowed are 1 to {LONGEST_DAYS}")
+            raise InputError(InputFlaw.DAYS, given=days, limit=LONGEST_DAYS)
         since_ms = 0 if days is None else max(self._parts.clock.clock_ms() - days * DAY_MS, 0)
         await self.fetch_between(conversation_id, UnixMs(since_ms))
 
@@ -216,7 +221,7 @@ class HistoryService:
     def _backfill(self, conversation_id: ConversationId) -> Backfill:
         one = self._running.get(conversation_id)
         if one is None or conversation_id == INBOX:
-            raise LocalProtocolError(NO_CONVERSATION)
+            raise CommandError(CommandRefusal.NO_CONVERSATION)
         return one.backfill
 
     # --- commands: Stores -------------------------------------------------------------------------

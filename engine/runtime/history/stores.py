@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine.core.errors import ChatError, ConfigError, LocalProtocolError
+from engine.core.errors import ChatError, InputError, InputFlaw, LocalProtocolError
 from engine.core.history.progress import MAX_STORES, StoreRecord, StoreRef
 from engine.core.history.queries import Candidate, End, StoreEnded, StoreNote
 from engine.core.ids import ContentTopic, UnixMs
 from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
+from engine.core.problems import StoreProblem
 from engine.events import EngineEvent
 from engine.history_views import (
     StoreHealth,
@@ -45,7 +46,7 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     state: StoreHealth = StoreHealth.UNKNOWN
-    problem: str = ""
+    problem: StoreProblem | None = None
     version: str = ""
     failed_ms: UnixMs | None = None
     round_trip_ms: int | None = None
@@ -106,12 +107,12 @@ class StoreRegistry:
         """Append a Store.  It must be new, its address name a peer, and the list have room."""
         address = parse_multiaddr(multiaddr)
         if address.peer_id is None:
-            raise ConfigError(f'address "{multiaddr}": it must end in /p2p/ and a peer id')
+            raise InputError(InputFlaw.STORE_WITHOUT_PEER, given=multiaddr)
         store = StoreRef(str(address))
         if any(record.store == store for record in self._records):
-            raise ConfigError("This Store is in the list already.")
+            raise InputError(InputFlaw.STORE_LISTED)
         if len(self._records) >= MAX_STORES:
-            raise ConfigError(f"There can be {MAX_STORES} Stores.")
+            raise InputError(InputFlaw.STORES_FULL, limit=MAX_STORES)
         record = StoreRecord(store=store, place=len(self._records))
         self._records.append(record)
         await self._save([PutStore(record=record)])
@@ -163,7 +164,7 @@ class StoreRegistry:
         for record in self._records:
             if record.store == multiaddr:
                 return record
-        raise ConfigError("There is no such Store in the list.")
+        raise InputError(InputFlaw.STORE_UNKNOWN)
 
     def _number(self) -> None:
         self._records = [replace(record, place=place) for place, record in enumerate(self._records)]
@@ -217,7 +218,7 @@ class StoreRegistry:
     def trouble(self, ended: StoreEnded) -> None:
         """A query gave up on this Store, if ``ended`` says so."""
         problem = problem_of(ended.end, ended.reason)
-        if not problem or ended.end is End.CANNOT:
+        if problem is None or ended.end is End.CANNOT:
             return
         before = self._health_of(ended.store)
         self._set_health(
@@ -271,17 +272,17 @@ class StoreRegistry:
     def _found_record(self, store: StoreRef) -> StoreRecord:
         return self._found_records.get(store, StoreRecord(store=store, place=0))
 
-    def _lasting_doubt(self, note: StoreNote) -> str:
+    def _lasting_doubt(self, note: StoreNote) -> StoreProblem | None:
         """Doubt stays after a hash lookup, or after a query too small to be evidence."""
         before = self._health_of(note.store)
         tells = note.omitted is not None and note.statistics.messages >= TELLING_MESSAGES
-        return "" if tells or before.state is not StoreHealth.DOUBTFUL else before.problem
+        return None if tells or before.state is not StoreHealth.DOUBTFUL else before.problem
 
     def _set_health(
         self,
         store: StoreRef,
         state: StoreHealth,
-        problem: str,
+        problem: StoreProblem | None,
         version: str,
         *,
         failed_ms: UnixMs | None,

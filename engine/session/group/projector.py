@@ -22,6 +22,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.ports import PutDelivery, PutMessage
+from engine.core.problems import FailureReason
 from engine.core.records import DeliveryRecord
 from engine.core.sds.flood_types import SetAsideChanged
 from engine.core.sds.fork_types import ForkFound
@@ -68,7 +69,6 @@ from engine.session.transitions import (
 from engine.session.typing_board import TypingBoard
 
 MAX_LOST_TOLD = 64
-GIVEN_UP = "nobody took it; it is safe on this device"
 
 
 class GroupProjector:
@@ -292,7 +292,7 @@ class GroupProjector:
             delivery=DeliveryRecord(
                 state=state,
                 attempts=attempts,
-                failure=GIVEN_UP if failed else None,
+                failure=FailureReason.NOBODY_TOOK_IT if failed else None,
             ),
         )
 

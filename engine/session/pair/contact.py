@@ -10,16 +10,16 @@ from dataclasses import replace
 from engine.core.agreement import Agreement, Statement, heard
 from engine.core.contacts import ContactState
 from engine.core.content import Body, ContactAnswer, ContactRequest, ProfileUpdate
-from engine.core.errors import LocalProtocolError
+from engine.core.errors import CommandError, CommandRefusal
 from engine.core.ids import InstanceId, UnixMs
 from engine.core.records import ContactRecord
 
 DECLINED_FOR_MS = 24 * 3_600_000
 _NOT_NOW = {
-    ContactState.ASKED: "They have not answered your request yet.",
-    ContactState.ASKING: "Accept their request first.",
-    ContactState.DECLINED: "The request was declined.",
-    ContactState.BLOCKED: "You blocked this person.",
+    ContactState.ASKED: CommandRefusal.NOT_ANSWERED,
+    ContactState.ASKING: CommandRefusal.ACCEPT_FIRST,
+    ContactState.DECLINED: CommandRefusal.DECLINED,
+    ContactState.BLOCKED: CommandRefusal.BLOCKED,
 }
 
 
@@ -51,9 +51,9 @@ class PairContact:
         return self.state is ContactState.BLOCKED
 
     def require_accepted(self) -> None:
-        """Raises LocalProtocolError with a reason to show the user."""
+        """Raises CommandError."""
         if not self.is_accepted:
-            raise LocalProtocolError(_NOT_NOW[self.state])
+            raise CommandError(_NOT_NOW[self.state])
 
     # --- our decisions ------------------------------------------------------------------------
 

@@ -18,13 +18,13 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.ports import HideMessage, PutDelivery, PutMessage
+from engine.core.problems import FailureReason
 from engine.core.records import DeliveryRecord
 from engine.session.pair.order import AHEAD_MS, Placed, Shown
 from engine.session.rows import ACCEPTED, ASKED, TEXT, makes_row, row_of
 from engine.session.transition_builder import TransitionBuilder
 from engine.session.transitions import RowAdded, RowChanged
 
-GIVEN_UP = "They could not be reached for 30 days. It is safe on this device."
 MAX_REMEMBERED = 4_096
 _WORTH_A_NOTIFICATION = frozenset([TEXT, ASKED, ACCEPTED])
 
@@ -143,7 +143,7 @@ class PairProjector:
         builder.notes.append(RowChanged(message_id=message_id))
 
     def _delivery(self, message_id: MessageId, state: DeliveryState) -> PutDelivery:
-        failure = GIVEN_UP if state is DeliveryState.FAILED else None
+        failure = FailureReason.NOT_REACHED if state is DeliveryState.FAILED else None
         return PutDelivery(
             conversation_id=self._conversation_id,
             message_id=message_id,

@@ -13,7 +13,7 @@ from engine.core.agreement import Statement
 from engine.core.contacts import ContactState
 from engine.core.content import NOBODY, ContactAnswer, ContactRequest
 from engine.core.counters import Counters
-from engine.core.errors import LocalProtocolError
+from engine.core.errors import CommandError, CommandRefusal
 from engine.core.ids import InstanceId, UnixMs
 from engine.core.ports import SaveValue
 from engine.session.pair.channel import PairChannel
@@ -77,7 +77,7 @@ class PairStatements:
         if self._contact.state is ContactState.DECLINED:
             self._open(builder, now_ms=now_ms)
         elif self._contact.state is not ContactState.ASKING:
-            raise LocalProtocolError("there is no request to accept")
+            raise CommandError(CommandRefusal.NOTHING_TO_ACCEPT)
         elif agreement.peer_instance == NOBODY:
             # We know that they ask, but not in which statement.  If both ask, both have accepted.
             self._open(builder, now_ms=now_ms)
@@ -88,7 +88,7 @@ class PairStatements:
 
     def decline(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         if self._contact.state not in {ContactState.ASKING, ContactState.ACCEPTED}:
-            raise LocalProtocolError("there is nothing to decline")
+            raise CommandError(CommandRefusal.NOTHING_TO_DECLINE)
         self._contact.declined_ms = now_ms
         builder.writes.append(SaveValue(key=declined_key(self._contact.record), value=str(now_ms)))
         self._end(builder, now_ms=now_ms, withdrawn=False)
@@ -96,7 +96,7 @@ class PairStatements:
     def withdraw(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Take back our request.  Raises LocalProtocolError once it is answered."""
         if self._contact.state is not ContactState.ASKED:
-            raise LocalProtocolError("There is no request to withdraw any more.")
+            raise CommandError(CommandRefusal.NOTHING_TO_WITHDRAW)
         self._end(builder, now_ms=now_ms, withdrawn=True)
 
     def repeat(self, builder: TransitionBuilder, *, now_ms: UnixMs, shown: bool = False) -> None:

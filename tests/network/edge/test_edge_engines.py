@@ -8,6 +8,7 @@ from chat_app.compose import build_engine
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from engine.core.ids import ConversationId
+from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionRole, MessageKind
 from engine.persistence.profile_directory import open_profile_directory
 from tests.network.edge.edge_net import EdgeNet, addresses
@@ -84,7 +85,7 @@ def test_an_edge_and_a_relay_program_converge_though_a_service_node_dies(tmp_pat
             by_bob = await bob.until_texts(group, everything)
             assert sorted(by_ann) == sorted(by_bob) == sorted(everything), "each once"
             await ann.until_level(ConnectionLevel.MINIMAL)
-            assert ann.engine.connection().reason.startswith("everything depends on one service")
+            assert ann.engine.connection().reason is ConnectionReason.ONE_SERVICE_NODE
 
     asyncio.run(scenario())
 

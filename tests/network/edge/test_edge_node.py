@@ -11,20 +11,28 @@ from engine.codec.waku_filter import FilterSubscribeType
 from engine.codec.waku_lightpush import PushStatus
 from engine.core.errors import LocalProtocolError, TransportError
 from engine.core.ids import ContentTopic
+from engine.core.problems import ConnectionReason
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.services import ServiceSettings
-from engine.network.transport import TransportLevel, TransportRole
+from engine.network.transport import Transport, TransportLevel, TransportRole
 from engine.network.waku.filter.server import FilterSettings
 from engine.network.waku.lightpush.server import LightpushSettings
 from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
+from engine.runtime.maintenance import connection_view
 from tests.network.edge.edge_net import QUICK, TOPIC, EdgeNet, addresses, message
 from tests.network.edge.faulty_nodes import peerless
 from tests.network.libp2p.tls_proxy import LOCALHOST, certificate, tls_proxy
+from ui.connection_words import reason_words
 
 IMPATIENT = replace(QUICK, request_timeout_s=1.0, hedge_s=0.5)
 PINGS_OFTEN = replace(QUICK, ping_interval_s=0.1)
+
+
+def said(node: Transport) -> str:
+    """What the window says of its connection."""
+    return reason_words(connection_view(node.status()))
 
 
 def test_two_edge_nodes_talk_through_two_service_nodes() -> None:
@@ -39,7 +47,7 @@ def test_two_edge_nodes_talk_through_two_service_nodes() -> None:
             await heard_by_alice.until_heard(1)
             assert (heard_by_alice.inbox, heard_by_bob.inbox) == ([2], [1])
             status = alice.status()
-            assert status.reason == "connected through 2 service nodes"
+            assert (status.reason, status.peers) == (ConnectionReason.SERVICE_NODES, 2)
             assert (status.role, status.peers) == (TransportRole.EDGE, 2)
             assert status.bytes_in > 0
             assert status.bytes_out > 0
@@ -144,7 +152,7 @@ def test_a_node_that_refuses_subscriptions_is_passed_over_and_named(status: int)
             alice, heard_by_alice = await net.edge([*addresses(grumpy.host), *addresses(good)])
             await heard_by_alice.until(lambda: bool(alice.status().peers))
             await grumpy.until_asked(FilterSubscribeType.SUBSCRIBE, 2)
-            reason = alice.status().reason
+            reason = said(alice)
             assert reason.startswith("everything depends on one service node: 127.0.0.1:")
             assert f"refuses subscriptions ({status} as told)" in reason
             grumpy.filter_status = 200
@@ -238,7 +246,7 @@ def test_a_node_that_was_busy_for_a_moment_counts_again_by_itself() -> None:
             levels = [status.level for status in told]
             once = [TransportLevel.MINIMAL, TransportLevel.GOOD]
             assert levels == once * (len(levels) // 2), "again where the good one is slow"
-            assert "takes no messages now (429 as told)" in told[0].reason
+            assert "takes no messages now (429 as told)" in reason_words(connection_view(told[0]))
 
     asyncio.run(scenario())
 
@@ -252,10 +260,10 @@ def test_a_refused_message_is_not_repeated_for_ever() -> None:
             await heard_by_alice.until_peers(1)
             assert (await alice.publish(message(1))).peers == 0
             assert strict.pushed == 1
-            assert "refused a message (420 as told)" in alice.status().reason
+            assert "refused a message (420 as told)" in said(alice)
             strict.push_status = PushStatus.SUCCESS
             assert (await alice.publish(message(2))).peers == 1
-            assert "refused" not in alice.status().reason
+            assert "refused" not in said(alice)
 
     asyncio.run(scenario())
 
@@ -266,7 +274,7 @@ def test_a_node_of_another_cluster_is_named_and_left_alone() -> None:
             foreign = await net.service_node(cluster=43)
             alice, heard_by_alice = await net.edge(addresses(foreign))
             await heard_by_alice.until(
-                lambda: "it is in cluster 43, this node in cluster 42" in alice.status().reason
+                lambda: "it is in cluster 43, this device in cluster 42" in said(alice)
             )
             await heard_by_alice.until_level(TransportLevel.OFFLINE)
             assert (await alice.publish(message(1))).peers == 0
@@ -283,8 +291,8 @@ def test_wrong_addresses_are_named_in_the_reason_and_logged_once(
             stranger = addresses(second)[0].rpartition("/")[2]
             wrong = f"{peerless(first.addresses())[0]}/p2p/{stranger}"
             alice, heard_by_alice = await net.edge([wrong])
-            await heard_by_alice.until(lambda: "expected was" in alice.status().reason)
-            assert f"expected was {stranger}" in alice.status().reason
+            await heard_by_alice.until(lambda: "expected was" in said(alice))
+            assert f"expected was {stranger}" in said(alice)
             await heard_by_alice.until(lambda: alice.counters()["libp2p.dial_wrong_peer"] >= 2)
             alice.add_service_nodes(peerless(first.addresses()))
             alice.add_service_nodes(["/ip4/192.0.2.1/udp/1/quic-v1"])
@@ -309,8 +317,8 @@ def test_a_bad_certificate_is_named(tmp_path: Path, caplog: pytest.LogCaptureFix
                 peer_id = plain.rpartition("/")[2]
                 wss = f"/ip4/127.0.0.1/tcp/{port}/wss/p2p/{peer_id}"
                 alice, heard_by_alice = await net.edge([wss])
-                await heard_by_alice.until(lambda: "certificate" in alice.status().reason)
-                assert alice.status().reason == (
+                await heard_by_alice.until(lambda: "certificate" in said(alice))
+                assert said(alice) == (
                     f"no service node answers: 127.0.0.1:{port} cannot be reached"
                     " (its certificate is not valid (self-signed certificate))"
                 )
@@ -340,7 +348,7 @@ def test_nodes_are_exchanged_while_it_runs() -> None:
             assert second.gauges()["filter_subscribers"] == 1
             await alice.set_service_nodes([])
             assert alice.status().level is TransportLevel.OFFLINE
-            assert alice.status().reason.startswith("no service node is set")
+            assert alice.status().reason is ConnectionReason.NO_SERVICE_NODE
 
     asyncio.run(scenario())
 
@@ -414,7 +422,7 @@ def test_stopped_and_started_again_it_is_subscribed_again() -> None:
             await alice.stop()
             assert (alice.status().level, alice.status().reason) == (
                 TransportLevel.OFFLINE,
-                "not started",
+                ConnectionReason.NOT_STARTED,
             )
             assert (await alice.publish(message(0))).peers == 0
             await alice.start()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.core.counters import Counters
+from engine.core.problems import NodeFailed, NodeFault
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.libp2p.host import TcpHost
@@ -37,7 +38,8 @@ class Clocked:
             self.nodes.succeeded(self.node, Service.LIGHTPUSH)
         rests: list[float] = []
         for self.now_s in busy_at_s:
-            self.nodes.failed(self.node, Service.LIGHTPUSH, "is busy", busy=True)
+            problem = NodeFailed(NodeFault.BUSY, Service.LIGHTPUSH)
+            self.nodes.failed(self.node, Service.LIGHTPUSH, problem, busy=True)
             rests.append(self.node.rests[Service.LIGHTPUSH].until_s)
         return rests
 

@@ -10,6 +10,7 @@ from engine.codec.gossipsub import PublishedMessage, Rpc, encode_rpc
 from engine.core.errors import ConfigError, LocalProtocolError, TransportError
 from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
+from engine.core.problems import ConnectionReason
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES, WakuMessage
 from engine.network.faults import FaultyTransport
 from engine.network.libp2p.host import TcpHost
@@ -314,23 +315,26 @@ def test_subscribing_to_another_application_joins_its_shard() -> None:
     asyncio.run(scenario())
 
 
-def test_status_says_in_words_how_things_are() -> None:
+def test_status_says_how_things_are_and_why() -> None:
     async def scenario() -> None:
         async with Loopback() as net:
             alice = await net.node()
             told: list[TransportStatus] = []
             alice.node.on_status(told.append)
             assert alice.node.status().level is TransportLevel.OFFLINE
-            assert alice.node.status().reason == "nobody is connected yet"
+            assert alice.node.status().reason is ConnectionReason.NOBODY_CONNECTED
             for _ in range(2):
                 await net.node(peers=alice.node.addresses())
             await alice.until(lambda: alice.node.status().level is TransportLevel.GOOD)
             await alice.node.stop()
             levels = [status.level for status in told]
             assert levels[0] is TransportLevel.MINIMAL
-            assert told[0].reason == "connected to one peer: everything depends on it"
+            assert told[0].reason is ConnectionReason.ONE_PEER
             assert TransportLevel.GOOD in levels
-            assert (told[-1].level, told[-1].reason) == (TransportLevel.OFFLINE, "not started")
+            assert (told[-1].level, told[-1].reason) == (
+                TransportLevel.OFFLINE,
+                ConnectionReason.NOT_STARTED,
+            )
             assert len(told) == len(set(told))
 
     asyncio.run(scenario())

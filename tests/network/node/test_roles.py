@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from engine.core.errors import LocalProtocolError, TransportError
+from engine.core.problems import ConnectionReason
 from engine.network.edge.edge_node import EdgeNode
 from engine.network.edge.settings import EdgeSettings, edge_key
 from engine.network.node.embedded import EmbeddedNode
@@ -204,7 +205,7 @@ def test_other_service_nodes_and_roles_may_be_set_before_it_starts_and_after_it_
             with pytest.raises(LocalProtocolError):
                 await device.start()
             await device.stop()
-            assert device.status().reason == "not started"
+            assert device.status().reason is ConnectionReason.NOT_STARTED
             assert (await device.publish(message(1))).peers == 0
             await device.set_role(Role.EDGE)
             await device.set_service_nodes(addresses(*nodes))

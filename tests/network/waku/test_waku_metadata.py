@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from engine.codec.waku_metadata import Metadata, decode_metadata, encode_metadata
+from engine.core.problems import AnswersWrongly, OtherCluster, PeerRefusal
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.metadata import WakuMetadata
@@ -18,9 +19,9 @@ from tests.network.waku.service_net import ServiceNet, exchange, until
 class Node:
     host: MemoryHost
     metadata: WakuMetadata = field(init=False)
-    refused: list[tuple[PeerId, str]] = field(default_factory=list)
+    refused: list[tuple[PeerId, PeerRefusal]] = field(default_factory=list)
 
-    def peer_refused(self, peer_id: PeerId, reason: str, /) -> None:
+    def peer_refused(self, peer_id: PeerId, reason: PeerRefusal, /) -> None:
         self.refused.append((peer_id, reason))
 
 
@@ -58,7 +59,10 @@ def test_peers_of_other_clusters_part_and_say_why() -> None:
             await until(lambda: not one.host.links and not other.host.links)
             reasons = one.refused + other.refused
             assert reasons
-            assert all("cluster 1" in why and "cluster 42" in why for _, why in reasons)
+            assert all(
+                isinstance(why, OtherCluster) and {why.theirs, why.ours} == {1, 42}
+                for _, why in reasons
+            )
             await one.metadata.stop()
             await other.metadata.stop()
 
@@ -109,9 +113,7 @@ def test_a_peer_that_answers_nonsense_is_disconnected() -> None:
             other.set_stream_handler(METADATA_PROTOCOL, nonsense)
             await one.host.connect("/memory/other")
             await until(lambda: not one.host.links)
-            assert one.refused == [
-                (other.peer_id, "it answers metadata wrongly (metadata_malformed)")
-            ]
+            assert one.refused == [(other.peer_id, AnswersWrongly("metadata_malformed"))]
             await one.metadata.stop()
 
     asyncio.run(scenario())

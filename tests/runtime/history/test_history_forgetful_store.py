@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
+from engine.core.history.queries import End
 from engine.core.ids import ConversationId
+from engine.core.problems import QueryFailed
 from engine.core.waku_archive import (
     Appended,
     ArchivedMessage,
@@ -20,7 +22,7 @@ from tests.runtime.history.bad_stores import Honest
 from tests.runtime.history.history_stage import QUICK, Person, StoreNode, until_stored
 
 FLOOD = 350
-FORGETS = "it forgets where its pages were"
+FORGETS = QueryFailed(End.FAULTED, "store_cursor_unknown")
 
 
 class Forgets(Honest):
@@ -94,7 +96,7 @@ def test_the_one_that_forgets_is_marked_and_the_next_gives_everything(tmp_path: 
         assert await bob.engine.timeline.gap(group) is None
         first, second = bob.engine.history.stores()
         assert (first.health, first.problem) == (StoreHealth.FAILED, FORGETS)
-        assert (second.health, second.problem) == (StoreHealth.GOOD, "")
+        assert (second.health, second.problem) == (StoreHealth.GOOD, None)
         assert second.messages > FLOOD
         await bob.stop()
         for node in (forgets, honest):
@@ -118,7 +120,7 @@ def test_alone_it_gives_what_is_around_the_flood_and_nobody_calls_that_complete(
         await bob.until(lambda: any(view.is_over for view in bob.histories()))
         over = [view for view in bob.histories() if view.is_over]
         assert {view.state for view in over} == {HistoryState.FAILED}
-        assert all(view.problem.endswith(FORGETS) for view in over)
+        assert all(view.problem == FORGETS for view in over)
         (store,) = bob.engine.history.stores()
         assert (store.health, store.problem) == (StoreHealth.FAILED, FORGETS)
         assert bob.store is not None

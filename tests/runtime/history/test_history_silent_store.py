@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.history.queries import End
 from engine.core.ids import ConversationId
+from engine.core.problems import QueryFailed
 from engine.core.sds.types import MissingEntry
 from engine.events import GapUpdated, GapView
 from engine.history_views import LostView, StoreHealth
@@ -138,8 +140,8 @@ def test_what_no_store_and_no_member_has_is_lost_though_one_store_is_silent(
             (view.multiaddr, view.health, view.problem) for view in bob.engine.history.stores()
         ]
         assert health == [
-            (lacks.address, StoreHealth.GOOD, ""),
-            (silent.address, StoreHealth.FAILED, "it does not answer in time"),
+            (lacks.address, StoreHealth.GOOD, None),
+            (silent.address, StoreHealth.FAILED, QueryFailed(End.TIMEOUT)),
         ]
         gap = await gap_of(bob, group)
         assert (gap.missing, gap.waiting, gap.lost_total) == (0, 0, 1)

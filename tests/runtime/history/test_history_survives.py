@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from engine.core.ids import ConversationId
+from engine.core.problems import NoStoreToAsk
 from engine.core.waku_store import MAX_PAGE_MESSAGES
 from engine.events import NoticeRaised
 from engine.history_views import HistoryReason, HistoryState
@@ -203,13 +204,13 @@ def test_what_was_wanted_is_fetched_after_a_restart(tmp_path: Path) -> None:
         view = ann.engine.history.view(group)
         assert view is not None
         assert (view.reason, view.state) == (HistoryReason.USER, HistoryState.WAITING)
-        assert view.problem.startswith("there is no Store to ask")
+        assert view.problem == NoStoreToAsk()
         await ann.stop()
         node = StoreNode(tmp_path, "store")
         await ann.start_again(await node.start())
         await ann.until_fetched(HistoryReason.USER)
         running = [view for view in ann.histories() if view.state is HistoryState.RUNNING]
-        assert {view.problem for view in running} == {""}
+        assert {view.problem for view in running} == {None}
         await ann.engine.history.fetch(group, days=None)
         await ann.engine.history.cancel(group)
         await ann.stop()

@@ -5,6 +5,7 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from engine.core.ids import DeliveryState
+from engine.core.problems import FailureReason
 from engine.events import DeliveryView
 from tests.ui.timeline.timeline_stage import OTHERS, delivery, name_of
 from ui.glyphs import (
@@ -41,10 +42,10 @@ CASES = [
     (delivery(HELD, 5), Glyph.HELD, "5/5", "Held by 5 of 5."),
     (delivery(HELD, 1, of=1), Glyph.HELD, "", "Held by 1 of 1."),
     (
-        delivery(FAILED, failure="no Store took it"),
+        delivery(FAILED, failure=FailureReason.NOBODY_TOOK_IT),
         Glyph.FAILED,
         "",
-        "Not sent: 5 tries, no Store took it.",
+        "Not sent: 5 tries, nobody took it.",
     ),
 ]
 
@@ -78,12 +79,12 @@ def test_a_hostile_name_stays_on_one_line() -> None:
 @pytest.mark.parametrize(
     ("failure", "attempts", "words"),
     [
-        ("no Store took it", 1, "1 try, no Store took it."),
-        ("offline too long.", 0, "Offline too long."),
+        (FailureReason.NOBODY_TOOK_IT, 1, "1 try, nobody took it."),
+        (FailureReason.NOT_REACHED, 0, "They could not be reached for 30 days."),
         (None, 3, "3 tries, nobody took it."),
     ],
 )
-def test_why_it_was_given_up(failure: str | None, attempts: int, words: str) -> None:
+def test_why_it_was_given_up(failure: FailureReason | None, attempts: int, words: str) -> None:
     view = DeliveryView(state=FAILED, failure=failure, attempts=attempts)
     assert failure_words(view) == words
 

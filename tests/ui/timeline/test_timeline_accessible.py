@@ -8,6 +8,7 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QMainWindow
 
 from engine.core.ids import DeliveryState
+from engine.core.problems import FailureReason
 from engine.events import MessageKind
 from tests.ui.timeline.timeline_stage import (
     NOW,
@@ -49,7 +50,7 @@ def test_each_row_is_read_as_sender_text_time_state() -> None:
             "Ines",
             "bad",
             sent_ms=at(13, 3),
-            delivery=delivery(DeliveryState.FAILED, failure="no peer took it"),
+            delivery=delivery(DeliveryState.FAILED, failure=FailureReason.NOBODY_TOOK_IT),
         ),
         message(50, "Luc", "what", sent_ms=at(13, 4), waiting=True),
     ]
@@ -62,7 +63,7 @@ def test_each_row_is_read_as_sender_text_time_state() -> None:
                 "You started this group, 13:00",
                 "Maya, hello there, 13:01, arrived late",
                 "You, hi, 13:02, Held by 3 of 5, maybe 1 more. Not yet: Tomas",
-                "You, bad, 13:03, Not sent: 5 tries, no peer took it",
+                "You, bad, 13:03, Not sent: 5 tries, nobody took it",
                 f"3 messages missing since 14:02. {gap_details(gap_place(waiting=1), NOW)}",
                 "Luc, what, 13:04, waiting for earlier messages",
             ]

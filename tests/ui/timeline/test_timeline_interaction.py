@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
 from engine.core.ids import DeliveryState
+from engine.core.problems import FailureReason
 from engine.events import MessageView, SpanKind, TextSpan
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
@@ -52,7 +53,7 @@ ROWS = [
         "Ines",
         "never left",
         sent_ms=at(13, 30),
-        delivery=delivery(DeliveryState.FAILED, failure="no peer took it"),
+        delivery=delivery(DeliveryState.FAILED, failure=FailureReason.NOBODY_TOOK_IT),
     ),
 ]
 

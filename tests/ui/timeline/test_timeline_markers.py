@@ -10,7 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 
+from engine.core.history.queries import End
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
+from engine.core.problems import NoStoreToAsk, QueryFailed
 from engine.events import GapView, MessageKind, MessageView
 from engine.history_views import HistoryReason, HistoryState, HistoryView, LostView
 from tests.ui.timeline.timeline_stage import (
@@ -336,16 +338,16 @@ def test_the_row_above_the_beginning_says_what_goes_on_and_what_came_of_it() -> 
             view.offer_earlier(HISTORY)
             assert buttons_of(view, EarlierRow) == []
             assert said(view)[0].startswith("Fetching earlier messages")
-            alone = replace(HISTORY, state=HistoryState.WAITING, problem="there is no Store to ask")
+            alone = replace(HISTORY, state=HistoryState.WAITING, problem=NoStoreToAsk())
             view.offer_earlier(alone)
             assert buttons_of(view, EarlierRow) == [RowButton.STORES]
             assert said(view)[0].startswith("Waiting to fetch earlier messages. There is no Store")
-            view.offer_earlier(replace(alone, problem=""))
+            view.offer_earlier(replace(alone, problem=None))
             assert buttons_of(view, EarlierRow) == []
-            failed = replace(HISTORY, state=HistoryState.FAILED, problem="no Store answered")
+            failed = replace(HISTORY, state=HistoryState.FAILED, problem=QueryFailed(End.TIMEOUT))
             view.offer_earlier(failed)
             assert buttons_of(view, EarlierRow) == [RowButton.STORES, RowButton.EARLIER]
-            assert "could not be fetched. No Store answered." in said(view)[0]
+            assert "could not be fetched. No Store answered to the end; of the one" in said(view)[0]
             view.offer_earlier(replace(HISTORY, state=HistoryState.DONE))
             assert said(view)[0].startswith("Nothing more was found, back to 1 November 2026.")
             everything = replace(HISTORY, state=HistoryState.DONE, since_ms=None, arrived=3)

@@ -6,6 +6,7 @@ from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
 from engine.core.ids import DeliveryState
+from engine.core.problems import FailureReason
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     application,
@@ -58,7 +59,12 @@ def test_every_state_shows_its_colour_in_every_theme() -> None:
     states = [
         message(10, "Ines", "held", delivery=delivery(DeliveryState.HELD, 5)),
         message(20, "Ines", "saved", delivery=delivery(DeliveryState.SAVED)),
-        message(30, "Ines", "bad", delivery=delivery(DeliveryState.FAILED, failure="no peer")),
+        message(
+            30,
+            "Ines",
+            "bad",
+            delivery=delivery(DeliveryState.FAILED, failure=FailureReason.NOBODY_TOOK_IT),
+        ),
         message(40, "Maya", "late", late=True),
         message(50, "Luc", "early", waiting=True),
     ]
@@ -87,7 +93,10 @@ def test_a_narrow_view_cuts_nothing_off() -> None:
     rows = [
         message(10, "Maya", long_word),
         message(
-            20, "Ines", long_word, delivery=delivery(DeliveryState.FAILED, failure="why " * 30)
+            20,
+            "Ines",
+            long_word,
+            delivery=delivery(DeliveryState.FAILED, failure=FailureReason.NOT_REACHED),
         ),
         message(30, "Luc", "behind", waiting=True),
     ]

@@ -21,6 +21,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
+from engine.core.problems import FailureReason
 from engine.events import (
     ConversationView,
     DeliveryView,
@@ -85,7 +86,12 @@ def message(  # noqa: PLR0913 - every field matters to some test
 
 
 def delivery(
-    state: DeliveryState, held: int = 0, maybe: int = 0, *, of: int = 5, failure: str | None = None
+    state: DeliveryState,
+    held: int = 0,
+    maybe: int = 0,
+    *,
+    of: int = 5,
+    failure: FailureReason | None = None,
 ) -> DeliveryView:
     return DeliveryView(
         state=state,

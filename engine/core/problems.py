@@ -1,0 +1,164 @@
+"""What is wrong with a Store, a service node or the connection, and why a message was given up.
+
+Codes with parameters, never sentences: ``ui/problem_words.py`` has the words, because they are
+translated.  A ``detail`` is technical text of the system or a library, which is shown as it is.
+"""
+
+from enum import StrEnum
+from typing import TypeAlias
+
+from engine.core.history.queries import End
+from engine.core.value import value
+
+# --- Stores ---------------------------------------------------------------------------------------
+
+
+@value(frozen=True, slots=True)
+class QueryFailed:
+    """A query gave up on a Store.  ``reason``: that of ``End.FAULTED``, else empty."""
+
+    end: End
+    reason: str = ""
+
+
+@value(frozen=True, slots=True)
+class MessagesOmitted:
+    """It answered completely, but left out messages that others had."""
+
+    number: int
+
+
+@value(frozen=True, slots=True)
+class EntriesRefused:
+    """It answered completely, but some entries could not be used."""
+
+    number: int
+
+
+@value(frozen=True, slots=True)
+class NoAnswer:
+    timeout_s: float
+
+
+@value(frozen=True, slots=True)
+class Unreachable:
+    detail: str
+
+
+@value(frozen=True, slots=True)
+class OtherCluster:
+    theirs: int
+    ours: int
+
+
+@value(frozen=True, slots=True)
+class AnswersWrongly:
+    detail: str
+
+
+@value(frozen=True, slots=True)
+class Refuses:
+    """The Store's own status code and words."""
+
+    detail: str
+
+
+StoreProblem: TypeAlias = (
+    QueryFailed
+    | MessagesOmitted
+    | EntriesRefused
+    | NoAnswer
+    | Unreachable
+    | OtherCluster
+    | AnswersWrongly
+    | Refuses
+)
+KEEPS_NO_MESSAGES = QueryFailed(End.FAULTED, "protocol_unsupported")
+
+
+@value(frozen=True, slots=True)
+class NoStoreToAsk:
+    """A fetch waits until there is a Store."""
+
+
+HistoryProblem: TypeAlias = NoStoreToAsk | QueryFailed
+"""Why a fetch waits or failed; ``QueryFailed`` is that of the Store that came furthest."""
+
+
+# --- the connection -------------------------------------------------------------------------------
+
+
+class NodeFault(StrEnum):
+    """What a service node did."""
+
+    CLOSED = "closed"
+    SILENT = "silent"
+    WRONG_ANSWER = "wrong_answer"
+    SLOW = "slow"
+    MESSAGE_REFUSED = "message_refused"
+    BUSY = "busy"
+    SUBSCRIPTIONS_REFUSED = "subscriptions_refused"
+
+
+@value(frozen=True, slots=True)
+class NodeFailed:
+    """``service``: filter or lightpush, if it is about one."""
+
+    fault: NodeFault
+    service: str = ""
+    cause: str = ""
+    """A status code or a reason of ours."""
+    said: str = ""
+    """The node's own words, which are never logged."""
+
+
+@value(frozen=True, slots=True)
+class OffersNo:
+    """The services that it does not have; at least one."""
+
+    services: tuple[str, ...]
+
+
+PeerRefusal: TypeAlias = OtherCluster | AnswersWrongly
+"""Why we part from a peer that told its metadata."""
+NodeProblem: TypeAlias = NodeFailed | OffersNo | Unreachable | PeerRefusal
+CheckedProblem: TypeAlias = OffersNo | OtherCluster | NoAnswer | Unreachable
+"""What one test of a service node found."""
+
+
+@value(frozen=True, slots=True)
+class NodeTrouble:
+    """``node``: its host and port."""
+
+    node: str
+    problem: NodeProblem
+
+
+class ConnectionReason(StrEnum):
+    """Why the connection is as good as it is."""
+
+    NOT_STARTED = "not_started"
+    NOBODY_CONNECTED = "nobody_connected"
+    ONE_PEER = "one_peer"
+    NO_MESH = "no_mesh"
+    """Peers are connected, and none passes messages on yet."""
+    PEERS = "peers"
+    NO_SERVICE_NODE = "no_service_node"
+    """None is set, and without relaying one is needed."""
+    NO_NODE_ANSWERS = "no_node_answers"
+    NO_NODE_SERVES = "no_node_serves"
+    ONLY_SENDING = "only_sending"
+    ONLY_RECEIVING = "only_receiving"
+    ONE_SERVICE_NODE = "one_service_node"
+    SERVICE_NODES = "service_nodes"
+
+
+# --- delivery -------------------------------------------------------------------------------------
+
+
+class FailureReason(StrEnum):
+    """Why one of our messages was given up; stored with it."""
+
+    NOBODY_TOOK_IT = "nobody_took_it"
+    NOT_REACHED = "not_reached"
+    """The other of two could not be reached for 30 days."""

@@ -1,0 +1,207 @@
+"""Every code of an error and of a problem has its words, whole and on one line."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.core.errors import (
+    ChatError,
+    CommandError,
+    CommandRefusal,
+    ConfigError,
+    InputError,
+    InputFlaw,
+    InviteError,
+    LinkFlaw,
+    LinkKind,
+    StorageError,
+    StorageFault,
+)
+from engine.core.history.queries import End
+from engine.core.problems import (
+    KEEPS_NO_MESSAGES,
+    AnswersWrongly,
+    CheckedProblem,
+    ConnectionReason,
+    EntriesRefused,
+    MessagesOmitted,
+    NoAnswer,
+    NodeFailed,
+    NodeFault,
+    NodeProblem,
+    NodeTrouble,
+    NoStoreToAsk,
+    OffersNo,
+    OtherCluster,
+    QueryFailed,
+    Refuses,
+    StoreProblem,
+    Unreachable,
+)
+from engine.events import ConnectionLevel, ConnectionRole, ConnectionView
+from ui.connection_words import reason_words
+from ui.error_words import error_words
+from ui.problem_words import (
+    checked_problem_words,
+    history_problem_words,
+    node_problem_words,
+    sentence,
+    store_problem_words,
+)
+
+ROOT = Path(__file__).parents[2]
+
+ERRORS: list[ChatError] = [
+    *map(CommandError, CommandRefusal),
+    *(StorageError("The key is gone.", fault) for fault in StorageFault),
+    *(InputError(flaw, given=70_000, limit=65_536) for flaw in InputFlaw),
+    *(InviteError(flaw, kind, name="Bob") for flaw, kind in itertools.product(LinkFlaw, LinkKind)),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=str)
+def test_every_error_with_a_code_is_a_sentence(error: ChatError) -> None:
+    words = error_words(error)
+    assert " " in words
+    assert words != str(error) or words == "The key is gone."
+    assert not set(words) & set("{}\n")
+
+
+def test_an_error_without_a_code_says_what_it_says() -> None:
+    text = "settings.toml:3: [network] port: must be a whole number from 0 to 65535"
+    assert error_words(ConfigError(text)) == text
+    assert error_words(StorageError("The key is gone.")) == "The key is gone."
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            InputError(InputFlaw.TEXT_TOO_LONG, given=70_000, limit=65_536),
+            "This message has 70000 bytes; at most 65536 can be sent at once.",
+        ),
+        (
+            InputError(InputFlaw.NAME_TOO_LONG, limit=60),
+            "This name cannot be used: the name is longer than 60 characters.",
+        ),
+        (
+            InputError(InputFlaw.STORE_WITHOUT_PEER, given="/ip4/127.0.0.1/tcp/9"),
+            'address "/ip4/127.0.0.1/tcp/9": it must end in /p2p/ and a peer id',
+        ),
+        (
+            InviteError(LinkFlaw.BLOCKED, LinkKind.CONTACT, name="Bo\nb"),
+            "You blocked Bo b. Unblock them first.",
+        ),
+        (
+            InviteError(LinkFlaw.EXPIRED, LinkKind.CONTACT, expired_ms=2**62),
+            "This contact link expired on 1 January 9999. Ask for a new one.",
+        ),
+        (StorageError("x", StorageFault.DISK_FULL), "The disk is full; nothing was saved."),
+    ],
+)
+def test_parameters_stand_where_they_belong(error: ChatError, words: str) -> None:
+    assert error_words(error) == words
+
+
+STORE_PROBLEMS: list[tuple[StoreProblem, str]] = [
+    (QueryFailed(End.FAULTED, "unreachable"), "it cannot be reached"),
+    (QueryFailed(End.FAULTED, "frame_odd"), "its answer cannot be read (frame_odd)"),
+    (QueryFailed(End.TIMEOUT), "it does not answer in time"),
+    (QueryFailed(End.NOTHING_NEW), "its pages bring nothing new and never end"),
+    (KEEPS_NO_MESSAGES, "it keeps no messages for others"),
+    (MessagesOmitted(1), "it did not have 1 message that others had"),
+    (MessagesOmitted(3), "it did not have 3 messages that others had"),
+    (EntriesRefused(2), "2 entries of its answer could not be used"),
+    (NoAnswer(0.5), "no answer in 0.5 s"),
+    (NoAnswer(10), "no answer in 10 s"),
+    (Unreachable("Connection\nrefused"), "Connection refused"),
+    (OtherCluster(43, 42), "it is in cluster 43, this device in cluster 42"),
+    (AnswersWrongly("bad"), "it answers wrongly: bad"),
+    (Refuses("429 slow down"), "it refuses: 429 slow down"),
+]
+
+
+@pytest.mark.parametrize(("problem", "words"), STORE_PROBLEMS)
+def test_what_is_wrong_with_a_store(problem: StoreProblem, words: str) -> None:
+    assert store_problem_words(problem) == words
+
+
+def test_why_a_fetch_waits_or_failed() -> None:
+    assert store_problem_words(None) == history_problem_words(None) == ""
+    assert history_problem_words(NoStoreToAsk()).startswith("there is no Store to ask; ")
+    assert sentence(history_problem_words(QueryFailed(End.TIMEOUT))) == (
+        "No Store answered to the end; of the one that came furthest: it does not answer in time."
+    )
+
+
+NODE_PROBLEMS: list[tuple[NodeProblem, str]] = [
+    (NodeFailed(NodeFault.CLOSED), "has closed the connection"),
+    (NodeFailed(NodeFault.SILENT, "filter"), "does not answer filter requests"),
+    (
+        NodeFailed(NodeFault.WRONG_ANSWER, "lightpush", "frame_odd"),
+        "answers lightpush requests wrongly (frame_odd)",
+    ),
+    (NodeFailed(NodeFault.SLOW, "lightpush"), "is slow to answer"),
+    (
+        NodeFailed(NodeFault.MESSAGE_REFUSED, "lightpush", "420", "as\ntold"),
+        "refused a message (420 as told)",
+    ),
+    (NodeFailed(NodeFault.BUSY, "lightpush", "429"), "takes no messages now (429)"),
+    (
+        NodeFailed(NodeFault.SUBSCRIPTIONS_REFUSED, "filter", said="404 no"),
+        "refuses subscriptions (404 no)",
+    ),
+    (OffersNo(("filter",)), "offers no filter"),
+    (OffersNo(("filter", "lightpush")), "offers no filter and no lightpush"),
+    (Unreachable("Connection refused"), "cannot be reached (Connection refused)"),
+    (
+        OtherCluster(43, 42),
+        "cannot be used (it is in cluster 43, this device in cluster 42)",
+    ),
+    (AnswersWrongly("frame_odd"), "cannot be used (it answers wrongly: frame_odd)"),
+]
+
+
+@pytest.mark.parametrize(("problem", "words"), NODE_PROBLEMS)
+def test_what_is_wrong_with_a_service_node(problem: NodeProblem, words: str) -> None:
+    assert node_problem_words(problem) == words
+
+
+CHECKED: list[tuple[CheckedProblem, str]] = [
+    (OffersNo(("filter", "lightpush")), "it offers no filter and no lightpush"),
+    (NoAnswer(0.3), "no answer in 0.3 s"),
+    (Unreachable("Connection refused"), "Connection refused"),
+    (OtherCluster(43, 42), "it is in cluster 43, this device in cluster 42"),
+]
+
+
+@pytest.mark.parametrize(("problem", "words"), CHECKED)
+def test_what_a_test_of_a_service_node_found(problem: CheckedProblem, words: str) -> None:
+    assert checked_problem_words(problem) == words
+
+
+@pytest.mark.parametrize("reason", ConnectionReason)
+def test_every_reason_for_the_connection_has_words(reason: ConnectionReason) -> None:
+    view = ConnectionView(
+        level=ConnectionLevel.MINIMAL,
+        peers=2,
+        reason=reason,
+        bytes_in=0,
+        bytes_out=0,
+        role=ConnectionRole.EDGE,
+        trouble=NodeTrouble("192.0.2.1:60000", NodeFailed(NodeFault.SLOW, "lightpush")),
+    )
+    words = reason_words(view)
+    assert words.endswith(": 192.0.2.1:60000 is slow to answer")
+    assert not set(words) & set("{}")
+
+
+def test_every_reason_that_has_words_is_one_that_the_engine_gives() -> None:
+    """A name that is changed there would fall back to the general words here."""
+    source = "\n".join(path.read_text() for path in (ROOT / "engine").rglob("*.py"))
+    words = (ROOT / "ui" / "problem_words.py").read_text()
+    reasons = re.findall(r'^    "([a-z_]+)": lambda', words, flags=re.MULTILINE)
+    assert len(reasons) > 10
+    assert [reason for reason in reasons if f'"{reason}"' not in source] == []

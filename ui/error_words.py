@@ -1,0 +1,197 @@
+"""What is said of an error that a person meets: a sentence for each code, and what to do.
+
+An error without a code is one of the command line, of the settings or of the network: its text
+names files, keys and addresses, and is shown as it is.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from engine.core.contacts import CONTACT_PREFIX
+from engine.core.errors import (
+    ChatError,
+    CommandError,
+    CommandRefusal,
+    InputError,
+    InputFlaw,
+    InviteError,
+    LinkFlaw,
+    LinkKind,
+    StorageError,
+    StorageFault,
+)
+from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS
+from ui.foreign_text import one_line
+from ui.times import LATEST_MS, date_words
+from ui.translate import tr
+
+_MAX_NAME: Final = 60
+
+
+_REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
+    CommandRefusal.NO_CONVERSATION: lambda: tr("There is no such conversation any more."),
+    CommandRefusal.NOT_ANSWERED: lambda: tr("They have not answered your request yet."),
+    CommandRefusal.ACCEPT_FIRST: lambda: tr("Accept their request first."),
+    CommandRefusal.DECLINED: lambda: tr("The request was declined."),
+    CommandRefusal.BLOCKED: lambda: tr("You blocked this person."),
+    CommandRefusal.NOTHING_TO_ACCEPT: lambda: tr("There is no request to accept any more."),
+    CommandRefusal.NOTHING_TO_DECLINE: lambda: tr("There is nothing to decline any more."),
+    CommandRefusal.NOTHING_TO_WITHDRAW: lambda: tr("There is no request to withdraw any more."),
+    CommandRefusal.NOT_KEPT: lambda: tr("One of the two messages is not kept here any more."),
+}
+
+
+_STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
+    StorageFault.DISK_FULL: lambda: tr("The disk is full; nothing was saved."),
+    StorageFault.DISK_ERROR: lambda: tr("The disk reported an error."),
+    StorageFault.LOCKED: lambda: tr("Another process keeps the database locked."),
+    StorageFault.READ_ONLY: lambda: tr("The database may only be read."),
+    StorageFault.NOT_OPENED: lambda: tr("The database file cannot be opened."),
+    StorageFault.NOT_DECRYPTED: lambda: tr(
+        "The database cannot be decrypted: either its key is another one, or the file was damaged."
+    ),
+    StorageFault.DAMAGED: lambda: tr("The database is damaged."),
+    StorageFault.TOO_SLOW: lambda: tr("The disk is too slow: too much waits for it."),
+    StorageFault.CLOSING: lambda: tr(
+        "The profile is being closed; what was asked last may not have been saved."
+    ),
+    StorageFault.UNKNOWN_OUTCOME: lambda: tr(
+        "It is not known whether this was saved: the work was interrupted."
+    ),
+}
+"""``StorageFault.OTHER`` says what it is by its text alone."""
+
+
+_INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
+    InputFlaw.NAME_EMPTY: lambda: tr("This name cannot be used: nothing is left of the name."),
+    InputFlaw.NAME_TOO_LONG: lambda: tr(
+        "This name cannot be used: the name is longer than {limit} characters."
+    ),
+    InputFlaw.PICTURE_TOO_LARGE: lambda: tr(
+        "This picture cannot be used: the picture is larger than {limit} bytes."
+    ),
+    InputFlaw.PICTURE_UNKNOWN: lambda: tr(
+        "This picture cannot be used: the picture is neither PNG nor JPEG."
+    ),
+    InputFlaw.TEXT_EMPTY: lambda: tr("A message needs some text."),
+    InputFlaw.TEXT_TOO_LONG: lambda: tr(
+        "This message has {given} bytes; at most {limit} can be sent at once."
+    ),
+    InputFlaw.STORE_WITHOUT_PEER: lambda: tr(
+        'address "{given}": it must end in /p2p/ and a peer id'
+    ),
+    InputFlaw.STORE_LISTED: lambda: tr("This Store is in the list already."),
+    InputFlaw.STORES_FULL: lambda: tr("There can be {limit} Stores."),
+    InputFlaw.STORE_UNKNOWN: lambda: tr("There is no such Store in the list."),
+    InputFlaw.DAYS: lambda: tr("{given} days: allowed are 1 to {limit}"),
+    InputFlaw.OFFSET: lambda: tr("A clock can be set by a hundred years at most."),
+}
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+_ANY_LINK: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
+    LinkFlaw.CUT_OFF: lambda: tr("This link is cut off. Copy the whole link."),
+    LinkFlaw.CHANGED: lambda: tr(
+        "This link was cut off or changed on its way. Copy the whole link."
+    ),
+    LinkFlaw.OWN: lambda: tr(
+        "This is your own contact link. Send it to somebody, or paste the link of another."
+    ),
+    LinkFlaw.BLOCKED: lambda: tr("You blocked {name}. Unblock them first."),
+    LinkFlaw.EXPIRED: lambda: tr("This contact link expired on {date}. Ask for a new one."),
+    LinkFlaw.BAD_SIGNATURE: lambda: tr(
+        "This contact link is not signed by the person it names. Do not trust it."
+    ),
+    LinkFlaw.BAD_SERVICE_NODE: lambda: tr(
+        "This invitation has an unusable service node in it. Ask for a new one."
+    ),
+}
+"""The flaws that are alike for both kinds, and those that only one kind has."""
+
+_CONTACT_LINK: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
+    LinkFlaw.EMPTY: lambda: tr("Paste a contact link: it starts with {prefix}"),
+    LinkFlaw.FAR_TOO_LONG: lambda: tr("This is far too long to be a contact link."),
+    LinkFlaw.TOO_LONG: lambda: tr(
+        "This link is too long: a contact link has at most {limit} characters."
+    ),
+    LinkFlaw.FOREIGN: lambda: tr("This is not a Causerie contact link: those start with {prefix}"),
+    LinkFlaw.OTHER_KIND: lambda: tr(
+        "This is an invitation to a group, not a contact link. Join the group with it."
+    ),
+    LinkFlaw.UNREADABLE: lambda: tr("This contact link cannot be read. Ask for a new one."),
+    LinkFlaw.NEWER: lambda: tr(
+        "This contact link was made by a newer version of Causerie. Update first."
+    ),
+    LinkFlaw.INCOMPLETE: lambda: tr(
+        "Something is missing in this contact link. Ask for a new one."
+    ),
+    LinkFlaw.NOT_CANONICAL: lambda: tr(
+        "This contact link has something in it that does not belong there. Ask for a new one."
+    ),
+    LinkFlaw.BAD_NAME: lambda: tr(
+        "This contact link has an unusable name in it. Ask for a new one."
+    ),
+    LinkFlaw.BAD_ADDRESS: lambda: tr(
+        "This contact link has an unusable address in it. Ask for a new one."
+    ),
+    LinkFlaw.BAD_KEY: lambda: tr(
+        "This contact link names a key that cannot be genuine. Do not trust it."
+    ),
+}
+
+_INVITATION: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
+    LinkFlaw.EMPTY: lambda: tr("Paste an invitation link: it starts with {prefix}"),
+    LinkFlaw.FAR_TOO_LONG: lambda: tr("This is far too long to be an invitation link."),
+    LinkFlaw.TOO_LONG: lambda: tr(
+        "This link is too long: an invitation link has at most {limit} characters."
+    ),
+    LinkFlaw.FOREIGN: lambda: tr(
+        "This is not a Causerie invitation link: those start with {prefix}"
+    ),
+    LinkFlaw.OTHER_KIND: lambda: tr(
+        "This is a contact link, not an invitation to a group. Add the person with it."
+    ),
+    LinkFlaw.UNREADABLE: lambda: tr("This invitation cannot be read. Ask for a new one."),
+    LinkFlaw.NEWER: lambda: tr(
+        "This invitation was made by a newer version of Causerie. Update first."
+    ),
+    LinkFlaw.INCOMPLETE: lambda: tr("Something is missing in this invitation. Ask for a new one."),
+    LinkFlaw.NOT_CANONICAL: lambda: tr(
+        "This invitation has something in it that does not belong there. Ask for a new one."
+    ),
+    LinkFlaw.BAD_NAME: lambda: tr("This invitation has an unusable name in it. Ask for a new one."),
+    LinkFlaw.BAD_ADDRESS: lambda: tr(
+        "This invitation has an unusable address in it. Ask for a new one."
+    ),
+    LinkFlaw.BAD_KEY: lambda: tr(
+        "This invitation names an admin key that cannot be genuine. Do not trust it."
+    ),
+}
+
+
+def error_words(error: ChatError) -> str:
+    match error:
+        case CommandError(refusal=refusal):
+            return _REFUSALS[refusal]()
+        case StorageError(fault=fault) if fault in _STORAGE:
+            return _STORAGE[fault]()
+        case InputError(flaw=flaw, given=given, limit=limit):
+            return _INPUT[flaw]().format(given=given, limit=limit)
+        case InviteError():
+            return _link_words(error)
+        case _:
+            return str(error)
+
+
+def _link_words(error: InviteError) -> str:
+    is_contact = error.kind is LinkKind.CONTACT
+    words = {**_ANY_LINK, **(_CONTACT_LINK if is_contact else _INVITATION)}[error.flaw]()
+    expired = datetime.fromtimestamp(min(error.expired_ms, LATEST_MS) / 1_000, tz=UTC)
+    return words.format(
+        prefix=CONTACT_PREFIX if is_contact else INVITE_PREFIX,
+        limit=MAX_LINK_CHARACTERS,
+        name=one_line(error.name, _MAX_NAME),
+        date=date_words(expired),
+    )
