@@ -94,7 +94,7 @@ def test_a_group_is_left_once_and_nobody_waits_for_it_for_ever(play: Play) -> No
         ]
         left = await outcomes(leaving)
         said = await outcomes(saying)
-        assert sorted(type(one).__name__ for one in left) == ["LocalProtocolError", "NoneType"]
+        assert sorted(type(one).__name__ for one in left) == ["CommandError", "NoneType"]
         assert all(isinstance(one, str | LocalProtocolError) for one in said)
         assert sum(isinstance(event, ConversationRemoved) for event in alice.told) == 1
         assert await alice.engine.conversations() == []
