@@ -329,6 +329,7 @@ def test_what_go_pushes_is_relayed_archived_and_refused_by_our_rules(tmp_path: P
             await go.ask("dial", address=ours.node.addresses()[0])
             leaf = await loopback.node(peers=ours.node.addresses()[:1])
             await leaf.until_peers(1)
+            await ours.until_peers(2)  # It relays only to whom it knows to listen.
             message = fresh(7)
             assert await go.push(own_id, SHARD, message) == message_hash(SHARD, message)
             await leaf.until_heard(1)

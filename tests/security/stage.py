@@ -29,6 +29,7 @@ from engine.core.ids import (
 from engine.core.ports import ProfileStore
 from engine.core.records import GroupRecord
 from engine.core.sds.config import FloodLimits
+from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.types import ChannelState
 from engine.core.waku import WakuMessage
 from engine.crypto.sealed import content_topic_of
@@ -107,7 +108,6 @@ class Victim:
         self.told: list[EngineEvent] = []
         self.sent: list[WakuMessage] = []
         """Everything that it made the network carry, oldest first."""
-        self._turns = 0
         self._stage = stage
         self.place = stage.place / name
         self._directory = open_profile_directory(self.place)
@@ -160,10 +160,13 @@ class Victim:
         await self.engine.start()
 
     async def turn(self) -> None:
-        """It looks at the time and does what is due, and hands over what it says."""
-        self._turns += 1
-        await self.engine.timeline.save_draft(self._stage.group, f"turn {self._turns}")
-        await self.engine._conversations.runner(self._stage.group).flush(timeout_ms=1_000)
+        """It looks at the time and does what is due, and hands over what it says.
+
+        The runner looks at its deadlines only so often in real time; here hours pass within that.
+        """
+        runner = self.engine._conversations.runner(self._stage.group)
+        await runner.do(DeadlineReached())
+        await runner.flush(timeout_ms=1_000)
 
     def set_clock(self, ahead_ms: int) -> None:
         """Somebody sets the time of the system, while the program runs."""

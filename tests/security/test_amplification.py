@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from engine.codec.sds import decode_message
 from engine.core.ids import InstanceId, MessageId
 from engine.core.sds.config import SdsConfig
@@ -116,7 +114,6 @@ def test_phantoms_make_a_silent_group_send_little(tmp_path: Path) -> None:
     run(scenario, tmp_path)
 
 
-@pytest.mark.long  # On some machines Bob has not placed it after 25 hours: not yet understood.
 def test_a_phantom_told_to_one_member_first_does_not_cost_the_others_another_day(
     tmp_path: Path,
 ) -> None:
