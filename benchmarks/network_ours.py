@@ -80,7 +80,10 @@ class Program:
 
     def __init__(self, host: TcpHost) -> None:
         self._host = host
-        self._hub = EmbeddedNode(NodeSettings(network_key=os.urandom(32)))
+        # All leaves dial from one address.
+        self._hub = EmbeddedNode(
+            NodeSettings(network_key=os.urandom(32), connections_per_address=128)
+        )
         self._leaves: list[Leaf] = []
 
     async def connect(self, address: str, times: int) -> Answer:

@@ -11,7 +11,7 @@ from typing import Final
 from ui.translate import tr
 
 _SERVICES: Final = ("store", "store_legacy", "lightpush", "filter")
-_COUNTED_BY: Final = ("group", "pair", "sds", "inbox", "libp2p", *_SERVICES)
+_COUNTED_BY: Final = ("group", "pair", "sds", "inbox", "libp2p", "relay", *_SERVICES)
 """The same fault is named alike in groups and between two people."""
 
 _SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
@@ -191,6 +191,11 @@ _SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
     "dropped_queue_full": lambda n: tr(
         "%n messages that came faster than the archive could take them; not archived.",
         "%n message that came faster than the archive could take them; not archived.",
+        n,
+    ),
+    "paced": lambda n: tr(
+        "%n messages from a peer that says so much that the next ones had to wait.",
+        "%n message from a peer that says so much that the next ones had to wait.",
         n,
     ),
     "clock_was_ahead": lambda n: tr(

@@ -18,7 +18,7 @@ from engine.core.sds.shared_state import SharedState
 from engine.core.sds.types import Holdings
 from engine.sim.hostile_trial import hostile_trial
 
-SEEDS = range(1, 11)
+SEEDS = range(1, 6)
 LONG_SEEDS = range(1, 201)
 BLOCK = 20
 

@@ -11,7 +11,7 @@ import pytest
 
 from engine.sim.trial import trial
 
-SEEDS = range(1, 11)
+SEEDS = range(1, 5)
 LONG_SEEDS = range(1, 201)
 BLOCK = 20
 

@@ -26,8 +26,13 @@ def test_the_same_fault_in_groups_and_pairs_is_one_sentence_and_the_most_frequen
 
 
 def test_who_took_more_than_their_share_is_told() -> None:
-    counters = {"inbox.too_many_of_strangers": 5, "libp2p.connections_per_address_limit": 136}
-    requests, connections = reversed(refusal_sentences(counters))
+    counters = {
+        "inbox.too_many_of_strangers": 5,
+        "libp2p.connections_per_address_limit": 136,
+        "relay.paced": 3,
+    }
+    paced, requests, connections = reversed(refusal_sentences(counters))
+    assert paced == "3 messages from a peer that says so much that the next ones had to wait."
     assert requests.startswith("5 requests to talk from strangers for which there was no room;")
     assert connections == ("136 connections from an address that has its share already; refused.")
 
