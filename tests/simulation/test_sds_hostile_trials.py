@@ -1,6 +1,6 @@
 """Eight members, half of them hostile, and a relay that replays: by seeds.
 
-Ten seeds always, two hundred in the long run, which uses all processors.  What fails names its
+A few seeds always, two hundred in the long run, which uses all processors.  What fails names its
 seed; ``python -m engine.sim.hostile_trial SEED`` repeats it.
 """
 

@@ -1,6 +1,6 @@
 """Eight members, 3 000 messages, up to half of everything lost, crashes and partitions: by seeds.
 
-Ten seeds always, two hundred in the long run, which uses all processors.  What fails names its
+A few seeds always, two hundred in the long run, which uses all processors.  What fails names its
 seed; ``python -m engine.sim.trial SEED`` repeats it.
 """
 
