@@ -8,9 +8,10 @@ takes in as much again.
 import statistics
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from benchmarks.report import Figure, Report
 from engine.core.ids import ContentTopic, PubsubTopic, WakuHash

@@ -14,9 +14,10 @@ import resource
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypedDict
+
+from msgspec.structs import replace
 
 from benchmarks.report import percentile
 from chat_app.compose import build_engine
@@ -33,7 +34,7 @@ from engine.core.ids import (
     MessageId,
     UnixMs,
 )
-from engine.core.sds.types import Claim, HistoryEntry, Holdings, Message, SequenceRange
+from engine.core.sds.vocabulary import Claim, HistoryEntry, Holdings, Message, SequenceRange
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.join import build_join

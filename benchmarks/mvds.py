@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+from msgspec import structs
+
 from benchmarks import mvds_work
 from benchmarks.report import Figure, Report, percentile
 from engine.codec.mvds_id import mvds_id_of
@@ -153,9 +155,9 @@ def _rarely() -> list[_Case]:
         )
         for mode in Mode
     ]
-    hinted = replace(helped, store_copies=False)
+    hinted = structs.replace(helped, store_copies=False)
     cases.append(_Case("offline 90 %, hints, mixed", MvdsConfig(), hinted, at_most=MOST_TIMES))
-    blind = replace(hinted, presence=False)
+    blind = structs.replace(hinted, presence=False)
     return cases + [
         _Case(f"offline 90 %, reference's back-off, {mode}", MvdsConfig.spec_model(mode), blind)
         for mode in (Mode.BATCH, Mode.INTERACTIVE)

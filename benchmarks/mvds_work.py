@@ -19,7 +19,7 @@ from engine.core.faults import SeededRandom
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.node import MvdsNode
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     DeadlineReached,
     Epoch,
     GroupId,

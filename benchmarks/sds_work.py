@@ -35,7 +35,7 @@ from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import CopyAccepted, MessageReceived, SendContent
 from engine.core.sds.log_table import LogTable, Row
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     Broadcast,
     ChannelState,
     Claim,

@@ -6,10 +6,12 @@ here before the engine starts, except the profile's directory and its lock.
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
+
+from msgspec import Struct
 
 from chat_app.network_choices import discovers, listen_host, proxy_of
 from chat_app.network_control import NetworkControl
@@ -44,8 +46,7 @@ KEEPING = ServiceSettings(store=StoreSettings(), archives_own_only=True)
 """What was said in one's own conversations, for whoever missed it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
+class Overrides(Struct, frozen=True, kw_only=True):
     """What the command line sets for one run, over the settings."""
 
     port: int | None = None

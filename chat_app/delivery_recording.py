@@ -7,9 +7,10 @@ settings, and shown on the terminal, so that others of a test group can be given
 import importlib.metadata
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from chat_app.compose import unix_now_ms
 from chat_app.paths import ProfilePaths
@@ -24,8 +25,7 @@ FILES: Final = 4
 """Among which the space is shared, so that what goes when it is full is a part of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordWish:
+class RecordWish(Struct, frozen=True, kw_only=True):
     """What the command line said; ``directory`` None: in the profile, ``key`` None: settings."""
 
     wanted: bool = False

@@ -9,9 +9,9 @@ typing.  The profiles are thrown away.
 import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from PySide6.QtCore import QRect
 from PySide6.QtWidgets import QApplication
 
@@ -68,8 +68,7 @@ LINES_ALONE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(Struct, frozen=True):
     name: str
     engine: Engine
     window: MainWindow

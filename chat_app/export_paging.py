@@ -7,10 +7,12 @@ never ends or never says anything new.  What it refuses to know: what is made of
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from random import SystemRandom
 from typing import Final
+
+from msgspec.structs import replace
 
 from chat_app.compose import unix_now_ms
 from engine.core.errors import TransportError

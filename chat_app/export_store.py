@@ -12,9 +12,10 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from chat_app.compose import unix_now_ms
 from chat_app.export_paging import PATIENT, StoreExport
@@ -43,8 +44,7 @@ MAX_ROWS: Final = 20_000_000
 EXIT_INCOMPLETE: Final = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreQuery:
+class StoreQuery(Struct, frozen=True, kw_only=True):
     """Inclusive times; no topics: all."""
 
     content_topics: tuple[ContentTopic, ...] = ()

@@ -1,8 +1,9 @@
 """What ``causerie node`` can be told on its command line besides profile, port and address."""
 
 import argparse
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.errors import ConfigError
 
@@ -12,8 +13,7 @@ _MAX_DAYS: Final = 3_650
 _MAX_MIB: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeOptions:
+class NodeOptions(Struct, frozen=True, kw_only=True):
     """``archive_days`` and ``archive_mib`` 0: without this limit."""
 
     services: frozenset[str] = frozenset(SERVICES)

@@ -7,11 +7,11 @@ makes the directory, and makes it private.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import platformdirs
+from msgspec import Struct
 
 from engine.core.errors import ConfigError
 
@@ -22,8 +22,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,40}")
 _DEVICES: Final = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfilePaths:
+class ProfilePaths(Struct, frozen=True, kw_only=True):
     """``name`` is for people: window titles, logs, complaints."""
 
     name: str

@@ -11,9 +11,9 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 from PySide6.QtCore import QEvent, QObject
 
 from chat_app.compose import Overrides, build_engine
@@ -42,8 +42,7 @@ from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowOptions:
+class WindowOptions(Struct, frozen=True, kw_only=True):
     """What the command line said.
 
     ``measure_start_ns``: the monotonic clock when the process was started; the window then prints

@@ -1,7 +1,8 @@
 """The window's network page on the running network and the settings file."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from chat_app.network_control import NetworkControl, problem_of
 from chat_app.settings_file import change_setting
@@ -17,8 +18,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowNetwork:
+class WindowNetwork(Struct, frozen=True):
     """A ``ui.network_choice.NetworkPort``: in force first, and then written down."""
 
     control: NetworkControl

@@ -6,8 +6,9 @@ A change that cannot be written is logged and lasts until the window closes.
 
 import logging
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from chat_app.settings import Settings, load_settings
 from chat_app.settings_file import change_setting
@@ -17,8 +18,7 @@ from engine.delivery.pseudonym import KEY_BYTES, key_text
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowSettings:
+class WindowSettings(Struct, frozen=True):
     """``load`` and ``save`` as ``UiSettings`` takes them."""
 
     settings: Settings

@@ -1,6 +1,6 @@
 """Return types of the engine's queries, beside the read models of ``engine.events``."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
@@ -10,8 +10,7 @@ PAGE_SIZE = 100
 """Rows of a timeline page, if nothing else is asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimelinePage:
+class TimelinePage(Struct, frozen=True, kw_only=True):
     """Consecutive timeline rows, oldest first."""
 
     messages: tuple[MessageView, ...]
@@ -22,8 +21,7 @@ class TimelinePage:
     total: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InvitePreview:
+class InvitePreview(Struct, frozen=True, kw_only=True):
     """The content of an invitation link, before anything touches the network."""
 
     conversation_id: ConversationId
@@ -35,8 +33,7 @@ class InvitePreview:
     service_nodes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContactPreview:
+class ContactPreview(Struct, frozen=True, kw_only=True):
     """The content of a contact link, before anything touches the network."""
 
     conversation_id: ConversationId
@@ -48,8 +45,7 @@ class ContactPreview:
     """Our agreement with this person so far; None = none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HolderView:
+class HolderView(Struct, frozen=True, kw_only=True):
     """One entry of "who holds it"; ``source`` and ``since_ms`` are None if not yet."""
 
     participant_id: ParticipantId
@@ -61,8 +57,7 @@ class HolderView:
     """The probability that an uncertain entry is wrong, where it is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkProof:
+class ForkProof(Struct, frozen=True, kw_only=True):
     """Two contradicting messages of one author, with the proof in a form to show others."""
 
     messages: tuple[MessageView | None, MessageView | None]

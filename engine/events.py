@@ -5,9 +5,10 @@ further queries.  How messages are transported, sealed or stored is not visible 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from engine.core.contacts import ContactState
 from engine.core.errors import StorageError
@@ -44,8 +45,7 @@ class SpanKind(StrEnum):
     LINK = "link"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextSpan:
+class TextSpan(Struct, frozen=True, kw_only=True):
     """``start`` and ``length`` count UTF-16 code units, as Qt does."""
 
     kind: SpanKind
@@ -54,8 +54,7 @@ class TextSpan:
     target: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryView:
+class DeliveryView(Struct, frozen=True, kw_only=True):
     """Delivery state of one of our messages.  The tuples contain other current members only."""
 
     state: DeliveryState
@@ -67,8 +66,7 @@ class DeliveryView:
     failure: FailureReason | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageView:
+class MessageView(Struct, frozen=True, kw_only=True):
     """One row of a timeline.  Rows are ordered by ``position``, with waiting rows last."""
 
     conversation_id: ConversationId
@@ -93,8 +91,7 @@ class MessageView:
         return self.position.message_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapPlace:
+class GapPlace(Struct, frozen=True, kw_only=True):
     """One gap: the messages missing directly before one message."""
 
     missing: int
@@ -109,8 +106,7 @@ class GapPlace:
     """The first message known to follow the gap; None if its place is unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapView:
+class GapView(Struct, frozen=True, kw_only=True):
     """Messages that are known to exist but missing on this device."""
 
     conversation_id: ConversationId
@@ -125,8 +121,7 @@ class GapView:
     """How many messages are lost, including those without an entry here."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockView:
+class ClockView(Struct, frozen=True, kw_only=True):
     """A member whose clock was ahead of ours when it sent what is held aside."""
 
     participant_id: ParticipantId
@@ -135,8 +130,7 @@ class ClockView:
     ahead_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldView:
+class HeldView(Struct, frozen=True, kw_only=True):
     """Messages held aside because they claim a time too far ahead, the earliest first."""
 
     conversation_id: ConversationId
@@ -149,8 +143,7 @@ class HeldView:
     """The clocks of the senders of ``messages``, the furthest ahead first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnClockView:
+class OwnClockView(Struct, frozen=True, kw_only=True):
     """Evidence from others' signed messages that our clock is wrong, and the user's correction."""
 
     behind_ms: int = 0
@@ -172,8 +165,7 @@ class OwnClockView:
         return self.offset_ms + self.behind_ms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkView:
+class ForkView(Struct, frozen=True, kw_only=True):
     """A fork: an author told different people different things, both with their signature."""
 
     conversation_id: ConversationId
@@ -186,8 +178,7 @@ class ForkView:
     second_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FloodView:
+class FloodView(Struct, frozen=True, kw_only=True):
     """A member over the daily quota.  The messages beyond it are not in the timeline."""
 
     conversation_id: ConversationId
@@ -200,8 +191,7 @@ class FloodView:
     """Messages that are known but not kept here."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberView:
+class MemberView(Struct, frozen=True, kw_only=True):
     participant_id: ParticipantId
     name: str
     is_self: bool
@@ -212,8 +202,7 @@ class MemberView:
     """Their messages are received and kept, but not shown on this device."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContactView:
+class ContactView(Struct, frozen=True, kw_only=True):
     """The other side of a one-to-one conversation."""
 
     participant_id: ParticipantId
@@ -231,8 +220,7 @@ class ContactView:
     """Heard within the last two minutes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationView:
+class ConversationView(Struct, frozen=True, kw_only=True):
     """One row of the conversation list: a group, or a person if ``contact`` is set."""
 
     conversation_id: ConversationId
@@ -262,8 +250,7 @@ class ConnectionRole(StrEnum):
     """Service nodes relay for us."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionView:
+class ConnectionView(Struct, frozen=True, kw_only=True):
     level: ConnectionLevel
     peers: int
     """Relay peers, or an edge node's service nodes."""
@@ -275,8 +262,7 @@ class ConnectionView:
     """The most informative problem of a service node, unless the level is good."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdentityView:
+class IdentityView(Struct, frozen=True, kw_only=True):
     participant_id: ParticipantId
     name: str
     fingerprint: str
@@ -288,25 +274,21 @@ class IdentityView:
 # --- events -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationAdded:
+class ConversationAdded(Struct, frozen=True, kw_only=True):
     conversation: ConversationView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationChanged:
+class ConversationChanged(Struct, frozen=True, kw_only=True):
     """The name, members, unread count, last message, missing count or muting changed."""
 
     conversation: ConversationView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationRemoved:
+class ConversationRemoved(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageAdded:
+class MessageAdded(Struct, frozen=True, kw_only=True):
     """A new row, at its position.  Durable before the event is published."""
 
     message: MessageView
@@ -314,83 +296,72 @@ class MessageAdded:
     """True for another member's live message in a conversation that is not muted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageChanged:
+class MessageChanged(Struct, frozen=True, kw_only=True):
     """A row with a known message id changed: its delivery, or it no longer waits."""
 
     message: MessageView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRemoved:
+class MessageRemoved(Struct, frozen=True, kw_only=True):
     """A message was deleted on this device only."""
 
     conversation_id: ConversationId
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimelineChanged:
+class TimelineChanged(Struct, frozen=True, kw_only=True):
     """Many rows appeared or disappeared: read the timeline again."""
 
     conversation_id: ConversationId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FloodsChanged:
+class FloodsChanged(Struct, frozen=True, kw_only=True):
     """Lists all members of the conversation with messages set aside."""
 
     conversation_id: ConversationId
     floods: tuple[FloodView, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapUpdated:
+class GapUpdated(Struct, frozen=True, kw_only=True):
     """``gap`` is None once nothing is missing."""
 
     conversation_id: ConversationId
     gap: GapView | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldUpdated:
+class HeldUpdated(Struct, frozen=True, kw_only=True):
     """``held`` is None once no message is held aside."""
 
     conversation_id: ConversationId
     held: HeldView | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForksFound:
+class ForksFound(Struct, frozen=True, kw_only=True):
     """All forks of the conversation, each for one author at one place."""
 
     conversation_id: ConversationId
     forks: tuple[ForkView, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockJudged:
+class ClockJudged(Struct, frozen=True, kw_only=True):
     """``clock`` is None once no offset is set and there is no evidence against our clock."""
 
     clock: OwnClockView | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockOffsetDropped:
+class ClockOffsetDropped(Struct, frozen=True, kw_only=True):
     """The system's time was set, which drops the offset that the user had set."""
 
     offset_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypingChanged:
+class TypingChanged(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     names: tuple[str, ...]
     """Who is typing now; may be empty."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionChanged:
+class ConnectionChanged(Struct, frozen=True, kw_only=True):
     connection: ConnectionView
 
 
@@ -400,8 +371,7 @@ class NoticeLevel(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClocksAhead:
+class ClocksAhead(Struct, frozen=True, kw_only=True):
     """Messages are held aside, because the clock of ``names`` is ahead by up to ``ahead_ms``."""
 
     conversation_name: str
@@ -411,8 +381,7 @@ class ClocksAhead:
     ahead_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotSaved:
+class NotSaved(Struct, frozen=True, kw_only=True):
     """The disk refused; it is tried again."""
 
     error: StorageError
@@ -421,8 +390,7 @@ class NotSaved:
 NoticeContent: TypeAlias = ClocksAhead | NotSaved
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeRaised:
+class NoticeRaised(Struct, frozen=True, kw_only=True):
     """Something the user must know.  It replaces an earlier notice with the same ``key``."""
 
     key: str
@@ -430,8 +398,7 @@ class NoticeRaised:
     content: NoticeContent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeCleared:
+class NoticeCleared(Struct, frozen=True, kw_only=True):
     key: str
 
 

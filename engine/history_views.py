@@ -4,8 +4,9 @@ They complement ``engine.events``.  Problems of Stores appear here as codes, for
 interrupts the user, and None means that there is no problem.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.problems import HistoryProblem, StoreProblem
@@ -31,8 +32,7 @@ class StoreHealth(StrEnum):
     """Its last answer failed; see ``problem``.  It is asked again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreTestView:
+class StoreTestView(Struct, frozen=True, kw_only=True):
     """The result of one test of a Store."""
 
     multiaddr: str
@@ -52,8 +52,7 @@ class StoreTestView:
     """When its oldest message of our conversations was sent; None if it has none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreView:
+class StoreView(Struct, frozen=True, kw_only=True):
     """One Store.  Listed in the order in which they are asked."""
 
     multiaddr: str
@@ -104,8 +103,7 @@ class HistoryState(StrEnum):
     """``problem`` says why; messages already fetched stay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryView:
+class HistoryView(Struct, frozen=True, kw_only=True):
     """The running or last fetch of one conversation."""
 
     conversation_id: ConversationId
@@ -133,8 +131,7 @@ class HistoryView:
 # --- lost messages ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostView:
+class LostView(Struct, frozen=True, kw_only=True):
     """A message that no member and no Store was found to have; shown if it arrives after all.
 
     In a one-to-one conversation: consecutive messages of which only the author's numbers are known.
@@ -168,13 +165,11 @@ class LostView:
 # --- events -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoresChanged:
+class StoresChanged(Struct, frozen=True, kw_only=True):
     stores: tuple[StoreView, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryChanged:
+class HistoryChanged(Struct, frozen=True, kw_only=True):
     """Published at most four times a second while a fetch runs, and always at start and end."""
 
     history: HistoryView

@@ -1,11 +1,11 @@
 """What the window's network page chooses, and where it is kept: without the page itself."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkChoice:
+
+class NetworkChoice(Struct, frozen=True, kw_only=True):
     """``role`` is "auto", "relay" or "edge"; the nodes are multiaddrs."""
 
     role: str

@@ -5,10 +5,11 @@ and whoever asks to talk is shown with the name *they gave*, beside the fingerpr
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 from typing import assert_never
+
+from msgspec import Struct
 
 from engine.answers import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX, ContactState
@@ -186,8 +187,7 @@ def answer_words(answer: Answer) -> str:
     return words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """What the bar in a conversation says while two do not talk."""
 
     title: str

@@ -7,8 +7,8 @@ handler, where the program reports bugs.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
 from engine.core.errors import ChatError
@@ -18,8 +18,7 @@ from ui.translate import tr
 Work = Callable[[], Coroutine[object, object, None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """``purpose`` says what was being done and is the notice's key; ``retry`` does it again."""
 
     purpose: str

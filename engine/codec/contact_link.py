@@ -5,9 +5,9 @@ are refused.  ``engine.crypto.links`` checks keys, signature and expiry.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from engine.codec.canonical import one_form
 from engine.codec.link_text import LinkForm, is_address
@@ -31,8 +31,7 @@ _LATEST_MS = 253_402_300_799_999
 """The last moment of the year 9999, the limit of calendars."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadContactLink:
+class ReadContactLink(Struct, frozen=True, kw_only=True):
     """The content of a link.  Keys, signature and expiry are not checked yet."""
 
     link: ContactLink

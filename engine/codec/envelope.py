@@ -7,9 +7,9 @@ covers the fields of a signed part, but nothing that could be appended to it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from engine.codec.canonical import one_form
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
@@ -30,16 +30,14 @@ _KEY_BYTES = 32
 _SIGNATURE_BYTES = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnvelopeHeader:
+class EnvelopeHeader(Struct, frozen=True, kw_only=True):
     group_tag: bytes
     epoch_id: bytes
     salt: bytes
     commitment: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedPart:
+class SignedPart(Struct, frozen=True, kw_only=True):
     """Exactly one of ``sds_message`` and ``original`` is not empty."""
 
     sender_public_key: bytes

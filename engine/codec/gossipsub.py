@@ -8,9 +8,9 @@ exchange) are ignored.  The router acts on the parts (``engine.network.waku.goss
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import PubsubTopic
@@ -28,32 +28,27 @@ MAX_TOPIC_CHARACTERS = 256
 MESSAGE_ID_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
+class Subscription(Struct, frozen=True, kw_only=True):
     topic: PubsubTopic
     subscribe: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedMessage:
+class PublishedMessage(Struct, frozen=True, kw_only=True):
     topic: PubsubTopic
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IHave:
+class IHave(Struct, frozen=True, kw_only=True):
     topic: PubsubTopic
     message_ids: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prune:
+class Prune(Struct, frozen=True, kw_only=True):
     topic: PubsubTopic
     backoff_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rpc:
+class Rpc(Struct, frozen=True, kw_only=True):
     """``iwant`` and ``idontwant`` are flattened: their grouping has no meaning."""
 
     subscriptions: tuple[Subscription, ...] = ()
@@ -65,8 +60,7 @@ class Rpc:
     idontwant: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecodedRpc:
+class DecodedRpc(Struct, frozen=True, kw_only=True):
     """``refused`` holds one reason for every part that was left out."""
 
     rpc: Rpc

@@ -13,7 +13,7 @@ from engine.core.content import INSTANCE_ID_BYTES, MAX_SAFE_INTEGER
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import InstanceId
 from engine.core.sds.claims import HEAD_BYTES
-from engine.core.sds.types import Claim, Holdings, SequenceRange
+from engine.core.sds.vocabulary import Claim, Holdings, SequenceRange
 from proto import envelope_pb2
 
 MAX_AUTHORS = 1024

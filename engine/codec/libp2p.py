@@ -5,10 +5,10 @@ A message that exceeds one is dropped whole with a RemoteProtocolError.  Only id
 cut at their bound, because real peers announce dozens of addresses that mean nothing to us.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from google.protobuf.message import DecodeError, Message
+from msgspec import Struct
 
 from engine.core.errors import RemoteProtocolError
 from proto import libp2p_pb2
@@ -27,16 +27,14 @@ class KeyType(IntEnum):
     ECDSA = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicKey:
+class PublicKey(Struct, frozen=True, kw_only=True):
     """A key as in the ``PublicKey`` message: type and the type's own encoding."""
 
     key_type: KeyType
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoisePayload:
+class NoisePayload(Struct, frozen=True, kw_only=True):
     """The payload of Noise handshake messages 2 and 3 (noise-libp2p spec)."""
 
     identity_key: bytes
@@ -44,8 +42,7 @@ class NoisePayload:
     identity_signature: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdentifyMessage:
+class IdentifyMessage(Struct, frozen=True, kw_only=True):
     """identify 1.0.0.  None or empty: the field was missing (a push may be partial)."""
 
     public_key: bytes | None = None

@@ -9,8 +9,9 @@ content.
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import InviteError, LinkFlaw, LinkKind
@@ -24,8 +25,7 @@ _AROUND = "<>()[]\"'`.,;:!?="
 _INVISIBLE = str.maketrans(dict.fromkeys("\u200b\u00ad\u2060\ufeff"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkForm:
+class LinkForm(Struct, frozen=True, kw_only=True):
     """One kind of link."""
 
     kind: LinkKind

@@ -20,7 +20,7 @@ from engine.codec.tuples import tuple_bytes
 from engine.core.content import Content
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId
-from engine.core.sds.types import MessageIdOf
+from engine.core.sds.vocabulary import MessageIdOf
 
 ID_BYTES = 16
 _DOMAIN = "causerie/2/message-id"

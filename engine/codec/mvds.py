@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from engine.codec.mvds_id import GROUP_ID_BYTES
 from engine.core.errors import RemoteProtocolError
-from engine.core.mvds.types import GroupId, MvdsId, MvdsMessage, Payload, WireGeneration
+from engine.core.mvds.vocabulary import GroupId, MvdsId, MvdsMessage, Payload, WireGeneration
 from proto import mvds_pb2
 
 MAX_RECEIVED_BYTES: Final = 150 * 1024

@@ -12,7 +12,7 @@ from typing import Final
 
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import MessageId
-from engine.core.mvds.types import MvdsId, MvdsMessage
+from engine.core.mvds.vocabulary import MvdsId, MvdsMessage
 
 GROUP_ID_BYTES: Final = 32
 

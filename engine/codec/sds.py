@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId
-from engine.core.sds.types import HistoryEntry, Message, history_entry
+from engine.core.sds.vocabulary import HistoryEntry, Message, history_entry
 from proto import sds_pb2
 
 MAX_MESSAGE_BYTES: Final = 150 * 1024

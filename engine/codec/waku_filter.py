@@ -4,9 +4,10 @@ A pushed Waku message has the bytes that the relay received.  This module limits
 request; the server limits those of one peer.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from msgspec import Struct
 
 from engine.codec.waku_rpc import checked_request_id, checked_topic, parsed, shown_description
 from engine.core.errors import RemoteProtocolError
@@ -29,23 +30,20 @@ class FilterSubscribeType(IntEnum):
     UNSUBSCRIBE_ALL = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterSubscribeRequest:
+class FilterSubscribeRequest(Struct, frozen=True, kw_only=True):
     request_id: str
     filter_subscribe_type: FilterSubscribeType
     pubsub_topic: PubsubTopic | None = None
     content_topics: tuple[ContentTopic, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterSubscribeResponse:
+class FilterSubscribeResponse(Struct, frozen=True, kw_only=True):
     request_id: str
     status_code: int
     status_desc: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessagePush:
+class MessagePush(Struct, frozen=True, kw_only=True):
     """``data`` is an encoded Waku message."""
 
     data: bytes

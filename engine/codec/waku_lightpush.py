@@ -5,9 +5,10 @@ lets the service node derive the shard.  One pair of types serves both.  The Wak
 bytes here: it is relayed unchanged.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from msgspec import Struct
 
 from engine.codec.waku_rpc import checked_request_id, checked_topic, parsed, shown_description
 from engine.core.errors import RemoteProtocolError
@@ -37,8 +38,7 @@ class PushStatus(IntEnum):
     NO_PEERS = 505
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushRequest:
+class PushRequest(Struct, frozen=True, kw_only=True):
     """``pubsub_topic`` None: the node derives it.  ``data`` is an encoded Waku message."""
 
     request_id: str
@@ -46,8 +46,7 @@ class PushRequest:
     pubsub_topic: PubsubTopic | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushResponse:
+class PushResponse(Struct, frozen=True, kw_only=True):
     """From 2.0.0-beta1, only SUCCESS, TOO_MANY_REQUESTS or INTERNAL_ERROR."""
 
     request_id: str

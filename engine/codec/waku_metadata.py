@@ -4,8 +4,9 @@ The shards are written twice, unpacked in the specification's field and packed i
 each of the other implementations reads only one of the two.  Either form is read.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.codec.waku_rpc import parsed
 from engine.core.errors import RemoteProtocolError
@@ -15,8 +16,7 @@ MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_SHARDS: Final = 1_024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metadata:
+class Metadata(Struct, frozen=True, kw_only=True):
     """``cluster_id`` None: the peer did not say."""
 
     cluster_id: int | None

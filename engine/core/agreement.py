@@ -13,8 +13,10 @@ a recorded one belongs to another stay.
 This module sends, writes and shows nothing.  Blocking is handled elsewhere.
 """
 
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.contacts import ContactState
 from engine.core.content import MAX_SAFE_INTEGER, NOBODY, ContactAnswer, ContactRequest
@@ -24,8 +26,7 @@ from engine.core.ids import InstanceId, UnixMs
 Statement: TypeAlias = ContactRequest | ContactAnswer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class Agreement(Struct, frozen=True, kw_only=True):
     """``state`` is never BLOCKED here: statements of a blocked peer are ignored."""
 
     state: ContactState
@@ -45,8 +46,7 @@ class Agreement:
         return replace(self, state=ContactState.ASKED, round=higher)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class Heard(Struct, frozen=True, kw_only=True):
     agreement: Agreement
     tell: bool
     """Whether to tell the peer where we stand."""

@@ -7,9 +7,10 @@ known that long, one person's echo is reported as just that.  This module sets n
 does.
 """
 
-from dataclasses import dataclass
 from statistics import median_high, median_low
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.ids import ParticipantId, UnixMs
 
@@ -22,8 +23,7 @@ KNOWN_LONG_MS: Final = 24 * 3_600_000
 MAX_PEOPLE: Final = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Echo:
+class Echo(Struct, frozen=True, kw_only=True):
     """What one person's signed message shows about our clock."""
 
     participant_id: ParticipantId
@@ -31,8 +31,7 @@ class Echo:
     """The least correction to our clock; 0 if the clocks agree as far as can be known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockVerdict:
+class ClockVerdict(Struct, frozen=True, kw_only=True):
     """Our clock is wrong."""
 
     offset_ms: int
@@ -45,8 +44,7 @@ class ClockVerdict:
     """True: the majority of those known for a day.  False: one person's echo."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     at_ms: UnixMs
     offset_ms: int
     known_long: bool

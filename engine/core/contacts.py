@@ -5,8 +5,9 @@ declines or blocks.  Nothing else is exchanged before both agree.  This module h
 only, no bytes, use of keys, or network.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from engine.core.ids import UnixMs
 
@@ -28,8 +29,7 @@ class ContactState(StrEnum):
     """We blocked them: nothing of theirs is taken in or answered."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContactLink:
+class ContactLink(Struct, frozen=True, kw_only=True):
     """The content of ``causerie:contact/…``, signed by the person it is about."""
 
     public_key: bytes

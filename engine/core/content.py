@@ -9,6 +9,8 @@ holdings name ranges.  Bytes, signatures and permissions are handled elsewhere.
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 
@@ -60,15 +62,13 @@ class Text:
     mentions: tuple[ParticipantId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Created:
+class Created(Struct, frozen=True, kw_only=True):
     """The group was created."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
+class Join(Struct, frozen=True, kw_only=True):
     """A self-signed membership statement.
 
     ``statement`` is what was signed, as received, and can be shown to others.  The fields are its
@@ -82,20 +82,17 @@ class Join:
     joined_ms: UnixMs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leave:
+class Leave(Struct, frozen=True, kw_only=True):
     """The author leaves the group, at the content's ``sent_ms``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Struct, frozen=True, kw_only=True):
     """The author's name in this group from the content's ``sent_ms`` on."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unsupported:
+class Unsupported(Struct, frozen=True, kw_only=True):
     """Content of a newer version.  ``kind`` is the field's name if we know it."""
 
     kind: str = "unknown"
@@ -149,8 +146,7 @@ Body: TypeAlias = (
 """In groups: the first five.  In pairs: Text and the three about contacts."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+class Content(Struct, frozen=True, kw_only=True):
     author: AuthorSequence
     previous_id: MessageId | None
     """This instance's previous content in the channel; None for its first."""
@@ -163,13 +159,11 @@ class Content:
     """In a group: the author's own message, dated by a wrong clock, that this one replaces."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Typing:
+class Typing(Struct, frozen=True, kw_only=True):
     active: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Presence:
+class Presence(Struct, frozen=True, kw_only=True):
     """The author is online; ``answer_wanted`` asks whether the peer is, too."""
 
     answer_wanted: bool

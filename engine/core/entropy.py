@@ -1,8 +1,9 @@
 """Injected randomness: the system's in the application, seeded in tests, simulator and demo."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 RandomBytes: TypeAlias = Callable[[int], bytes]
 """Returns this many random bytes, for keys, salts and nonces."""
@@ -11,7 +12,6 @@ RandomUnit: TypeAlias = Callable[[], float]
 """Uniform in [0, 1): for timers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entropy:
+class Entropy(Struct, frozen=True, kw_only=True):
     random_bytes: RandomBytes
     random_unit: RandomUnit

@@ -10,7 +10,8 @@ on every platform and Python version.
 
 import hashlib
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.errors import ConfigError
 
@@ -30,8 +31,7 @@ _PROBABILITY = re.compile(r"\d{0,3}(?:\.\d{1,12})?", re.ASCII)
 _SEED = re.compile(r"\d{1,19}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FaultSpec:
+class FaultSpec(Struct, frozen=True, kw_only=True):
     """Probabilities in [0, 1] per transmission and receiver; ``delay_ms`` is (lowest, highest)."""
 
     loss: float = 0.0

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NewType
 
-from engine.core.value import value
+from msgspec import Struct
 
 MessageId = NewType("MessageId", str)
 """An SDS message id, opaque on the wire; ours are 22 characters of base64url."""
@@ -35,16 +35,14 @@ SIGNATURE_BYTES = 64
 """The length of an Ed25519 signature."""
 
 
-@value(frozen=True, slots=True, order=True)
-class Position:
+class Position(Struct, frozen=True, order=True):
     """Place in a channel's log: Lamport timestamp, then message id by byte."""
 
     lamport_timestamp: int
     message_id: MessageId
 
 
-@value(frozen=True, slots=True)
-class AuthorSequence:
+class AuthorSequence(Struct, frozen=True):
     """The n-th content message of one instance of one author; counts 1, 2, 3 and so on."""
 
     instance_id: InstanceId

@@ -6,8 +6,9 @@ runs on it and on the tests' model of it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from engine.core.history.progress import HistoryKept, KeptWrite, StoreRecord, StoreRef
 from engine.core.ids import (
@@ -18,7 +19,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
+from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
 from engine.core.records import (
     ContactRecord,
     DeliveryRecord,
@@ -33,18 +34,16 @@ from engine.core.records import (
     ProfileRecord,
     WaitingContent,
 )
-from engine.core.sds.types import ChannelState, HolderEntry, Write
+from engine.core.sds.vocabulary import ChannelState, HolderEntry, Write
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredMessage:
+class StoredMessage(Struct, frozen=True, kw_only=True):
     record: MessageRecord
     delivery: DeliveryRecord | None
     holders: tuple[HolderEntry, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPage:
+class StoredPage(Struct, frozen=True, kw_only=True):
     """Consecutive rows, oldest first; hidden rows are left out and not counted."""
 
     messages: tuple[StoredMessage, ...]
@@ -54,8 +53,7 @@ class StoredPage:
     total: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationSummary:
+class ConversationSummary(Struct, frozen=True, kw_only=True):
     """Counts for the conversation list.
 
     Unread: visible text rows of others after the read mark.
@@ -73,13 +71,11 @@ class ConversationSummary:
 # --- writes -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveProfile:
+class SaveProfile(Struct, frozen=True, kw_only=True):
     profile: ProfileRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutGroup:
+class PutGroup(Struct, frozen=True, kw_only=True):
     """Insert, or replace everything but what belongs to the user: muted, draft, read_up_to."""
 
     group: GroupRecord
@@ -87,8 +83,7 @@ class PutGroup:
     """The initial clock of a new group; otherwise None."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveGroup:
+class RemoveGroup(Struct, frozen=True, kw_only=True):
     """Forget a conversation, group or pair, and everything in it.
 
     It cannot be found afterwards, but its rows may still be on disk: see ``clear_removed``.
@@ -97,31 +92,27 @@ class RemoveGroup:
     conversation_id: ConversationId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutContact:
+class PutContact(Struct, frozen=True, kw_only=True):
     """Insert, or replace everything but what belongs to the user: muted, draft, read_up_to."""
 
     contact: ContactRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyMvds:
+class ApplyMvds(Struct, frozen=True, kw_only=True):
     """The writes of a pair's MVDS node."""
 
     conversation_id: ConversationId
     writes: tuple[MvdsWrite, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavePairClock:
+class SavePairClock(Struct, frozen=True, kw_only=True):
     """Never moves backwards."""
 
     conversation_id: ConversationId
     lamport_timestamp: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavePairAuthor:
+class SavePairAuthor(Struct, frozen=True, kw_only=True):
     """An instance of the peer was delivered up to ``sequence``."""
 
     conversation_id: ConversationId
@@ -129,51 +120,44 @@ class SavePairAuthor:
     sequence: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutWaiting:
+class PutWaiting(Struct, frozen=True, kw_only=True):
     """Insert or replace by message id."""
 
     conversation_id: ConversationId
     waiting: WaitingContent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveWaiting:
+class RemoveWaiting(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutLost:
+class PutLost(Struct, frozen=True, kw_only=True):
     """Insert, or replace by instance and first number."""
 
     conversation_id: ConversationId
     lost: LostRange
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveLost:
+class RemoveLost(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     instance_id: InstanceId
     first: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavePicture:
+class SavePicture(Struct, frozen=True, kw_only=True):
     """The profile's own picture, PNG or JPEG; b"" = none."""
 
     picture: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutMember:
+class PutMember(Struct, frozen=True, kw_only=True):
     """Insert, or replace everything but ``known_ms``."""
 
     member: MemberRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyChannel:
+class ApplyChannel(Struct, frozen=True, kw_only=True):
     """The writes of a group's SDS channel.
 
     What they remove from the log leaves the timeline too: its row, its delivery, every count.
@@ -183,56 +167,48 @@ class ApplyChannel:
     writes: tuple[Write, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutMessage:
+class PutMessage(Struct, frozen=True, kw_only=True):
     """Insert or replace by message id; ``hidden`` stays as it was."""
 
     message: MessageRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HideMessage:
+class HideMessage(Struct, frozen=True, kw_only=True):
     """Delete on this device only: it leaves every page and count; the log keeps it for others."""
 
     conversation_id: ConversationId
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutDelivery:
+class PutDelivery(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     message_id: MessageId
     delivery: DeliveryRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveOwnSequence:
+class SaveOwnSequence(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     own_sequence: OwnSequence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveReadMark:
+class SaveReadMark(Struct, frozen=True, kw_only=True):
     """Never moves backwards."""
 
     conversation_id: ConversationId
     up_to: Position
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveDraft:
+class SaveDraft(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveMuted:
+class SaveMuted(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     muted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveMemberMuted:
+class SaveMemberMuted(Struct, frozen=True, kw_only=True):
     """Mute a member on this device: their rows, also future ones, leave every page and count.
 
     The log keeps them for others, and they return when the member is unmuted.
@@ -243,41 +219,35 @@ class SaveMemberMuted:
     muted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutNodeAddress:
+class PutNodeAddress(Struct, frozen=True, kw_only=True):
     """A peer of a conversation (or of none): a multiaddr with /p2p/; newest 50 are kept."""
 
     multiaddr: str
     seen_ms: UnixMs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveValue:
+class SaveValue(Struct, frozen=True, kw_only=True):
     """A small named value of the profile, such as the port or the window's geometry."""
 
     key: str
     value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddCounters:
+class AddCounters(Struct, frozen=True, kw_only=True):
     amounts: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutStore:
+class PutStore(Struct, frozen=True, kw_only=True):
     """Insert, or replace by its address."""
 
     record: StoreRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveStore:
+class RemoveStore(Struct, frozen=True, kw_only=True):
     store: StoreRef
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyHistory:
+class ApplyHistory(Struct, frozen=True, kw_only=True):
     """How far the Stores were queried.  Ignored for a conversation that was removed."""
 
     conversation_id: ConversationId

@@ -7,57 +7,50 @@ translated.  A ``detail`` is technical text of the system or a library, which is
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from engine.core.history.queries import End
-from engine.core.value import value
 
 # --- Stores ---------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True)
-class QueryFailed:
+class QueryFailed(Struct, frozen=True):
     """A query gave up on a Store.  ``reason``: that of ``End.FAULTED``, else empty."""
 
     end: End
     reason: str = ""
 
 
-@value(frozen=True, slots=True)
-class MessagesOmitted:
+class MessagesOmitted(Struct, frozen=True):
     """It answered completely, but left out messages that others had."""
 
     number: int
 
 
-@value(frozen=True, slots=True)
-class EntriesRefused:
+class EntriesRefused(Struct, frozen=True):
     """It answered completely, but some entries could not be used."""
 
     number: int
 
 
-@value(frozen=True, slots=True)
-class NoAnswer:
+class NoAnswer(Struct, frozen=True):
     timeout_s: float
 
 
-@value(frozen=True, slots=True)
-class Unreachable:
+class Unreachable(Struct, frozen=True):
     detail: str
 
 
-@value(frozen=True, slots=True)
-class OtherCluster:
+class OtherCluster(Struct, frozen=True):
     theirs: int
     ours: int
 
 
-@value(frozen=True, slots=True)
-class AnswersWrongly:
+class AnswersWrongly(Struct, frozen=True):
     detail: str
 
 
-@value(frozen=True, slots=True)
-class Refuses:
+class Refuses(Struct, frozen=True):
     """The Store's own status code and words."""
 
     detail: str
@@ -76,8 +69,7 @@ StoreProblem: TypeAlias = (
 KEEPS_NO_MESSAGES = QueryFailed(End.FAULTED, "protocol_unsupported")
 
 
-@value(frozen=True, slots=True)
-class NoStoreToAsk:
+class NoStoreToAsk(Struct, frozen=True):
     """A fetch waits until there is a Store."""
 
 
@@ -100,8 +92,7 @@ class NodeFault(StrEnum):
     SUBSCRIPTIONS_REFUSED = "subscriptions_refused"
 
 
-@value(frozen=True, slots=True)
-class NodeFailed:
+class NodeFailed(Struct, frozen=True):
     """``service``: filter or lightpush, if it is about one."""
 
     fault: NodeFault
@@ -112,8 +103,7 @@ class NodeFailed:
     """The node's own words, which are never logged."""
 
 
-@value(frozen=True, slots=True)
-class OffersNo:
+class OffersNo(Struct, frozen=True):
     """The services that it does not have; at least one."""
 
     services: tuple[str, ...]
@@ -126,8 +116,7 @@ CheckedProblem: TypeAlias = OffersNo | OtherCluster | NoAnswer | Unreachable
 """What one test of a service node found."""
 
 
-@value(frozen=True, slots=True)
-class NodeTrouble:
+class NodeTrouble(Struct, frozen=True):
     """``node``: its host and port."""
 
     node: str

@@ -5,8 +5,9 @@ bytes; the database is encrypted.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from engine.core.contacts import ContactState
 from engine.core.ids import (
@@ -20,8 +21,7 @@ from engine.core.ids import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileRecord:
+class ProfileRecord(Struct, frozen=True, kw_only=True):
     """The identity of a device.  Private keys are raw 32 bytes; the database is encrypted."""
 
     name: str
@@ -33,8 +33,7 @@ class ProfileRecord:
     created_ms: UnixMs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRecord:
+class GroupRecord(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     name: str
     epoch_keys: tuple[bytes, ...]
@@ -48,8 +47,7 @@ class GroupRecord:
     read_up_to: Position | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContactRecord:
+class ContactRecord(Struct, frozen=True, kw_only=True):
     """A one-to-one conversation and its peer; its id is the pair's MVDS group id."""
 
     conversation_id: ConversationId
@@ -69,8 +67,7 @@ class ContactRecord:
     read_up_to: Position | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingContent:
+class WaitingContent(Struct, frozen=True, kw_only=True):
     """Received from a contact and acknowledged, but an earlier message of its author is missing."""
 
     message_id: MessageId
@@ -81,8 +78,7 @@ class WaitingContent:
     """It waited long enough, so the window shows it below a gap."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostRange:
+class LostRange(Struct, frozen=True, kw_only=True):
     """Consecutive messages of one instance of the peer that were given up and never came."""
 
     instance_id: InstanceId
@@ -96,8 +92,7 @@ class LostRange:
     given_up_ms: UnixMs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairState:
+class PairState(Struct, frozen=True, kw_only=True):
     """The saved order of a one-to-one conversation."""
 
     lamport_timestamp: int = 0
@@ -108,8 +103,7 @@ class PairState:
     """By instance and number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberRecord:
+class MemberRecord(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     participant_id: ParticipantId
     public_key: bytes
@@ -125,16 +119,14 @@ class MemberRecord:
     """When this device first heard of them, by its own clock; never changes afterwards."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpanRecord:
+class SpanRecord(Struct, frozen=True, kw_only=True):
     kind: str
     start: int
     length: int
     target: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRecord:
+class MessageRecord(Struct, frozen=True, kw_only=True):
     """One row of a timeline, decrypted, as it will be shown."""
 
     conversation_id: ConversationId
@@ -150,8 +142,7 @@ class MessageRecord:
     late: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryRecord:
+class DeliveryRecord(Struct, frozen=True, kw_only=True):
     """The delivery state shown to the sender of one own message."""
 
     state: DeliveryState
@@ -159,8 +150,7 @@ class DeliveryRecord:
     failure: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedMessage:
+class LoggedMessage(Struct, frozen=True, kw_only=True):
     """A placed message, shown or hidden, for audits."""
 
     position: Position
@@ -175,8 +165,7 @@ class KeptAside(NamedTuple):
     retrieval_hint: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnSequence:
+class OwnSequence(Struct, frozen=True, kw_only=True):
     """The newest content message that we wrote during one stay in a conversation."""
 
     stay: InstanceId

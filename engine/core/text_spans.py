@@ -15,9 +15,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from engine.core.records import SpanRecord
 
@@ -83,8 +84,7 @@ def _may_hold_links(text: str) -> bool:
     return "@" in lowered or "https://" in lowered or _OWN_SCHEME in lowered
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """``kind``: https, mailto, own, or another scheme, whose address holds no link of ours."""
 
     kind: str

@@ -1,14 +1,13 @@
 """The Waku message (14/WAKU2-MESSAGE) as the engine's own type, and its limits."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.core.ids import ContentTopic
 
 MAX_WAKU_MESSAGE_BYTES = 150 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WakuMessage:
+class WakuMessage(Struct, frozen=True, kw_only=True):
     """``timestamp_ns`` is Unix nanoseconds by the sender's clock, None if absent."""
 
     payload: bytes

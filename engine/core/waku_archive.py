@@ -5,9 +5,10 @@ orders by (timestamp, digest, received), where the time of receipt, unique withi
 messages with equal digests apart.  This module reads no clock or disk.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.errors import RemoteProtocolError, StorageError
 from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
@@ -17,8 +18,7 @@ from engine.core.waku_store import HistoryIndex
 MAX_CLOCK_OFFSET_NS: Final = 20 * 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Who brought a message or asks for some: a peer, and its network, which may have many peers.
 
     The names are only compared, so they may be pseudonyms.
@@ -31,8 +31,7 @@ class Source:
 OURSELVES: Final = Source("", "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchivedMessage:
+class ArchivedMessage(Struct, frozen=True, kw_only=True):
     """``data`` are the bytes as received."""
 
     message_hash: WakuHash
@@ -44,16 +43,14 @@ class ArchivedMessage:
     source: Source = OURSELVES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Appended:
+class Appended(Struct, frozen=True, kw_only=True):
     """``added`` were new; ``evicted`` were removed to make room, perhaps some of the new ones."""
 
     added: int
     evicted: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveQuery:
+class ArchiveQuery(Struct, frozen=True, kw_only=True):
     """Without topics, times or hashes these filter nothing.  Times are inclusive."""
 
     cursor: WakuHash | HistoryIndex | None = None
@@ -72,23 +69,20 @@ class ArchiveQuery:
     asker: Source = OURSELVES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchivedRow:
+class ArchivedRow(Struct, frozen=True, kw_only=True):
     message_hash: WakuHash
     index: HistoryIndex
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchivePage:
+class ArchivePage(Struct, frozen=True, kw_only=True):
     """Ascending.  ``more``: there are further matches in the direction of paging."""
 
     rows: tuple[ArchivedRow, ...] = ()
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchiveStatistics:
+class ArchiveStatistics(Struct, frozen=True, kw_only=True):
     messages: int
     used_bytes: int
     """On disk, without free pages of the file."""

@@ -8,9 +8,10 @@ Clients, servers and the paging of histories share these types.  They involve no
 or clocks.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 
@@ -31,8 +32,7 @@ class StoreStatus(IntEnum):
     SERVICE_UNAVAILABLE = 503
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreQueryRequest:
+class StoreQueryRequest(Struct, frozen=True, kw_only=True):
     """Either a content filter, topics and times, or a look-up by hashes; times are inclusive."""
 
     request_id: str
@@ -47,8 +47,7 @@ class StoreQueryRequest:
     pagination_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreEntry:
+class StoreEntry(Struct, frozen=True, kw_only=True):
     """``data`` is the encoded Waku message; it and the topic are both present or both absent."""
 
     message_hash: WakuHash
@@ -56,8 +55,7 @@ class StoreEntry:
     pubsub_topic: PubsubTopic | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreQueryResponse:
+class StoreQueryResponse(Struct, frozen=True, kw_only=True):
     request_id: str
     status_code: int = StoreStatus.SUCCESS
     status_desc: str = ""
@@ -74,8 +72,7 @@ class HistoryError(IntEnum):
     SERVICE_UNAVAILABLE = 503
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryIndex:
+class HistoryIndex(Struct, frozen=True, kw_only=True):
     """``digest`` is sha256(content topic ‖ payload); times are Unix nanoseconds."""
 
     digest: bytes
@@ -84,8 +81,7 @@ class HistoryIndex:
     pubsub_topic: PubsubTopic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryQuery:
+class HistoryQuery(Struct, frozen=True, kw_only=True):
     """Absent topics filter nothing; ``page_size`` 0 leaves it to the node."""
 
     request_id: str
@@ -98,8 +94,7 @@ class HistoryQuery:
     end_time_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryResponse:
+class HistoryResponse(Struct, frozen=True, kw_only=True):
     """``messages`` are encoded Waku messages; ``error`` may be an unknown number."""
 
     request_id: str

@@ -11,7 +11,6 @@ and content are parsed only afterwards.  There is no forward secrecy and no prot
 replay here: MVDS delivers a message once, and receivers of ephemeral content check ``signed_ms``.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256, sha512
 
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from msgspec import Struct
 
 from engine.codec.content import MAX_EPHEMERAL_BYTES
 from engine.codec.padding import pad, unpad
@@ -39,7 +39,7 @@ from engine.core.content import MAX_SAFE_INTEGER
 from engine.core.errors import CryptoError, LocalProtocolError
 from engine.core.ids import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.invite import conversation_id_of
-from engine.core.mvds.types import GroupId
+from engine.core.mvds.vocabulary import GroupId
 from engine.crypto.identity import Identity, participant_id_of, verify
 from engine.crypto.keys import require_encryption_key, require_public_key
 
@@ -70,8 +70,7 @@ _DIGITS_PER_GROUP = 5
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedPair:
+class OpenedPair(Struct, frozen=True, kw_only=True):
     """Proved to be written by ``sender_public_key`` for us, at ``signed_ms`` by its clock."""
 
     sender_public_key: bytes

@@ -64,7 +64,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.invite import EPOCH_KEY_BYTES, GROUP_ID_BYTES, conversation_id_of
-from engine.core.sds.types import Claim
+from engine.core.sds.vocabulary import Claim
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from engine.crypto.identity import Identity, participant_id_of, verify
 

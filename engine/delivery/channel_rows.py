@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs, WakuHash
-from engine.core.sds.types import SendPurpose
+from engine.core.sds.vocabulary import SendPurpose
 from engine.delivery.contract import Kind, Protocol, Via
 from engine.delivery.order import Order
 from engine.delivery.pseudonym import Pseudonyms, mid_of

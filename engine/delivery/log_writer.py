@@ -10,9 +10,11 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.errors import StorageError
 from engine.delivery.contract import (
@@ -64,8 +66,7 @@ def _insert(table: Table) -> str:
 _INSERTS: Final = {table: _insert(table) for table in LOG_TABLES}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class Owner(Struct, frozen=True, kw_only=True):
     """Whose log it is; a change of any field begins a new file."""
 
     participant: str
@@ -74,8 +75,7 @@ class Owner:
     network: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """The maximum size of one file, and of all files of one participant."""
 
     file_bytes: int = 64 * 1024 * 1024

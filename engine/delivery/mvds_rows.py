@@ -6,7 +6,7 @@ a bare node, in a simulation, timestamp and id give the place.
 
 from engine.codec.mvds_id import message_id_of, mvds_id_of
 from engine.core.ids import MessageId, ParticipantId
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     Acknowledged,
     AppendMessage,
     GivenUp,

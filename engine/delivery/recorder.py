@@ -12,11 +12,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
+
+from msgspec import Struct, field
 
 from engine.core.errors import StorageError
 from engine.core.ids import ParticipantId, UnixMs
@@ -40,8 +41,7 @@ CLOSE_WITHIN_MS: Final = 10_000
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecorderSettings:
+class RecorderSettings(Struct, frozen=True, kw_only=True):
     """``network`` is a short name shared by all who can meet, such as ``waku/42``."""
 
     directory: Path

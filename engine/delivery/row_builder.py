@@ -17,7 +17,7 @@ from engine.core.ids import (
 )
 from engine.core.ports import PutMember, PutMessage, StoreWrite
 from engine.core.records import LoggedMessage, MemberRecord
-from engine.core.sds.types import SendPurpose
+from engine.core.sds.vocabulary import SendPurpose
 from engine.delivery.channel_rows import ChannelRows
 from engine.delivery.contract import Kind, Protocol, Via
 from engine.delivery.mvds_rows import add_mvds

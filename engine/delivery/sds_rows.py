@@ -7,7 +7,7 @@ from typing import Final
 from engine.core.ids import HolderSource, MessageId
 from engine.core.sds.bloom import HASHES, bits_of, fill_of
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AppendToLog,
     AskStore,
     DependencyLost,

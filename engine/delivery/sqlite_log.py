@@ -14,11 +14,12 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+
+from msgspec import Struct
 
 from engine.core.errors import StorageError
 from engine.delivery.check import problem_of
@@ -75,8 +76,7 @@ class DeliveryLogError(StorageError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogHeader:
+class LogHeader(Struct, frozen=True, kw_only=True):
     """The values that are the same in all rows of a log."""
 
     schema_version: int

@@ -7,10 +7,10 @@ the runner passes them on once their writes are durable.
 from typing import NamedTuple, TypeAlias
 
 from engine.core.ids import UnixMs, WakuHash
-from engine.core.mvds.types import Input as MvdsInput
-from engine.core.mvds.types import MvdsTransition
+from engine.core.mvds.vocabulary import Input as MvdsInput
+from engine.core.mvds.vocabulary import MvdsTransition
 from engine.core.sds.inputs import Input as SdsInput
-from engine.core.sds.types import Transition
+from engine.core.sds.vocabulary import Transition
 
 
 class Arrived(NamedTuple):

@@ -4,13 +4,13 @@ History clients use this to reach Stores over a transport's connections.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.network.libp2p.ports import Host, ProtocolId, RemotePeer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class Reached(Struct, frozen=True, kw_only=True):
     """``host`` is connected to ``peer`` now; both may be gone at the next await."""
 
     host: Host

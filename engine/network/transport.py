@@ -6,9 +6,10 @@ them.  Sessions and runners know only this port.  Payloads are opaque here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 from engine.core.ids import ContentTopic, WakuHash
 from engine.core.problems import ConnectionReason, NodeTrouble
@@ -27,8 +28,7 @@ class TransportRole(StrEnum):
     EDGE = "edge"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransportStatus:
+class TransportStatus(Struct, frozen=True, kw_only=True):
     level: TransportLevel
     peers: int
     """Peers that relay for us now, or the service nodes of an edge node."""
@@ -40,8 +40,7 @@ class TransportStatus:
     bytes_out: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class Receipt(Struct, frozen=True, kw_only=True):
     """``peers`` accepted the copy with this deterministic hash; 0 means that none did."""
 
     waku_hash: WakuHash

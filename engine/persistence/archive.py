@@ -15,10 +15,10 @@ import sqlite3
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from msgspec import Struct
 from sqlcipher3 import dbapi2
 
 from engine.core.errors import StorageError
@@ -78,15 +78,13 @@ _REMOVED_TOGETHER: Final = 20
 """Removed from one share before the largest share is determined again."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Topic:
+class _Topic(Struct, frozen=True):
     pubsub_key: int
     topic_key: int
     standing: Standing
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """What is needed to remove a message."""
 
     message_key: int
@@ -99,8 +97,7 @@ class _Row:
         return self.data_bytes + ROW_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+class Retention(Struct, frozen=True, kw_only=True):
     """Zero means no limit."""
 
     max_age_ns: int = 30 * 24 * 3_600 * 10**9

@@ -12,10 +12,10 @@ import heapq
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 
+from msgspec import Struct
 from sqlcipher3 import dbapi2
 
 from engine.core.ids import PubsubTopic, WakuHash
@@ -34,8 +34,7 @@ _STEPS_BETWEEN_LOOKS: Final = 1_000
 _Value: TypeAlias = str | int | bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """``topics`` were queried by name."""
 
     page: ArchivePage
@@ -89,16 +88,14 @@ class ArchiveReader:
         return self._clock_s() >= self._deadline_s
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(Struct, frozen=True):
     """``place`` is the row's place in the requested order."""
 
     place: tuple[int, bytes] | tuple[int, bytes, int]
     message_key: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(Struct, frozen=True):
     """A range of the index whose leading columns ``sql`` fixes."""
 
     index: str

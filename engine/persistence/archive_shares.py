@@ -17,9 +17,10 @@ are.  Runs inside the transactions of ``SqliteArchive``, which handles the messa
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.waku_archive import Source
 
@@ -56,8 +57,7 @@ class Standing(IntEnum):
     ASKED_FOR = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
+class _Share(Struct, frozen=True):
     share_key: int
     size: int
     peer_key: int

@@ -20,10 +20,10 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.records import KeptAside
-from engine.core.sds.flood_types import SetAside, Spent
-from engine.core.sds.fork_types import Fork
+from engine.core.sds.floods import SetAside, Spent
+from engine.core.sds.forks import Fork
 from engine.core.sds.log_table import LogTable
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     ChannelState,
     HistoryEntry,
     HolderEntry,

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from engine.core.ids import AuthorSequence, MessageId
-from engine.core.sds.flood_types import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
-from engine.core.sds.fork_types import Fork, PutFork
-from engine.core.sds.types import (
+from engine.core.sds.floods import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
+from engine.core.sds.forks import Fork, PutFork
+from engine.core.sds.vocabulary import (
     AppendToLog,
     HistoryEntry,
     HolderEntry,

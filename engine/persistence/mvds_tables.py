@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Final, assert_never
 
 from engine.core.ids import ParticipantId
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     DropMessage,
     Epoch,
     GroupId,

@@ -8,7 +8,7 @@ commit.  Nothing outlives the transaction.
 import sqlite3
 
 from engine.core.records import MessageRecord
-from engine.core.sds.types import AppendToLog
+from engine.core.sds.vocabulary import AppendToLog
 from engine.persistence.channel_tables import append_to_log
 from engine.persistence.timeline_tables import put_messages
 

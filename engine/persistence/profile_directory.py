@@ -6,9 +6,10 @@ made.  Other modules define the files' contents.
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.errors import StorageError
 
@@ -16,8 +17,7 @@ PRIVATE_UMASK: Final = 0o077
 _DIRECTORY_MODE: Final = 0o700
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileDirectory:
+class ProfileDirectory(Struct, frozen=True):
     """An existing, private, writable directory.  Create it with ``open_profile_directory``."""
 
     path: Path

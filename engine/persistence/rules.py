@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.errors import LocalProtocolError, StorageError
 from engine.core.ids import ConversationId, ParticipantId
-from engine.core.mvds.types import Epoch, MvdsId, Record
+from engine.core.mvds.vocabulary import Epoch, MvdsId, Record
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
@@ -47,7 +47,7 @@ from engine.core.ports import (
     StoredPage,
 )
 from engine.core.records import ContactRecord, GroupRecord
-from engine.core.sds.types import ChannelState
+from engine.core.sds.vocabulary import ChannelState
 
 MAX_PAGE_ROWS: Final = 1_000
 MAX_NODE_ADDRESSES: Final = 50

@@ -12,7 +12,7 @@ from typing import Self, assert_never
 
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
-from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
+from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
@@ -50,7 +50,7 @@ from engine.core.records import (
     PairState,
     ProfileRecord,
 )
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AppendToLog,
     ChannelState,
     HolderEntry,

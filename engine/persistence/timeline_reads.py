@@ -21,7 +21,7 @@ from engine.core.ids import (
 )
 from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
 from engine.core.records import DeliveryRecord, MessageRecord, SpanRecord
-from engine.core.sds.types import HolderEntry
+from engine.core.sds.vocabulary import HolderEntry
 from engine.persistence.channel_reads import HolderRow, holder_of_row
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.ordinals import placed_before

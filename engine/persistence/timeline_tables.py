@@ -9,8 +9,9 @@ counts as read.
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from engine.core.ids import MessageId, Position
 from engine.core.records import DeliveryRecord, MessageRecord, SpanRecord
@@ -54,8 +55,7 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CountedRow:
+class CountedRow(Struct, frozen=True):
     """What the counts depend on."""
 
     position: Position

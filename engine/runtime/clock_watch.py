@@ -10,8 +10,9 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from typing import Final
+
+from msgspec.structs import asdict, replace
 
 from engine.core.clock_evidence import CLEAR_MS, NOTICE_MS, ClockEvidence, ClockVerdict
 from engine.core.errors import StorageError

@@ -12,7 +12,8 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.core.errors import ChatError, LocalProtocolError, StorageError, StorageFault
 from engine.core.ids import (
@@ -23,7 +24,7 @@ from engine.core.ids import (
     UnixMs,
     WakuHash,
 )
-from engine.core.mvds.types import LoadRecords
+from engine.core.mvds.vocabulary import LoadRecords
 from engine.core.ports import (
     ConversationSummary,
     SaveDraft,
@@ -34,7 +35,7 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.inputs import ClockSet, ConnectivityChanged, DeadlineReached, StoreChanged
-from engine.core.sds.types import AskStore, SendPurpose
+from engine.core.sds.vocabulary import AskStore, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.events import (
     ConversationView,

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from engine.core.entropy import Entropy
 from engine.core.history.config import HistoryConfig
@@ -14,16 +15,14 @@ from engine.network.transport import Transport
 from engine.runtime.own_clock import boot_time_ms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedStore:
+class OpenedStore(Struct, frozen=True, kw_only=True):
     """The profile's opened storage; ``key_storage`` is shown to the user."""
 
     store: ProfileStore
     key_storage: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedTransport:
+class SavedTransport(Struct, frozen=True, kw_only=True):
     """The network identity and port that the profile saved."""
 
     network_key: bytes
@@ -32,8 +31,7 @@ class SavedTransport:
     """Our clock, in Unix nanoseconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineDependencies:
+class EngineDependencies(Struct, frozen=True, kw_only=True):
     """Everything that is injected into an engine.
 
     ``open_store`` runs on the storage thread.  ``port_of`` returns the port of a started transport,

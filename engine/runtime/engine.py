@@ -7,7 +7,8 @@ headless).  It owns the storage thread, the transport and all tasks on them, and
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.errors import ChatError, LocalProtocolError

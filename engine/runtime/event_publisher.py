@@ -5,7 +5,8 @@ of the conversation list needs: the record, the members and the counts.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId
 from engine.core.ports import ConversationSummary, StoredMessage

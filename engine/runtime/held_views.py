@@ -5,12 +5,13 @@ while the conversation is not open.
 """
 
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.ports import StoredMessage
 from engine.core.records import MessageRecord
-from engine.core.sds.fork_types import Fork
+from engine.core.sds.forks import Fork
 from engine.events import (
     ClocksAhead,
     ClockView,

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from engine.core.counters import Counters
 from engine.core.errors import ChatError
 from engine.core.ids import MessageId
@@ -26,15 +28,13 @@ from engine.session.inputs import SessionInput
 INBOX_SIZE = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class WriteForUser:
+class WriteForUser(Struct, frozen=True):
     """Make one of the user's writes durable, in turn with all other jobs."""
 
     write: StoreWrite
 
 
-@dataclass(frozen=True, slots=True)
-class LookAtClock:
+class LookAtClock(Struct, frozen=True):
     """Does nothing itself: the clock is checked before each batch."""
 
 

@@ -9,8 +9,9 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.errors import InputError, InputFlaw
 from engine.core.ids import UnixMs
@@ -35,8 +36,7 @@ def boot_time_ms() -> int:
     return counted_ns // _NS_PER_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredOffset:
+class StoredOffset(Struct, frozen=True, kw_only=True):
     """An offset that the user set: added to the system's time since ``since_ms`` by that time."""
 
     offset_ms: int

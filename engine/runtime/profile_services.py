@@ -1,7 +1,8 @@
 """The services of a profile that has an identity: groups, people, timeline pages and inbox."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from engine.core.entropy import Entropy
 from engine.core.records import ProfileRecord
@@ -20,8 +21,7 @@ from engine.session.pair.factory import PAIR_CONFIG, PairFactory
 from engine.session.pair.saved import OwnProfile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileStart:
+class ProfileStart(Struct, frozen=True, kw_only=True):
     """What the services are made from; ``picture`` is b"" if there is none."""
 
     identity: Identity
@@ -33,8 +33,7 @@ class ProfileStart:
     flood: FloodLimits = field(default_factory=FloodLimits)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileServices:
+class ProfileServices(Struct, frozen=True, kw_only=True):
     """The running services of one profile."""
 
     groups: Groups

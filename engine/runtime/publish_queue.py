@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 
 from engine.core.counters import Counters
 from engine.core.ids import MessageId
-from engine.core.sds.types import SendPurpose
+from engine.core.sds.vocabulary import SendPurpose
 from engine.session.transitions import Load, Publish
 
 OUTBOX_SIZE = 500

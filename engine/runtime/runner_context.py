@@ -1,12 +1,13 @@
 """What all runners of a profile share: disk, network, clock and event sink."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.counters import Counters
 from engine.core.ids import ConversationId, ParticipantId
 from engine.core.ports import ProfileStore
-from engine.core.sds.types import AskStore
+from engine.core.sds.vocabulary import AskStore
 from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.network.transport import Transport
@@ -15,8 +16,7 @@ from engine.runtime.own_clock import OwnClock
 from engine.session.transitions import EchoHeard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunnerContext:
+class RunnerContext(Struct, frozen=True, kw_only=True):
     """Dependencies that all runners of a profile share."""
 
     store: ProfileStore

@@ -20,7 +20,7 @@ from engine.core.ids import (
 from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
 from engine.core.problems import FailureReason
 from engine.core.records import ContactRecord, MemberRecord
-from engine.core.sds.types import HolderEntry
+from engine.core.sds.vocabulary import HolderEntry
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.pair import safety_number
 from engine.events import (

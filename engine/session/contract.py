@@ -10,8 +10,8 @@ from typing import Protocol, TypeAlias
 
 from engine.core.ids import ParticipantId, UnixMs, WakuHash
 from engine.core.records import ContactRecord, GroupRecord, MemberRecord
-from engine.core.sds.flood_types import SetAsideOf
-from engine.core.sds.fork_types import Fork
+from engine.core.sds.floods import SetAsideOf
+from engine.core.sds.forks import Fork
 from engine.core.waku import WakuMessage
 from engine.events import GapView
 from engine.session.inputs import Prechecked, SessionInput

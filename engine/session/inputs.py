@@ -4,8 +4,9 @@
 counted and logged.  Inputs that the SDS channel takes unchanged are the channel's own types.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from engine.core.content import Body
 from engine.core.ids import MessageId, WakuHash
@@ -34,8 +35,7 @@ Prechecked: TypeAlias = GroupEnvelope | PairEnvelope
 # --- commands -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
+class Say(Struct, frozen=True):
     """Send ``body``; the transition carries the new message's id.
 
     In a pair, raises LocalProtocolError with a reason to show before both agree to talk.
@@ -44,54 +44,45 @@ class Say:
     body: Body
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypeNow:
+class TypeNow(Struct, frozen=True, kw_only=True):
     """Tell the others that we are typing, or have stopped, unless they know."""
 
     active: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RetrieveKeptBack:
+class RetrieveKeptBack(Struct, frozen=True):
     """Look up again what Stores had before the oldest time shown: the user now wants more."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskToTalk:
+class AskToTalk(Struct, frozen=True):
     """Ask the peer to talk, or accept if they ask; does nothing if we asked lately."""
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptContact:
+class AcceptContact(Struct, frozen=True):
     """Accept the peer's request.  After either side declined, ask anew instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeclineContact:
+class DeclineContact(Struct, frozen=True):
     """Decline to talk with the peer, or stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawRequest:
+class WithdrawRequest(Struct, frozen=True):
     """Take back our request.  Raises LocalProtocolError once it is answered."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetBlocked:
+class SetBlocked(Struct, frozen=True, kw_only=True):
     """Block or unblock the peer.  Nothing of a blocked peer's is taken in or answered."""
 
     blocked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SetLocalName:
+class SetLocalName(Struct, frozen=True):
     """The peer's name on this device."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileChanged:
+class ProfileChanged(Struct, frozen=True):
     """Our name or picture changed.  In a pair, the peer learns it once we talk or ask to."""
 
 
@@ -110,8 +101,7 @@ ContactInput: TypeAlias = (
 # --- messages from the network ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MessageArrived:
+class MessageArrived(Struct, frozen=True):
     """A Waku message that was not prechecked.
 
     ``stored``: a Store delivered it, so it is not live, whatever its age.  ``if_wanted``: ignore it
@@ -124,15 +114,13 @@ class MessageArrived:
     if_wanted: MessageId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EnvelopeArrived:
+class EnvelopeArrived(Struct, frozen=True):
     """A live message that passed ``Session.precheck``."""
 
     envelope: Prechecked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopiesAccepted:
+class CopiesAccepted(Struct, frozen=True, kw_only=True):
     """``peers`` relays or service nodes accepted a copy of these own messages."""
 
     message_ids: tuple[MessageId, ...]

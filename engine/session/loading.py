@@ -7,7 +7,7 @@ the session in turn with its other inputs.
 from typing import Final, assert_never
 
 from engine.core.ids import ConversationId
-from engine.core.mvds.types import LoadRecords, MvdsId, MvdsMessage, Record
+from engine.core.mvds.vocabulary import LoadRecords, MvdsId, MvdsMessage, Record
 from engine.core.ports import ProfileStore
 from engine.session.transitions import (
     BodiesLoaded,

@@ -9,18 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from engine.core.clock_evidence import Echo
 from engine.core.ids import MessageId, ParticipantId, UnixMs
-from engine.core.mvds.types import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
+from engine.core.mvds.vocabulary import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
 from engine.core.ports import StoreWrite
 from engine.core.records import KeptAside, MessageRecord
-from engine.core.sds.types import AskStore, SendPurpose
+from engine.core.sds.vocabulary import AskStore, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.delivery.steps import Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publish:
+class Publish(Struct, frozen=True, kw_only=True):
     """Publish ``message``.  ``message_ids`` are own messages to track the receipt of."""
 
     message: WakuMessage
@@ -32,30 +33,26 @@ class Publish:
     """This supersedes earlier ones with ``says_all`` that are not sent yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadForRepair:
+class LoadForRepair(Struct, frozen=True, kw_only=True):
     """Read this message's raw bytes: a member requested it."""
 
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadBodies:
+class LoadBodies(Struct, frozen=True, kw_only=True):
     """Read the bodies that this payload needs and that are no longer in memory."""
 
     payload: SendPayload
     message_ids: tuple[MvdsId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadToSayAgain:
+class LoadToSayAgain(Struct, frozen=True, kw_only=True):
     """Read this message's raw bytes, to replace it: we sent it when our clock was ahead."""
 
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadSetAside:
+class LoadSetAside(Struct, frozen=True, kw_only=True):
     """Read what is set aside of this author, a few at a time: the user wants to see it."""
 
     sender_id: ParticipantId
@@ -67,22 +64,19 @@ Load: TypeAlias = LoadForRepair | LoadToSayAgain | LoadSetAside | LoadBodies | L
 SessionSend: TypeAlias = Publish | Load | AskStore
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawLoaded:
+class RawLoaded(Struct, frozen=True, kw_only=True):
     load: LoadForRepair | LoadToSayAgain
     raw: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BodiesLoaded:
+class BodiesLoaded(Struct, frozen=True, kw_only=True):
     """Whatever is missing from ``bodies`` is no longer needed."""
 
     payload: SendPayload
     bodies: Mapping[MvdsId, MvdsMessage]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordsRead:
+class RecordsRead(Struct, frozen=True, kw_only=True):
     """``loaded_before`` is meaningless if no epoch was asked for."""
 
     load: LoadRecords
@@ -90,8 +84,7 @@ class RecordsRead:
     loaded_before: Epoch | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetAsideLoaded:
+class SetAsideLoaded(Struct, frozen=True, kw_only=True):
     """The first messages by (Lamport timestamp, id)."""
 
     load: LoadSetAside
@@ -101,53 +94,44 @@ class SetAsideLoaded:
 Loaded: TypeAlias = RawLoaded | SetAsideLoaded | BodiesLoaded | RecordsRead
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowAdded:
+class RowAdded(Struct, frozen=True, kw_only=True):
     message_id: MessageId
     is_own: bool
     notify: bool
     """Worth a desktop notification: someone else's message, live."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowChanged:
+class RowChanged(Struct, frozen=True, kw_only=True):
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowRemoved:
+class RowRemoved(Struct, frozen=True, kw_only=True):
     """Its author replaced the message, so its row is gone."""
 
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapNoted:
+class GapNoted(Struct, frozen=True, kw_only=True):
     """Ask ``Session.gap`` for what is missing now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MembersNoted:
+class MembersNoted(Struct, frozen=True, kw_only=True):
     """A member joined or left, a name changed, or the peer of a pair changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypingNoted:
+class TypingNoted(Struct, frozen=True, kw_only=True):
     """Ask ``Session.typing_now`` who is typing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldAsideNoted:
+class HeldAsideNoted(Struct, frozen=True, kw_only=True):
     """Ask ``Session.held_aside`` what is held aside and whose clock is wrong."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetAsideNoted:
+class SetAsideNoted(Struct, frozen=True, kw_only=True):
     """Ask ``Session.set_aside`` who is beyond the daily quota."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EchoHeard:
+class EchoHeard(Struct, frozen=True, kw_only=True):
     """A member named a recent message of ours: evidence about our clock.
 
     ``known_ms``: since when, by our clock, this device knows that member.
@@ -157,8 +141,7 @@ class EchoHeard:
     known_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkNoted:
+class ForkNoted(Struct, frozen=True, kw_only=True):
     """A member sent different people different messages: ask ``Session.forks``."""
 
     participant_id: ParticipantId
@@ -178,8 +161,7 @@ Note: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldAside:
+class HeldAside(Struct, frozen=True, kw_only=True):
     """Messages dated ahead of our clock."""
 
     rows: tuple[MessageRecord, ...] = ()

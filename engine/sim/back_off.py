@@ -3,7 +3,7 @@
 The core's own functions do not change; these build variants from two numbers.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.core.entropy import RandomUnit
 from engine.core.mvds.config import JITTER, LOWER_BACK_OFF, BackOff

@@ -27,7 +27,7 @@ from engine.core.ids import (
 from engine.core.records import LoggedMessage
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.fork_types import ForkFound
+from engine.core.sds.forks import ForkFound
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
@@ -39,7 +39,7 @@ from engine.core.sds.inputs import (
     SendContent,
     SendEphemeral,
 )
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AskStore,
     Broadcast,
     BroadcastRepair,

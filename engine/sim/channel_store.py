@@ -5,11 +5,12 @@ means. The real stores are tested with the same writes.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
-from engine.core.sds.flood_types import (
+from engine.core.sds.floods import (
     ForgetSetAside,
     PutSetAside,
     PutSpent,
@@ -17,8 +18,8 @@ from engine.core.sds.flood_types import (
     SetAside,
     Spent,
 )
-from engine.core.sds.fork_types import Fork, PutFork
-from engine.core.sds.types import (
+from engine.core.sds.forks import Fork, PutFork
+from engine.core.sds.vocabulary import (
     AppendToLog,
     ChannelState,
     HolderEntry,

@@ -6,15 +6,16 @@ with a wrong clock need no class here, they are ``ChannelParticipant`` with an o
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from engine.core.faults import SeededRandom
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import MINUTE_MS, SdsConfig
 from engine.core.sds.inputs import SendContent
 from engine.core.sds.log import head_of
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     Broadcast,
     BroadcastRepair,
     Claim,

@@ -9,7 +9,8 @@ repeats a failed test's seed.
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import HOUR_MS, MINUTE_MS
@@ -40,8 +41,7 @@ LOOK_AGAIN_MS = 10 * MINUTE_MS
 REFUSALS = frozenset({"another_form", "id_mismatch"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostileOutcome:
+class HostileOutcome(Struct, frozen=True, kw_only=True):
     """The result of a trial; ``problems`` is empty if all held."""
 
     seed: int

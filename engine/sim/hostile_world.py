@@ -13,11 +13,13 @@ disks.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from engine.core.faults import SeededRandom
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import HOUR_MS, MINUTE_MS, SdsConfig
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import MissingState
+from engine.core.sds.vocabulary import MissingState
 from engine.sim.channel_participant import (
     ChannelParticipant,
     frame,
@@ -35,7 +37,7 @@ MAX_AHEAD_MS = 5 * MINUTE_MS
 _ALMOST_AHEAD_MS = MAX_AHEAD_MS - 10_000
 """Not far enough ahead to be held aside."""
 _OFFSETS_MS = (HOUR_MS, -HOUR_MS, YEAR_MS, -YEAR_MS)
-CONFIG = replace(SdsConfig.for_small_group(), lost_after_ms=HOUR_MS)
+CONFIG = structs.replace(SdsConfig.for_small_group(), lost_after_ms=HOUR_MS)
 """A phantom is given up after an hour, which saves the simulation the rest of the day."""
 _SHARE = 0.03
 _GUEST_STAYS_MS = 30_000

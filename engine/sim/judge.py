@@ -8,6 +8,8 @@ promise that a certain holder really holds the message.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from engine.core.ids import MessageId, ParticipantId
 
 
@@ -31,8 +33,7 @@ class Observation:
     """Rebroadcasts and repairs that it sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """Numbers of a whole run."""
 
     participants: int

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
+
 from engine.core.errors import RemoteProtocolError
 from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.ids import UnixMs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True, kw_only=True):
     """One broadcast.
 
     ``accepted`` is called with (number of peers that could be reached, time) right after the

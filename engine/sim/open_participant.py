@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from engine.codec.sds import decode_message, encode_message
 from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.inputs import MessageReceived, SendContent
-from engine.core.sds.types import Claim, Message
+from engine.core.sds.vocabulary import Claim, Message
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.network import Outgoing
 

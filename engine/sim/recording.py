@@ -19,7 +19,7 @@ from engine.core.ids import (
     WakuHash,
 )
 from engine.core.records import LoggedMessage
-from engine.core.sds.types import SendPurpose
+from engine.core.sds.vocabulary import SendPurpose
 from engine.delivery.contract import (
     LOG_TABLES,
     SCHEMA_VERSION,

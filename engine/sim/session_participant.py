@@ -19,7 +19,7 @@ from engine.core.ids import HolderSource, InstanceId, ParticipantId, PubsubTopic
 from engine.core.ports import ApplyChannel, StoreWrite
 from engine.core.records import GroupRecord, ProfileRecord
 from engine.core.sds.inputs import ConnectivityChanged, DeadlineReached
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AppendToLog,
     MissingState,
     PutHolder,

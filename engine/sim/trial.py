@@ -5,7 +5,8 @@ does the outcome: ``python -m engine.sim.trial 17`` repeats a failed test's seed
 """
 
 import sys
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.ids import UnixMs
 from engine.sim.judge import Verdict
@@ -19,8 +20,7 @@ HEALING_MS = 6 * 3_600_000
 """Virtual time after the last crash and partition; losses continue meanwhile."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """The result of a trial; ``problems`` is empty if all held."""
 
     seed: int

@@ -4,10 +4,11 @@ Both modes of the specification and ours, with its reference's back-off or ours;
 is there and a Store that keeps copies can be had besides.
 """
 
-from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from engine.core.mvds.config import FIRST_BACK_OFF, UPPER_BACK_OFF, Mode, MvdsConfig
 from engine.sim.back_off import doubling

@@ -4,15 +4,17 @@ The channels, the codec and the network are those that tests use; here a group i
 ``Case``, and times are noted as they pass.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from engine.core.faults import FaultSpec
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import Input
-from engine.core.sds.types import HeldByChanged, MessageDelivered
+from engine.core.sds.vocabulary import HeldByChanged, MessageDelivered
 from engine.sim.back_off import with_resend
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.judge import Verdict

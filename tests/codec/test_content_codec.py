@@ -1,11 +1,11 @@
 """Content: what is written comes back, and nothing out of bounds gets in or out."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.content import (
     MAX_CONTENT_BYTES,

@@ -1,10 +1,10 @@
 """Message ids: everything that makes a message its own is in them, nothing else is."""
 
 from base64 import urlsafe_b64encode
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.content import encode_content
 from engine.codec.message_id import message_id_in, message_id_of

@@ -17,7 +17,7 @@ from engine.codec.holdings import (
 from engine.codec.message_id import id_text
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import InstanceId, MessageId
-from engine.core.sds.types import Claim, Holdings, SequenceRange
+from engine.core.sds.vocabulary import Claim, Holdings, SequenceRange
 from proto import envelope_pb2
 
 AUTHOR = bytes(range(16))

@@ -1,11 +1,11 @@
 """Join statements: only the newcomer can make one, for one group, and nobody can bend it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.content import decode_content, encode_content
 from engine.codec.join import decode_join

@@ -12,7 +12,7 @@ from engine.codec.mvds import MAX_BODY_BYTES, MAX_RECEIVED_BYTES, decode_payload
 from engine.codec.mvds_id import mvds_id_of
 from engine.core.errors import RemoteProtocolError
 from engine.core.mvds.packing import ID_ENTRY_BYTES, MESSAGE_FRAME_BYTES
-from engine.core.mvds.types import GroupId, MvdsId, MvdsMessage, Payload, WireGeneration
+from engine.core.mvds.vocabulary import GroupId, MvdsId, MvdsMessage, Payload, WireGeneration
 from proto import mvds_pb2
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "mvds"

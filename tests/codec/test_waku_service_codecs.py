@@ -3,12 +3,12 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.waku_filter import (
     FilterSubscribeRequest,

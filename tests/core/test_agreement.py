@@ -2,13 +2,14 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.agreement import Agreement, Statement, heard
 from engine.core.contacts import ContactState

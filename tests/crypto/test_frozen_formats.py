@@ -25,7 +25,7 @@ from engine.codec.join import decode_join
 from engine.codec.message_id import message_id_in
 from engine.core.content import Created, Join, Leave, Text, Typing
 from engine.core.ids import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs
-from engine.core.sds.types import Claim, SequenceRange
+from engine.core.sds.vocabulary import Claim, SequenceRange
 from engine.crypto.identity import Identity, fingerprint_of, participant_id_of
 from engine.crypto.join import build_join, verify_join
 from engine.crypto.links import encode_invite, parse_invite

@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from engine.codec.envelope import (
     MAX_STATEMENT_BYTES,
@@ -28,7 +29,7 @@ from engine.codec.padding import MAX_PLAINTEXT_BYTES, pad
 from engine.core.entropy import RandomBytes
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from engine.core.ids import InstanceId, ParticipantId, UnixMs
-from engine.core.sds.types import Claim, Holdings, SequenceRange
+from engine.core.sds.vocabulary import Claim, Holdings, SequenceRange
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import (
     MAX_ENVELOPE_BYTES,
@@ -226,7 +227,7 @@ def test_each_layer_refuses_with_its_own_reason(group: SealedGroup, payload: byt
     header = decode_header(encoded)
 
     def with_header(**changes: bytes) -> bytes:
-        return encode_envelope(encode_header(replace(header, **changes)), ciphertext)
+        return encode_envelope(encode_header(structs.replace(header, **changes)), ciphertext)
 
     newer = envelope_pb2.EnvelopeHeader.FromString(encoded)
     newer.version = 3
@@ -274,7 +275,7 @@ def test_one_key_in_two_groups_still_seals_differently(group: SealedGroup, paylo
     header = decode_header(encoded)
     sibling = replace(group, group_id=bytes(32))
     assert sibling.epoch_id != group.epoch_id
-    relabelled = replace(header, group_tag=sibling.group_tag, epoch_id=sibling.epoch_id)
+    relabelled = structs.replace(header, group_tag=sibling.group_tag, epoch_id=sibling.epoch_id)
     sent = encode_envelope(encode_header(relabelled), ciphertext)
     assert reason_of(sibling, sent) == "bad_commitment"
 
@@ -324,14 +325,17 @@ def test_what_was_signed_in_one_epoch_is_not_true_in_another(
     alice: Identity, group: SealedGroup, later: SealedGroup, sds_bytes: SdsBytes
 ) -> None:
     signed = decode_signed_part(group.sign(alice, sds_bytes(alice.participant_id), None, NOW))
-    moved = replace(signed, epoch_id=later.epoch_id)
+    moved = structs.replace(signed, epoch_id=later.epoch_id)
     assert reason_of(later, forge(later, moved)) == "bad_signature"
-    assert reason_of(later, forge(later, replace(signed, epoch_id=bytes(8)))) == "unknown_epoch"
+    assert (
+        reason_of(later, forge(later, structs.replace(signed, epoch_id=bytes(8))))
+        == "unknown_epoch"
+    )
 
 
 def test_a_seal_does_not_pass_for_one_of_another_epoch(later: SealedGroup, payload: bytes) -> None:
     encoded, ciphertext = decode_envelope(payload)
-    moved = replace(decode_header(encoded), epoch_id=later.epoch_id)
+    moved = structs.replace(decode_header(encoded), epoch_id=later.epoch_id)
     assert reason_of(later, encode_envelope(encode_header(moved), ciphertext)) == "bad_commitment"
 
 
@@ -388,13 +392,13 @@ def test_a_member_cannot_change_anything_that_somebody_signed(
     part = decode_signed_part(signed)
     other = decode_signed_part(group.sign(alice, part.sds_message, MORE_CLAIMED, NOW))
     changed = [
-        replace(part, sender_public_key=bob.public_key),
-        replace(part, signed_ms=LATER),
-        replace(part, claims=b""),
-        replace(part, claims=other.claims),
-        replace(part, sds_message=part.sds_message + b"\xa2\x01\x02hi"),
-        replace(part, signature=other.signature),
-        replace(part, signature=bytes(64)),
+        structs.replace(part, sender_public_key=bob.public_key),
+        structs.replace(part, signed_ms=LATER),
+        structs.replace(part, claims=b""),
+        structs.replace(part, claims=other.claims),
+        structs.replace(part, sds_message=part.sds_message + b"\xa2\x01\x02hi"),
+        structs.replace(part, signature=other.signature),
+        structs.replace(part, signature=bytes(64)),
     ]
     for lie in changed:
         assert reason_of(group, forge(group, lie)) == "bad_signature"
@@ -408,7 +412,7 @@ def test_signed_in_another_group_is_refused_under_this_seal(
     sds = sds_bytes(alice.participant_id)
     elsewhere = replace(group, group_id=bytes(32)).sign(alice, sds, None, NOW)
     assert reason_of(group, group.seal(elsewhere, random_bytes=os.urandom)) == "unknown_epoch"
-    relabelled = replace(decode_signed_part(elsewhere), epoch_id=group.epoch_id)
+    relabelled = structs.replace(decode_signed_part(elsewhere), epoch_id=group.epoch_id)
     assert reason_of(group, forge(group, relabelled)) == "bad_signature"
 
 
@@ -417,21 +421,21 @@ def test_a_repair_cannot_hide_a_forgery_or_another_repair(
 ) -> None:
     signed = group.sign(alice, sds_bytes(alice.participant_id), None, NOW)
     part = decode_signed_part(signed)
-    tampered = encode_signed_part(replace(part, signed_ms=LATER))
+    tampered = encode_signed_part(structs.replace(part, signed_ms=LATER))
     wrapped = group.wrap_repair(bob, tampered, None, LATER)
     assert reason_of(group, group.seal(wrapped, random_bytes=os.urandom)) == "bad_signature"
 
     once = decode_signed_part(group.wrap_repair(bob, signed, None, LATER))
-    not_bobs = replace(once, sender_public_key=alice.public_key)
+    not_bobs = structs.replace(once, sender_public_key=alice.public_key)
     assert reason_of(group, forge(group, not_bobs)) == "bad_signature"
     twice = signed_repair_of(group, bob, encode_signed_part(once))
     assert reason_of(group, forge(group, twice)) == "nested_repair"
     # A signature under a message does not pass for one under a repair of the same bytes.
-    as_message = replace(once, sds_message=once.original, original=b"")
+    as_message = structs.replace(once, sds_message=once.original, original=b"")
     assert reason_of(group, forge(group, as_message)) == "bad_signature"
-    both = replace(once, sds_message=part.sds_message)
+    both = structs.replace(once, sds_message=part.sds_message)
     assert reason_of(group, forge(group, both)) == "malformed"
-    assert reason_of(group, forge(group, replace(once, original=b""))) == "malformed"
+    assert reason_of(group, forge(group, structs.replace(once, original=b""))) == "malformed"
 
 
 def signed_repair_of(group: SealedGroup, identity: Identity, original: bytes) -> SignedPart:

@@ -9,7 +9,7 @@ import pytest
 from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
-from engine.core.mvds.types import GroupId
+from engine.core.mvds.vocabulary import GroupId
 from engine.delivery.check import problem_of
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, LOG_TABLES, MEMBERSHIP, MESSAGE
 from engine.delivery.sqlite_log import LogReader

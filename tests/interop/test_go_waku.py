@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from msgspec import structs
 
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
@@ -154,7 +155,8 @@ def test_both_relay_to_each_other_and_agree_on_every_hash(transport: str) -> Non
             await ours.until_peers(1)
             await go.until_subscribed(peer_id_in(ours.node.addresses()[0]), SHARD)
             sent = [
-                replace(fresh(number), meta=b"meta" if number % 2 else None) for number in range(50)
+                structs.replace(fresh(number), meta=b"meta" if number % 2 else None)
+                for number in range(50)
             ]
             await relay_to_go(ours, go, sent)
             relayed = await go.seen("relayed", 50)
@@ -163,7 +165,7 @@ def test_both_relay_to_each_other_and_agree_on_every_hash(transport: str) -> Non
             assert {each.pubsub_topic for each in relayed} == {SHARD}
             theirs = [
                 await go.publish(
-                    SHARD, replace(fresh(number), meta=b"meta" if number % 2 else None)
+                    SHARD, structs.replace(fresh(number), meta=b"meta" if number % 2 else None)
                 )
                 for number in range(50, 100)
             ]
@@ -334,7 +336,7 @@ def test_what_go_pushes_is_relayed_archived_and_refused_by_our_rules(tmp_path: P
             assert await go.push(own_id, SHARD, message) == message_hash(SHARD, message)
             await leaf.until_heard(1)
             assert leaf.hashes == [message_hash(SHARD, message)]
-            old = replace(fresh(8), timestamp_ns=time.time_ns() - 60 * 10**9)
+            old = structs.replace(fresh(8), timestamp_ns=time.time_ns() - 60 * 10**9)
             with pytest.raises(PeerNodeError, match="lightpush error"):
                 await go.push(own_id, SHARD, old)
 
@@ -351,7 +353,7 @@ def test_our_client_reads_what_go_archived_page_by_page(forward: bool) -> None:
             ours = await loopback.node(peers=[go.address])
             await ours.until_peers(1)
             sent = [fresh(number) for number in range(45)]
-            others = [fresh(999, topic=OTHER_TOPIC), replace(fresh(998), ephemeral=True)]
+            others = [fresh(999, topic=OTHER_TOPIC), structs.replace(fresh(998), ephemeral=True)]
             await relay_to_go(ours, go, [*sent, *others])
             assert len(await go.seen("archived", 46)) == 46
             pages: list[tuple[WakuMessage, ...]] = []
@@ -393,7 +395,7 @@ def test_go_reads_our_archive_page_by_page(tmp_path: Path, forward: bool) -> Non
             for message in sent:
                 await ours.node.publish(message)
             await ours.node.publish(fresh(999, topic=OTHER_TOPIC))
-            await ours.node.publish(replace(fresh(998), ephemeral=True))
+            await ours.node.publish(structs.replace(fresh(998), ephemeral=True))
             pages = await go.history(own_id, SHARD, TOPIC, limit=20, forward=forward)
             assert [len(page) for page in pages] == [20, 20, 5]
             read = [each for page in (pages if forward else reversed(pages)) for each in page]

@@ -5,9 +5,10 @@ Everything runs on virtual time over the simulated network; only the channels in
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.sds import decode_message, encode_message
 from engine.core.errors import RemoteProtocolError
@@ -15,7 +16,12 @@ from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.bloom import JS_BYTES
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import EphemeralReceived, HeldByChanged, OutgoingState, RepairRequested
+from engine.core.sds.vocabulary import (
+    EphemeralReceived,
+    HeldByChanged,
+    OutgoingState,
+    RepairRequested,
+)
 from engine.sim.judge import causal_violations
 from engine.sim.network import Outgoing, SimNetwork
 from engine.sim.open_participant import OpenParticipant, message_id_of_content

@@ -7,8 +7,9 @@ checks a batch before applying it, so nothing here can fail.
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
 
 from engine.core.ids import (
     DeliveryState,
@@ -30,9 +31,9 @@ from engine.core.records import (
     MessageRecord,
     OwnSequence,
 )
-from engine.core.sds.flood_types import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
-from engine.core.sds.fork_types import Fork, PutFork
-from engine.core.sds.types import (
+from engine.core.sds.floods import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
+from engine.core.sds.forks import Fork, PutFork
+from engine.core.sds.vocabulary import (
     AppendToLog,
     ChannelState,
     HolderEntry,

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from typing import assert_never
 
 from engine.core.ids import InstanceId, MessageId, ParticipantId
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     DropMessage,
     Epoch,
     KeepMessage,

@@ -4,13 +4,14 @@ A batch is checked as a whole before anything changes, so it is applied complete
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from engine.core.errors import StorageError
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
-from engine.core.mvds.types import Epoch, MvdsId, MvdsMessage, MvdsState, Record
+from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
@@ -48,7 +49,7 @@ from engine.core.records import (
     PairState,
     ProfileRecord,
 )
-from engine.core.sds.types import AppendToLog, ChannelState, HolderEntry, RemoveFromLog
+from engine.core.sds.vocabulary import AppendToLog, ChannelState, HolderEntry, RemoveFromLog
 from engine.persistence.logged_reads import MAX_PAGE
 from engine.persistence.rules import (
     EMPTY_PAGE,

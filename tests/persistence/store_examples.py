@@ -12,7 +12,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     Epoch,
     GroupId,
     MvdsId,
@@ -45,9 +45,9 @@ from engine.core.records import (
     ProfileRecord,
     WaitingContent,
 )
-from engine.core.sds.flood_types import PutSetAside, PutSpent, SetAside, Spent
-from engine.core.sds.fork_types import Fork, PutFork
-from engine.core.sds.types import (
+from engine.core.sds.floods import PutSetAside, PutSpent, SetAside, Spent
+from engine.core.sds.forks import Fork, PutFork
+from engine.core.sds.vocabulary import (
     AppendToLog,
     HolderEntry,
     LogEntry,

@@ -5,12 +5,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from sqlcipher3 import dbapi2
 
 from engine.core.errors import StorageError

@@ -4,9 +4,8 @@ Clock, log, both buffers, what is missing, and who holds what come back exactly 
 nothing here looks at the timeline that people read.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import LocalProtocolError, StorageError
 from engine.core.ids import (
@@ -20,8 +19,8 @@ from engine.core.ids import (
 )
 from engine.core.ports import HideMessage, ProfileStore, PutGroup, StoreWrite
 from engine.core.records import KeptAside
-from engine.core.sds.flood_types import ForgetSetAside, RemoveSetAside, SetAside
-from engine.core.sds.types import (
+from engine.core.sds.floods import ForgetSetAside, RemoveSetAside, SetAside
+from engine.core.sds.vocabulary import (
     ChannelState,
     HistoryEntry,
     IncomingEntry,

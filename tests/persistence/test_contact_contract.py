@@ -4,9 +4,8 @@ A contact comes back exactly and keeps what belongs to the user; a conversation 
 pictures, own or of a contact, are bounded.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.contacts import MAX_PICTURE_BYTES, ContactState
 from engine.core.errors import LocalProtocolError, StorageError

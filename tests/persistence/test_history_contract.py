@@ -3,7 +3,7 @@
 How far which Store was asked, for how many it is remembered, and the list of Stores itself.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.core.history.progress import (
     DropProgress,

@@ -5,7 +5,7 @@ import pytest
 from engine.core.errors import StorageError
 from engine.core.ids import ConversationId, MessageId, WakuHash
 from engine.core.ports import HideMessage, ProfileStore, PutGroup, StoreWrite
-from engine.core.sds.types import SaveRetrievalHint
+from engine.core.sds.vocabulary import SaveRetrievalHint
 from engine.persistence import ordinals
 from tests.persistence.store_examples import GROUP, OTHER_GROUP, at, channel, group, logged, row
 

@@ -4,14 +4,13 @@ Records come as they are due and in whole epochs; bodies stay as long as a recor
 is held and what is to be acknowledged is kept.  When something is due is the node's business.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.contacts import ContactState
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import UnixMs
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     NEVER,
     DropMessage,
     Epoch,

@@ -5,13 +5,13 @@ Whom it is with is the contact's module, what MVDS keeps for it a third.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import StorageError
 from engine.core.ids import ConversationId, DeliveryState, InstanceId, MessageId
-from engine.core.mvds.types import Epoch, KeepMessage, MvdsState, NoteHeld, PutPendingAck
+from engine.core.mvds.vocabulary import Epoch, KeepMessage, MvdsState, NoteHeld, PutPendingAck
 from engine.core.ports import (
     HideMessage,
     ProfileStore,
@@ -29,7 +29,7 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.records import PairState
-from engine.core.sds.types import ChannelState, SaveClock
+from engine.core.sds.vocabulary import ChannelState, SaveClock
 from tests.persistence.store_examples import (
     ALICE,
     BOB,

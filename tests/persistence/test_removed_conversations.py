@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 
 from engine.core.ids import DeliveryState, HolderSource
-from engine.core.mvds.types import KeepMessage, NoteHeld
+from engine.core.mvds.vocabulary import KeepMessage, NoteHeld
 from engine.core.ports import (
     ProfileStore,
     PutContact,
@@ -14,7 +14,7 @@ from engine.core.ports import (
     SaveValue,
     StoreWrite,
 )
-from engine.core.sds.types import ChannelState
+from engine.core.sds.vocabulary import ChannelState
 from engine.persistence import removal
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore

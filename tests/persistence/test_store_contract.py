@@ -4,9 +4,8 @@ Here: the profile itself, groups, members, small values, and that a batch is app
 not at all.  Channels, timelines, what is known of Store nodes, and pairs have modules of their own.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import StorageError
 from engine.core.ids import DeliveryState, HolderSource, InstanceId, MessageId, UnixMs
@@ -26,7 +25,7 @@ from engine.core.ports import (
     SaveValue,
     StoreWrite,
 )
-from engine.core.sds.types import ChannelState, SaveClock
+from engine.core.sds.vocabulary import ChannelState, SaveClock
 from tests.persistence.store_examples import (
     ALICE,
     BOB,

@@ -5,13 +5,13 @@ Blocks are made tiny here, so that a few dozen rows split them as a million woul
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from msgspec.structs import replace
 
 from engine.core.contacts import MAX_PICTURE_BYTES, ContactState
 from engine.core.errors import LocalProtocolError, StorageError
@@ -24,7 +24,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     NEVER,
     DropMessage,
     Epoch,
@@ -55,8 +55,8 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.records import LoggedMessage
-from engine.core.sds.flood_types import ForgetSetAside, RemoveSetAside
-from engine.core.sds.types import (
+from engine.core.sds.floods import ForgetSetAside, RemoveSetAside
+from engine.core.sds.vocabulary import (
     ChannelState,
     MarkAccepted,
     NewestClaim,

@@ -4,9 +4,8 @@ Rows with their delivery and holders, their order, pages that meet without overl
 the summary with its counts of unread, waiting and failed.  A group and a pair do not differ in it.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import DeliveryState, HolderSource, MessageId

@@ -3,7 +3,7 @@
 from engine.core.ids import ConversationId, MessageId, Position
 from engine.core.ports import HideMessage, ProfileStore, PutContact, PutGroup
 from engine.core.records import LoggedMessage
-from engine.core.sds.types import ChannelState
+from engine.core.sds.vocabulary import ChannelState
 from tests.persistence.store_examples import (
     GROUP,
     PAIR,

@@ -4,10 +4,10 @@ import asyncio
 import json
 import shutil
 from base64 import b64decode
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.content import Text
 from engine.core.errors import LocalProtocolError

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.contacts import ContactState
 from engine.core.errors import InviteError, LocalProtocolError, StorageError

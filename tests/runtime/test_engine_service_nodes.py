@@ -1,9 +1,9 @@
 """Service nodes of a group: the founder's, in the invitation, kept, and given to the transport."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from engine.crypto.links import parse_invite
 from engine.runtime.engine import Engine

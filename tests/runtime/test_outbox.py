@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.counters import Counters
 from engine.core.ids import ContentTopic, MessageId
-from engine.core.sds.types import SendPurpose
+from engine.core.sds.vocabulary import SendPurpose
 from engine.core.waku import WakuMessage
 from engine.runtime.publish_queue import MAX_TAKEN, OUTBOX_SIZE, PublishQueue
 from engine.session.transitions import Load, LoadForRepair, Publish

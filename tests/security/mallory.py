@@ -6,9 +6,9 @@ protocol lets somebody sign and seal can be signed and sealed here.
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec.structs import replace
 
 from engine.codec.content import encode_content
 from engine.codec.envelope import SignedPart, decode_envelope, encode_envelope, encode_signed_part
@@ -24,7 +24,7 @@ from engine.core.ids import (
     ParticipantId,
     UnixMs,
 )
-from engine.core.sds.types import Claim, HistoryEntry, Message
+from engine.core.sds.vocabulary import Claim, HistoryEntry, Message
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.join import build_join
@@ -115,7 +115,7 @@ class Mallory:
             causal_history=tuple(history),
             content=content,
         )
-        return replace(message, **changes)  # type: ignore[arg-type]  # fields of Message
+        return replace(message, **changes)
 
     def replacing(self, old: Message, text: str, *, lamport: int) -> Message:
         """Says again, in another instance, what our clock is said to have dated wrong."""
@@ -143,7 +143,7 @@ class Mallory:
             lamport_timestamp=at,
             causal_history=tuple(history),
         )
-        return replace(message, **changes)  # type: ignore[arg-type]  # fields of Message
+        return replace(message, **changes)
 
     def advance(self, message: Message) -> None:
         """The next one follows this."""

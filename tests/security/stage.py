@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
+from msgspec import structs
+
 from chat_app.compose import Overrides, make_transport, open_store, port_of, system_entropy
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from engine.core.ids import (
@@ -30,7 +32,7 @@ from engine.core.ports import ProfileStore
 from engine.core.records import GroupRecord
 from engine.core.sds.config import FloodLimits
 from engine.core.sds.inputs import DeadlineReached
-from engine.core.sds.types import ChannelState
+from engine.core.sds.vocabulary import ChannelState
 from engine.core.waku import WakuMessage
 from engine.crypto.sealed import content_topic_of
 from engine.events import ClockJudged, EngineEvent, MessageView, OwnClockView
@@ -414,7 +416,7 @@ class Relay:
         """In the group, if no topic is named."""
         message = self._stage.waku(payload)
         if topic is not None:
-            message = replace(message, content_topic=topic)
+            message = structs.replace(message, content_topic=topic)
         receipt = await self.node.publish(message)
         assert receipt.peers > 0, "nobody took it, so it was no attack"
 

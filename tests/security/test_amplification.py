@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.codec.sds import decode_message
 from engine.core.ids import InstanceId, MessageId
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import Claim, Holdings, SequenceRange
+from engine.core.sds.vocabulary import Claim, Holdings, SequenceRange
 from engine.core.waku import WakuMessage
 from tests.security.mallory import Mallory, naming
 from tests.security.stage import (

@@ -6,10 +6,11 @@ The quota of a day is scaled down, so that a flood of seconds passes it many tim
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
+
+from msgspec.structs import replace
 
 from engine.core.sds.config import FloodLimits
 from engine.events import FloodsChanged, FloodView, MessageAdded, TimelineChanged

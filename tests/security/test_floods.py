@@ -10,10 +10,10 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import ChatError
 from engine.core.ids import ContentTopic

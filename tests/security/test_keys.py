@@ -22,7 +22,7 @@ from engine.codec.mvds import encode_payload
 from engine.core.content import NONCE_BYTES, ContactRequest, Content
 from engine.core.errors import InviteError
 from engine.core.ids import AuthorSequence, InstanceId
-from engine.core.mvds.types import MvdsMessage, Payload
+from engine.core.mvds.vocabulary import MvdsMessage, Payload
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_contact_link
 from engine.crypto.pair import MvdsPart, PairSeal, inbox_topic_of

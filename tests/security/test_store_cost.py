@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec import structs
 
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
@@ -59,7 +60,7 @@ async def served(
     host = TcpHost(b"C" * 32, [])
     try:
         async with Loopback() as net:
-            services = replace(all_services(), store=settings)
+            services = structs.replace(all_services(), store=settings)
             service = await net.node(
                 settings=replace(settings_of(90), services=services), archive=archive
             )
@@ -109,7 +110,7 @@ def test_a_newcomer_waits_and_gets_all_of_a_long_past(tmp_path: Path) -> None:
     async def scenario() -> None:
         node = StoreNode(tmp_path, "store")
         settings = StoreSettings(answer_bytes=given_at_once, answer_period_s=0.2)
-        address = await node.start(services=replace(all_services(), store=settings))
+        address = await node.start(services=structs.replace(all_services(), store=settings))
         past = await say_in_a_group(tmp_path, count, node)
         newcomer = await Person("Bob", tmp_path, peers=(address,)).start()
         await newcomer.until_online()
@@ -174,8 +175,8 @@ def test_a_page_costs_the_same_however_much_there_is(tmp_path: Path, name: str) 
             archive.append([_one_of_many(number) for number in range(first, first + 1_000)])
         asked = QUERIES[name]
         if "cursor" in name:
-            late = replace(asked, time_start_ns=NOW_NS + count - 300, limit=1)
-            asked = replace(asked, cursor=archive.query(late).rows[0].index)
+            late = structs.replace(asked, time_start_ns=NOW_NS + count - 300, limit=1)
+            asked = structs.replace(asked, cursor=archive.query(late).rows[0].index)
         archive.close()
         clock = Clock()
         reader = ArchiveReader.open(tmp_path / f"{count}.db", clock_s=clock)

@@ -5,15 +5,16 @@ import os
 import shutil
 from base64 import b64decode
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from engine.answers import HolderView
 from engine.codec.sds import decode_message
 from engine.core.ids import MessageId
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import HistoryEntry
+from engine.core.sds.vocabulary import HistoryEntry
 from engine.core.waku import WakuMessage
 from tests.security.mallory import Mallory, naming
 from tests.security.stage import HEALING_S, NOTHING_KEPT, Stage, Victim, figure, run

@@ -1,9 +1,10 @@
 """Two people one to one without a network: sessions, stores, and what each of them sends."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from random import Random
+
+from msgspec.structs import replace
 
 from engine.core.content import Text
 from engine.core.counters import Counters
@@ -13,7 +14,7 @@ from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ProfileStore, RemoveGroup, StoredMessage
 from engine.core.records import ContactRecord
 from engine.core.sds.inputs import DeadlineReached
-from engine.core.sds.types import AskStore
+from engine.core.sds.vocabulary import AskStore
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_contact_link

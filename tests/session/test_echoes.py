@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.log import head_of
-from engine.core.sds.types import Holdings, SequenceRange
+from engine.core.sds.vocabulary import Holdings, SequenceRange
 from engine.session.group.clock_echoes import FRESH_MS, MAX_RECENT, ClockEchoes
 
 BOB = ParticipantId("b" * 32)

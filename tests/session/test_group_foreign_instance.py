@@ -4,7 +4,7 @@ from engine.codec.content import encode_content
 from engine.codec.message_id import message_id_in
 from engine.core.content import NONCE_BYTES, Content, Text
 from engine.core.ids import AuthorSequence, MessageId, UnixMs
-from engine.core.sds.types import Message
+from engine.core.sds.vocabulary import Message
 from engine.session.group.author_binding import bound_author
 from engine.sim.session_participant import SessionParticipant
 from tests.session.test_group_hostile_member import CHANNEL, NOW, Mallory

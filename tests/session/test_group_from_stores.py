@@ -1,6 +1,6 @@
 """What a Store gives is checked like anything else: spoilt copies, garbage, repeats, any order."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.codec.waku import decode_waku_message
 from engine.core.content import Text

@@ -1,10 +1,11 @@
 """A member who has the key and signs well, and means harm; and somebody who only repeats bytes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.envelope import decode_envelope, decode_header, encode_envelope
@@ -15,7 +16,7 @@ from engine.core.content import NONCE_BYTES, Content, Leave, Text, Typing
 from engine.core.ids import AuthorSequence, ChannelId, InstanceId, MessageId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
 from engine.core.sds.inputs import DeadlineReached
-from engine.core.sds.types import HistoryEntry, Message, SendPurpose
+from engine.core.sds.vocabulary import HistoryEntry, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import MAX_SIGNED_PART_BYTES
@@ -79,7 +80,7 @@ class Mallory:
             causal_history=tuple(history),
             content=content,
         )
-        return replace(message, **changes)  # type: ignore[arg-type]  # fields of Message
+        return replace(message, **changes)
 
     def sync(self, lamport: int, wanted: Sequence[MessageId]) -> Message:
         return Message(

@@ -5,12 +5,12 @@ it again, and never come to rest.
 """
 
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.message_id import message_id_in
 from engine.codec.sds import encode_message
@@ -20,7 +20,7 @@ from engine.core.ids import ChannelId, InstanceId, MessageId, ParticipantId, Uni
 from engine.core.invite import group_id_of
 from engine.core.ports import PutGroup, PutMember
 from engine.core.sds.inputs import DeadlineReached
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     ChannelState,
     Claim,
     HistoryEntry,

@@ -1,8 +1,7 @@
 """Who calls themselves otherwise is called so by everybody in the end, in rows and in the list."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.content import Leave, Profile, Text
 from engine.core.ids import UnixMs

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Leave, Text

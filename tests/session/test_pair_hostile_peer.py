@@ -4,7 +4,7 @@ from engine.codec.content import encode_content
 from engine.codec.mvds import decode_payload, encode_payload
 from engine.core.content import Body, ContactRequest, Content, Text
 from engine.core.ids import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
-from engine.core.mvds.types import KeepMessage, MvdsMessage, Payload
+from engine.core.mvds.vocabulary import KeepMessage, MvdsMessage, Payload
 from engine.core.ports import ApplyMvds
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, PairSeal

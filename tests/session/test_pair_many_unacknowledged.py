@@ -1,11 +1,11 @@
 """More of our messages unacknowledged than are in memory: none of them is forgotten."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.codec.mvds import encode_payload
 from engine.codec.mvds_id import mvds_id_of_row
 from engine.core.ids import UnixMs
-from engine.core.mvds.types import Payload
+from engine.core.mvds.vocabulary import Payload
 from engine.session.inputs import AcceptContact
 from engine.session.pair.factory import PAIR_CONFIG
 from engine.session.transition_builder import TransitionBuilder

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.mvds import encode_payload
@@ -13,7 +14,7 @@ from engine.core.content import ContactRequest, Content, Created, Presence, Text
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import AuthorSequence, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.mvds.config import DAY_MS, MvdsConfig
-from engine.core.mvds.types import GroupId, MvdsMessage, Payload
+from engine.core.mvds.vocabulary import GroupId, MvdsMessage, Payload
 from engine.core.problems import FailureReason
 from engine.core.sds.inputs import ResendRequested
 from engine.core.waku import WakuMessage
@@ -360,7 +361,7 @@ def test_nobody_accepts_in_our_place() -> None:
     exchange(alice, bob, alice.ask(bob.link()))
     exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=NOW)))
     assert (state_of(alice), state_of(bob)) == (ContactState.DECLINED, ContactState.DECLINED)
-    lie = replace(alice.session.agreement, state=ContactState.ASKING)
+    lie = structs.replace(alice.session.agreement, state=ContactState.ASKING)
     alice.session._contact.stand(lie)
     exchange(alice, bob, alice.perform(alice.session.handle(AcceptContact(), now_ms=NOW)))
     assert (state_of(alice), state_of(bob)) == (ContactState.DECLINED, ContactState.DECLINED)

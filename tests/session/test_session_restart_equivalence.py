@@ -1,13 +1,14 @@
 """A device with a real database that dies anywhere, beside a twin in memory that never does."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.waku import decode_waku_message
 from engine.core.content import Text

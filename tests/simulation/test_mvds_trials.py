@@ -5,16 +5,16 @@ names its seed; ``python -m engine.sim.mvds.trial SEED`` repeats it.
 """
 
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.faults import FaultSpec
 from engine.core.ids import ParticipantId
 from engine.core.mvds.config import Mode, MvdsConfig
 from engine.core.mvds.receiver import Receiver
-from engine.core.mvds.types import GroupId, MvdsState
+from engine.core.mvds.vocabulary import GroupId, MvdsState
 from engine.sim.mvds.participant import MvdsParticipant
 from engine.sim.mvds.sessions import Rhythm, cost
 from engine.sim.mvds.store import MvdsStore

@@ -5,17 +5,17 @@ seed; ``python -m engine.sim.hostile_trial SEED`` repeats it.
 """
 
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.sds.chains import Chains
 from engine.core.sds.claims import Claims
 from engine.core.sds.config import MINUTE_MS
 from engine.core.sds.receive import Receiver
 from engine.core.sds.shared_state import SharedState
-from engine.core.sds.types import Holdings
+from engine.core.sds.vocabulary import Holdings
 from engine.sim.hostile_trial import hostile_trial
 
 SEEDS = range(1, 6)

@@ -6,8 +6,9 @@ key, and an event for every change, told after the change.
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from engine.answers import PAGE_SIZE, ForkProof, HolderView, InvitePreview, TimelinePage
 from engine.api import ChatEngine, Groups, History, People, Timeline

@@ -4,8 +4,7 @@ A part of ``ScriptedEngine`` in a file of its own.  A link is ``causerie:contact
 wrong with other links is said as the engine says it.
 """
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QColor, QImage
 

@@ -1,8 +1,7 @@
 """Every sentence about clocks."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.events import OwnClockView
 from ui.clock_words import (

@@ -1,10 +1,9 @@
 """The list stays sorted, tells Qt the truth about every move, and never loses a conversation."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from PySide6.QtCore import QModelIndex, Qt
 
 from engine.core.ids import ConversationId, UnixMs

@@ -1,9 +1,9 @@
 """What is said about people, in every state that two can be in."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.contacts import CONTACT_PREFIX, ContactState
 from engine.core.ids import DeliveryState, UnixMs

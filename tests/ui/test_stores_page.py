@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QImage
 from PySide6.QtTest import QTest
@@ -57,7 +57,7 @@ def store(multiaddr: str, **changes: object) -> StoreView:
         round_trip_ms=None,
         test=None,
     )
-    return replace(view, **changes)  # type: ignore[arg-type]
+    return replace(view, **changes)
 
 
 class Page:

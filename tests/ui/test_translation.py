@@ -5,10 +5,10 @@ What is left outside of the brackets is what people wrote, and numbers.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QTranslator
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QMenu, QWidget
 

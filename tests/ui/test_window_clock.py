@@ -1,8 +1,7 @@
 """Our clock in the window: the quiet line, the banner, the sheet, and what a person decides."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtGui import QAccessible
 
 from engine.core.errors import ConfigError

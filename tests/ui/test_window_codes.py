@@ -1,10 +1,10 @@
 """Adding a person by a QR code or by a link in a message: file, clipboard, drop, screen, click."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import (
     QColor,

@@ -1,9 +1,9 @@
 """A member who sends too much, and muting one, in the window and with real engines behind it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import ConversationId
 from engine.core.sds.config import FloodLimits

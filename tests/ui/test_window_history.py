@@ -1,9 +1,9 @@
 """History in the window: wished in the menu, followed in the bar, and its end said in words."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QAction
 from PySide6.QtTest import QTest

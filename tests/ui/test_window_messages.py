@@ -1,9 +1,9 @@
 """Writing, sending, drafts, reading and what the list says about all of it."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (

@@ -1,8 +1,7 @@
 """What somebody meets who has just begun: nothing cut off, nothing out of date, nothing unseen."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget

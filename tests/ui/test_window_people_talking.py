@@ -4,8 +4,7 @@ Of two there is no need to say who speaks, and a message is delivered or not; th
 mutes, removes and shows the safety number.  Requests have a file of their own.
 """
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from PySide6.QtGui import QGuiApplication
 
 from engine.core.errors import ConfigError

@@ -4,9 +4,9 @@ The sheet is the real one and so is the picture; only the dialog of the desktop 
 file is replaced, because it cannot be driven without a screen.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 

@@ -1,11 +1,11 @@
 """The sentences of the window, and how strangers' text is made harmless."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.ids import DeliveryState
 from engine.core.problems import ConnectionReason

@@ -8,9 +8,9 @@ Nothing is fetched from anywhere, and no picture is kept.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import shiboken6
+from msgspec import Struct
 from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QGuiApplication, QImage, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QVBoxLayout, QWidget
@@ -29,8 +29,7 @@ _GONE_S = 0.35
 """After hiding our windows: desktops take a moment to draw, and fade, what is behind them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureSources:
+class PictureSources(Struct, frozen=True, kw_only=True):
     """Ways to pictures outside the window."""
 
     choose_picture: ChoosePicture

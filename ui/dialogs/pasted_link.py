@@ -7,9 +7,9 @@ what is wrong with it stands below the field.  Which kind it is, and what follow
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from msgspec import Struct
 from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
@@ -30,8 +30,7 @@ P = TypeVar("P")
 P_contra = TypeVar("P_contra", contravariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkWords:
+class LinkWords(Struct, frozen=True, kw_only=True):
     """What the field is called and hints, what is said of too much, and what a link starts with."""
 
     label: str

@@ -5,8 +5,8 @@ before anybody is asked, wherever it came from: keys, a QR code, or a message.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import (
     QDragEnterEvent,
@@ -52,8 +52,7 @@ def _words() -> LinkWords:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnLink:
+class OwnLink(Struct, frozen=True, kw_only=True):
     """Either the link and until when it holds, or why there is none."""
 
     link: str = ""

@@ -4,9 +4,10 @@ The most urgent thing wins: not sent, then how far two people have come, then a 
 typing, then the last message.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from engine.core.ids import DeliveryState
 from engine.events import ConversationView, DeliveryView, MessageKind
@@ -25,8 +26,7 @@ class Tone(Enum):
     TYPING = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class Preview(Struct, frozen=True, kw_only=True):
     prefix: str
     prefix_tone: Tone
     text: str

@@ -8,9 +8,9 @@ even when unfolded, so that no single message can make a frame slow.
 import re
 import unicodedata
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QTextCharFormat, QTextLayout, QTextOption
 
@@ -34,8 +34,7 @@ _DISPLAYED |= {ord("\n"): "\u2028", ord("\r"): "\u200b", ord("\t"): "\t"}
 """Qt breaks one paragraph at line separators; other control characters are made visible."""
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """One text in lines.  Widths and heights are logical pixels; indexes are UTF-16 units."""
 
     layout: QTextLayout

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF
 
@@ -47,8 +48,7 @@ _META_GAP = 4
 _TEXT_TO_META = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meta:
+class Meta(Struct, frozen=True, kw_only=True):
     """Time, count and glyph on a bubble's last line."""
 
     rect: QRectF
@@ -57,8 +57,7 @@ class Meta:
     glyph: Glyph | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BubbleBox:
+class BubbleBox(Struct, frozen=True, kw_only=True):
     height: float
     bubble: QRectF
     name: str
@@ -71,8 +70,7 @@ class BubbleBox:
     buttons: tuple[tuple[RowButton, QRectF], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineBox:
+class LineBox(Struct, frozen=True, kw_only=True):
     """Day pill, unread line and system line: one text in the middle."""
 
     height: float

@@ -4,9 +4,9 @@ A card has a title, details and buttons; words that do not fit take more lines, 
 because names in them come from other people.  Measured like all boxes from font metrics.
 """
 
-from dataclasses import dataclass
 from math import ceil
 
+from msgspec import Struct
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 
@@ -33,8 +33,7 @@ from ui.timeline.rows import EarlierRow, GapRow, HeldTitleRow, LostRow, local_ti
 _WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardBox:
+class CardBox(Struct, frozen=True, kw_only=True):
     """A card, or the words and buttons above the beginning."""
 
     height: float
@@ -49,8 +48,7 @@ class CardBox:
     buttons: tuple[tuple[RowButton, QRectF], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cards:
+class Cards(Struct, frozen=True, kw_only=True):
     """Measures cards for one geometry, theme and moment."""
 
     theme: Theme

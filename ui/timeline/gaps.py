@@ -7,15 +7,15 @@ is shown once one scrolls there, and never at an edge that is only the end of wh
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.ids import Position, UnixMs
 from engine.events import GapPlace, GapView, MessageView
 from engine.history_views import LostView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class Stretch(Struct, frozen=True, kw_only=True):
     """Loaded messages in order, those that wait last."""
 
     messages: Sequence[MessageView]

@@ -4,8 +4,7 @@ Side padding, avatar, gap and thread come from the design tokens; what grows wit
 grows here.  On a wide window the column stays about 880 wide and stands in the middle.
 """
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from PySide6.QtCore import QRectF
 
 from ui.theme import Radius, Spacing, Theme
@@ -17,8 +16,7 @@ _MAX_BUBBLE_SHARE = 0.72
 _NARROW_BUBBLE = 330
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Geometry:
+class Geometry(Struct, frozen=True, kw_only=True):
     width: float
     narrow: bool
     left: float

@@ -8,8 +8,9 @@ leaves it where it is.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from engine.core.ids import MessageId
 from ui.timeline.rows import Row, message_in, message_of
@@ -33,8 +34,7 @@ class Rows(Protocol):
     def has_newer(self) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRow:
+class PlacedRow(Struct, frozen=True):
     index: int
     row: Row
     y: float

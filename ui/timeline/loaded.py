@@ -7,8 +7,9 @@ scrolling there loads it anyway.  Rows are derived from it (``rows``), lazily, o
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import Enum, auto
+
+from msgspec.structs import replace
 
 from engine.answers import TimelinePage
 from engine.core.ids import MessageId, ParticipantId, Position

@@ -6,8 +6,8 @@ read while one scrolls.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
 from engine.answers import TimelinePage
@@ -20,8 +20,7 @@ _ROWS_AHEAD = 50
 """Rows left on a side when the next page is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """A position and how far below the viewport's top it stands, in pixels."""
 
     position: Position

@@ -5,8 +5,7 @@ Filled beads are certain, hollow ones are not certain or not here: petrol held, 
 violet late, red needs you.  In high contrast the tints of the theme are black, so outlines carry.
 """
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QTextLayout
 
@@ -29,8 +28,7 @@ from ui.timeline.rows import (
 from ui.timeline.shapes import Faces, avatar_of, rounded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowState:
+class RowState(Struct, frozen=True, kw_only=True):
     """What selection, hover and jumps add to a row, as in ``QStyle.State``."""
 
     selected: tuple[int, int] | None = None

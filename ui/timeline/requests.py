@@ -1,13 +1,13 @@
 """What a user can ask for in the timeline, and the window does: the timeline changes nothing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.ids import MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimelineRequests:
+class TimelineRequests(Struct, frozen=True, kw_only=True):
     """One callable for each request; ``TimelineView`` emits them as signals."""
 
     open_link: Callable[[str], None]

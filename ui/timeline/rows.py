@@ -11,10 +11,11 @@ about order.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from engine.core.ids import MessageId, Position, UnixMs
 from engine.events import GapPlace, GapView, HeldView, MessageKind, MessageView
@@ -42,21 +43,18 @@ _MESSAGE_KEY = "message "
 _QUARTER_MS = 15 * 60 * 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayRow:
+class DayRow(Struct, frozen=True, kw_only=True):
     """A new local day begins with ``before``."""
 
     day: date
     before: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadRow:
+class UnreadRow(Struct, frozen=True, kw_only=True):
     since_ms: UnixMs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GapRow:
+class GapRow(Struct, frozen=True, kw_only=True):
     """Each gap has its own, where it belongs."""
 
     gap: GapPlace
@@ -64,8 +62,7 @@ class GapRow:
     """What tells this marker from the others: the message below it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LostRow:
+class LostRow(Struct, frozen=True, kw_only=True):
     """Given up; they are shown if they ever turn up."""
 
     lost: tuple[LostView, ...]
@@ -81,30 +78,26 @@ class LostRow:
         return tuple(dict.fromkeys(each for each in ids if each))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlierRow:
+class EarlierRow(Struct, frozen=True, kw_only=True):
     """Above the oldest message that is here: what was said before may be fetched."""
 
     history: HistoryView | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemRow:
+class SystemRow(Struct, frozen=True, kw_only=True):
     """Somebody created, joined or left: a centred line without a bubble."""
 
     message: MessageView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageRow:
+class MessageRow(Struct, frozen=True, kw_only=True):
     message: MessageView
     first: bool
     """First of its run: carries name and avatar, or a full bead."""
     last: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldTitleRow:
+class HeldTitleRow(Struct, frozen=True, kw_only=True):
     """Begins the section of what is held aside, of which ``shown`` messages follow."""
 
     held: HeldView
@@ -115,8 +108,7 @@ class HeldTitleRow:
     """All that there are stand here, because somebody asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRow:
+class HeldRow(Struct, frozen=True, kw_only=True):
     """A message without a place: it cannot be read up to, selected or deleted."""
 
     message: MessageView

@@ -7,8 +7,8 @@ answers what lies under a point.  It paints nothing and listens to nothing: ``ca
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, QTextBoundaryFinder
 from PySide6.QtGui import QTextLine
 
@@ -39,8 +39,7 @@ _MAX_BOXES = 2000
 _MAX_UNFOLDED = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """What lies under a point."""
 
     key: RowKey

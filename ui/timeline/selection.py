@@ -5,7 +5,8 @@ Of several messages the copy keeps who said it and when; of one it is the bare t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.ids import MessageId
 from engine.events import MessageView
@@ -15,8 +16,7 @@ from ui.timeline.row_words import body_words, copied_time, sender_words
 from ui.timeline.rows import is_system
 
 
-@dataclass(frozen=True, slots=True)
-class Caret:
+class Caret(Struct, frozen=True):
     message_id: MessageId
     index: int
 

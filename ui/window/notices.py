@@ -5,9 +5,9 @@ rest are counted.  Fifty are kept, and the oldest goes first.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
+from msgspec import Struct
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
@@ -31,8 +31,7 @@ _BESIDE = 92
 _GRAVITY = {NoticeLevel.ERROR: 0, NoticeLevel.WARNING: 1, NoticeLevel.INFO: 2}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Struct, frozen=True, kw_only=True):
     key: str
     level: NoticeLevel
     text: str

@@ -4,9 +4,9 @@ It passes engine events for the open conversation on to its parts, and nothing f
 """
 
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import replace
 from datetime import datetime
 
+from msgspec.structs import replace
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget

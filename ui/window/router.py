@@ -1,7 +1,7 @@
 """Where each engine event goes: the list, the open conversation, the notices, the desktop."""
 
-from dataclasses import dataclass, replace
-
+from msgspec import Struct
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.core.ids import ConversationId
@@ -33,8 +33,7 @@ from ui.window.pane import ConversationPane
 from ui.window.unsent import UnsentTexts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True):
     """The parts that events are led to."""
 
     model: ConversationModel

@@ -1,9 +1,9 @@
 """What the window needs from outside besides the engine and its settings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
@@ -16,8 +16,7 @@ def _now() -> datetime:
     return datetime.now().astimezone()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowContext:
+class WindowContext(Struct, frozen=True, kw_only=True):
     version: str = "0"
     open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
     now: Callable[[], datetime] = _now

@@ -5,8 +5,9 @@ The limits on a single Store bound what a hostile one can cost.  The servers' li
 too frequent requests.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.waku_store import MAX_PAGE_MESSAGES
 
@@ -16,8 +17,7 @@ MINUTE_NS: Final = 60 * SECOND_NS
 MIB: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryConfig:
+class HistoryConfig(Struct, frozen=True, kw_only=True):
     # One Store.
     page_messages: int = MAX_PAGE_MESSAGES
     hashes_per_ask: int = 100

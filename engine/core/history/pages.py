@@ -16,9 +16,10 @@ return all they have, so there a message outside the window is no fault.
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from engine.core.history.queries import Cursor, HistoryMessage, Page, StoreVersion, Window
 from engine.core.ids import WakuHash
-from engine.core.value import value
 from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
 
 FALSE_ENTRIES: Final = frozenset(
@@ -70,8 +71,7 @@ class Provenance:
         )
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PageOutcome:
+class PageOutcome(Struct, frozen=True, kw_only=True):
     """What came of a page.
 
     ``fresh``: it had something that this Store had not returned before.  ``fault``: why to give up
@@ -86,8 +86,7 @@ class PageOutcome:
     fault: str | None
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where paging through a window stopped at one Store, to continue there."""
 
     reached_ns: int

@@ -7,12 +7,13 @@ boundary.  The session recognises the repeats.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, NewType, TypeAlias, assert_never
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from engine.core.ids import ConversationId, UnixMs
-from engine.core.value import value
 
 NS_PER_MS: Final = 1_000_000
 MAX_STORES: Final = 32
@@ -37,8 +38,7 @@ class Purpose(StrEnum):
     """Around the time of a waiting message, if no Store supports hash lookups."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """How far one window has come.
 
     ``through_ns`` is the time up to which everything counts as fetched once the window is done.  It
@@ -53,15 +53,13 @@ class Progress:
     reached_ns: int
 
 
-@value(frozen=True, slots=True)
-class SaveProgress:
+class SaveProgress(Struct, frozen=True):
     """Save only after the messages of the same transition are durable."""
 
     progress: Progress
 
 
-@value(frozen=True, slots=True)
-class DropProgress:
+class DropProgress(Struct, frozen=True):
     """The window is done or no longer requested."""
 
     conversation_id: ConversationId
@@ -110,8 +108,7 @@ def ms_of(at_ns: int) -> UnixMs:
 # --- saved state --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreRecord:
+class StoreRecord(Struct, frozen=True, kw_only=True):
     """A Store that the user named, with statistics of its answers."""
 
     store: StoreRef
@@ -126,8 +123,7 @@ class StoreRecord:
     asked_ms: UnixMs | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryKept:
+class HistoryKept(Struct, frozen=True, kw_only=True):
     """The saved history state of one conversation."""
 
     progress: tuple[Progress, ...] = ()
@@ -140,16 +136,14 @@ class HistoryKept:
     """``through_ms`` for single Stores, for those that come and go, as on a local network."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveReach:
+class SaveReach(Struct, frozen=True, kw_only=True):
     """Replaces these values; None leaves a value unchanged."""
 
     since_ms: UnixMs | None = None
     through_ms: UnixMs | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveCovered:
+class SaveCovered(Struct, frozen=True, kw_only=True):
     """Everything the Store has up to then was delivered."""
 
     store: StoreRef

@@ -11,10 +11,11 @@ Streams, clocks, keys and the authenticity of messages are handled elsewhere.
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from msgspec import Struct
+
 from engine.core.errors import LocalProtocolError
 from engine.core.history.progress import HistoryWrite, Purpose, StoreRef
 from engine.core.ids import ContentTopic, PubsubTopic, UnixMs, WakuHash
-from engine.core.value import value
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest
 
@@ -29,8 +30,7 @@ class StoreVersion(StrEnum):
     V2 = "2.0.0-beta4"
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """A Store that may be queried.  ``versions``: those it reported; empty = not known yet."""
 
     store: StoreRef
@@ -40,8 +40,7 @@ class Candidate:
 # --- queries ------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Window:
+class Window(Struct, frozen=True, kw_only=True):
     """All messages on these topics from ``start_ns`` to ``end_ns``, both inclusive.
 
     Without a pubsub topic and content topics it covers everything a Store has; 2.0.0-beta4 cannot
@@ -62,8 +61,7 @@ class Window:
             raise LocalProtocolError("a window starts before it ends, and not before 1970")
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ByHash:
+class ByHash(Struct, frozen=True, kw_only=True):
     """These messages, whatever their topic and time."""
 
     hashes: tuple[WakuHash, ...]
@@ -79,8 +77,7 @@ Query: TypeAlias = Window | ByHash
 # --- asking -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(Struct, frozen=True, kw_only=True):
     """Send ``request`` to ``store`` now; its type determines the protocol version.
 
     The answer must begin within ``first_byte_timeout_ms`` and end within ``timeout_ms``.  If it
@@ -99,8 +96,7 @@ class Ask:
         return StoreVersion.V3 if v3 else StoreVersion.V2
 
 
-@value(frozen=True, slots=True)
-class HistoryMessage:
+class HistoryMessage(Struct, frozen=True):
     """A message from a Store.  Only its hash has been checked or computed."""
 
     message_hash: WakuHash
@@ -108,8 +104,7 @@ class HistoryMessage:
     pubsub_topic: PubsubTopic
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """An answer.  ``refused``: a reason for each entry left out; no cursor = the last page."""
 
     messages: tuple[HistoryMessage, ...] = ()
@@ -117,8 +112,7 @@ class Page:
     refused: tuple[str, ...] = ()
 
 
-@value(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """The Store's error code: ``StoreStatus`` in version 3, ``HistoryError`` in 2.0.0-beta4."""
 
     code: int
@@ -136,8 +130,7 @@ class FailureKind(StrEnum):
     """The answer violates the protocol."""
 
 
-@value(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """No usable answer.  ``reason`` is that of the ``RemoteProtocolError``, if there was one."""
 
     kind: FailureKind
@@ -170,8 +163,7 @@ ENVIRONMENT_REASONS: Final = frozenset({"unreachable", "too_many_requests", "una
 """Reasons of ``FAULTED`` that do not blame the Store."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class StoreStatistics:
+class StoreStatistics(Struct, frozen=True, kw_only=True):
     """Statistics of one Store in one query.  ``new``: messages no other Store returned before."""
 
     pages: int = 0
@@ -183,8 +175,7 @@ class StoreStatistics:
     """Total time between requests and answers."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class StoreNote:
+class StoreNote(Struct, frozen=True, kw_only=True):
     """What a query found out about one Store.
 
     ``omitted``: messages that other Stores had and this one did not, not counting Stores given up
@@ -200,16 +191,14 @@ class StoreNote:
     omitted: int | None
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class Fetched(Struct, frozen=True, kw_only=True):
     """Messages that are new in this query, oldest first as far as the Stores allow."""
 
     query_id: int
     messages: tuple[HistoryMessage, ...]
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Advanced:
+class Advanced(Struct, frozen=True, kw_only=True):
     """All Stores still running have reached ``reached_ns``.
 
     Make it durable only after the messages fetched before it.  It may decrease when a Store that
@@ -220,8 +209,7 @@ class Advanced:
     reached_ns: int
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class StoreEnded:
+class StoreEnded(Struct, frozen=True, kw_only=True):
     """One Store completed or was given up; the query continues if others can."""
 
     query_id: int
@@ -232,8 +220,7 @@ class StoreEnded:
     statistics: StoreStatistics
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class QueryEnded:
+class QueryEnded(Struct, frozen=True, kw_only=True):
     """The last event of a query.
 
     ``end`` is ``COMPLETE`` if at least one Store completed.  ``reached_ns`` is None for a lookup.
@@ -254,23 +241,20 @@ class QueryEnded:
 QueryEvent: TypeAlias = Fetched | Advanced | StoreEnded | QueryEnded
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class QueryStarted:
+class QueryStarted(Struct, frozen=True, kw_only=True):
     query_id: int
     purpose: Purpose
     query: Query
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Covered:
+class Covered(Struct, frozen=True, kw_only=True):
     """All messages that Stores had of this span were handed out; at least one Store completed."""
 
     purpose: Purpose
     through_ms: UnixMs
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class GaveUp:
+class GaveUp(Struct, frozen=True, kw_only=True):
     """A window that is not retried until Stores change or it is requested again."""
 
     purpose: Purpose
@@ -278,8 +262,7 @@ class GaveUp:
     reason: str
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class HashesMissing:
+class HashesMissing(Struct, frozen=True, kw_only=True):
     """Every enabled Store was asked for these hashes, and none returned them.
 
     ``lacked``: how many Stores reported not to have them.  ``silent``: Stores that did not answer
@@ -299,28 +282,24 @@ HistoryEvent: TypeAlias = QueryEvent | QueryStarted | Covered | GaveUp | HashesM
 # --- inputs of one query ------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """The outcome of an ``Ask``.  Ignored if the ``Ask`` was abandoned."""
 
     ask_id: int
     outcome: Outcome
 
 
-@value(frozen=True, slots=True)
-class HoldChanged:
+class HoldChanged(Struct, frozen=True):
     """While ``holding``, no Store is asked, so that the caller can process its backlog."""
 
     holding: bool
 
 
-@value(frozen=True, slots=True)
-class Cancel:
+class Cancel(Struct, frozen=True):
     """End now; buffered messages are still handed out."""
 
 
-@value(frozen=True, slots=True)
-class DeadlineReached:
+class DeadlineReached(Struct, frozen=True):
     """The time named by ``next_deadline`` has come.  Early and late calls are harmless."""
 
 
@@ -330,31 +309,27 @@ QueryInput: TypeAlias = Answered | HoldChanged | Cancel | DeadlineReached
 # --- inputs of a conversation's schedule --------------------------------------------------------
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Topics:
+class Topics(Struct, frozen=True, kw_only=True):
     """The topics of a conversation, which its windows ask for."""
 
     pubsub_topic: PubsubTopic
     content_topics: tuple[ContentTopic, ...]
 
 
-@value(frozen=True, slots=True)
-class HashLookup:
+class HashLookup(Struct, frozen=True):
     """Look up a message by hash; ``around_ms`` is the time of the message that depends on it."""
 
     message_hash: WakuHash
     around_ms: UnixMs | None = None
 
 
-@value(frozen=True, slots=True)
-class StoresChanged:
+class StoresChanged(Struct, frozen=True):
     """The enabled Stores that can be asked, in order; none = offline."""
 
     candidates: tuple[Candidate, ...]
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class WindowWanted:
+class WindowWanted(Struct, frozen=True, kw_only=True):
     """Fetch everything since ``since_ms``, up to now if ``until_ms`` is None."""
 
     purpose: Purpose
@@ -362,22 +337,19 @@ class WindowWanted:
     until_ms: UnixMs | None = None
 
 
-@value(frozen=True, slots=True)
-class DependenciesMissing:
+class DependenciesMissing(Struct, frozen=True):
     """Hashes of missing messages that others depend on."""
 
     lookups: tuple[HashLookup, ...]
 
 
-@value(frozen=True, slots=True)
-class PressureChanged:
+class PressureChanged(Struct, frozen=True):
     """How many messages wait for dependencies in the incoming buffer."""
 
     waiting: int
 
 
-@value(frozen=True, slots=True)
-class WindowCancelled:
+class WindowCancelled(Struct, frozen=True):
     """The user cancelled this window; fetched messages stay."""
 
     purpose: Purpose
@@ -408,8 +380,7 @@ def starts(input_: HistoryInput) -> bool:
 # --- what follows from an input -----------------------------------------------------------------
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class HistoryTransition:
+class HistoryTransition(Struct, frozen=True, kw_only=True):
     """Handle ``events`` in order, make ``writes`` durable after them, then perform the rest."""
 
     asks: tuple[Ask, ...] = ()

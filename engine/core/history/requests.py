@@ -6,8 +6,10 @@ batches.  Both are bounded.  Stores and results are handled in ``scheduler``.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec.structs import replace
 
 from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig

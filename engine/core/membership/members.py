@@ -13,8 +13,9 @@ the latest join or the latest ``rename``, whichever is later.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from engine.core.content import Join
 from engine.core.errors import RemoteProtocolError

@@ -7,9 +7,10 @@ repeats the specification's recorded traces.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from engine.core.entropy import RandomUnit
 
@@ -60,8 +61,7 @@ def linear_back_off(send_count: int, _random_unit: RandomUnit) -> int:
     return 2 * send_count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MvdsConfig:
+class MvdsConfig(Struct, frozen=True, kw_only=True):
     """The behaviour of one node; peers need not agree."""
 
     mode: Mode = Mode.MIXED

@@ -19,7 +19,7 @@ from engine.core.mvds.receiver import IdOf, Receiver
 from engine.core.mvds.records import Records
 from engine.core.mvds.sender import Sender
 from engine.core.mvds.step import MvdsStep
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     AppendMessage,
     ConnectivityChanged,
     DeadlineReached,

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Final
 
 from engine.core.mvds.peer import Peer
-from engine.core.mvds.types import MvdsId, Record, RecordType, SendPayload
+from engine.core.mvds.vocabulary import MvdsId, Record, RecordType, SendPayload
 
 ID_ENTRY_BYTES: Final = 36
 """Field number, length, 32 bytes."""

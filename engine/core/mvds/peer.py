@@ -9,7 +9,7 @@ from collections import deque
 from typing import Final
 
 from engine.core.ids import ParticipantId, UnixMs
-from engine.core.mvds.types import Epoch, MvdsId, Record, RecordType, WireGeneration
+from engine.core.mvds.vocabulary import Epoch, MvdsId, Record, RecordType, WireGeneration
 
 UNSENT: Final = Epoch(-1)
 

@@ -7,9 +7,10 @@ offer of a message that we hold is acknowledged.  An unknown id does not stop th
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from enum import Enum, auto
 from typing import TypeAlias, assert_never
+
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
@@ -19,7 +20,7 @@ from engine.core.mvds.peer import Live, Peer
 from engine.core.mvds.records import Records
 from engine.core.mvds.sender import Sender
 from engine.core.mvds.step import Key, MvdsStep
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     Acknowledged,
     Epoch,
     GroupId,

@@ -16,7 +16,7 @@ from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.peer import Live, Peer
 from engine.core.mvds.retry_schedule import RetrySchedule
 from engine.core.mvds.step import Key, MvdsStep
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     NEVER,
     DropMessage,
     Epoch,

@@ -8,7 +8,7 @@ in no schedule.
 from heapq import heappop, heappush
 
 from engine.core.mvds.peer import Peer
-from engine.core.mvds.types import NEVER, Epoch, MvdsId, Record
+from engine.core.mvds.vocabulary import NEVER, Epoch, MvdsId, Record
 
 _Entry = tuple[Peer, MvdsId]
 

@@ -8,8 +8,9 @@ and ``send_epoch``.  Offline, nothing is sent and nothing counts as an attempt.
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from engine.core.entropy import RandomUnit
 from engine.core.mvds.config import Mode, MvdsConfig
@@ -17,7 +18,7 @@ from engine.core.mvds.packing import ID_ENTRY_BYTES, Packing
 from engine.core.mvds.peer import UNSENT, Live, Peer
 from engine.core.mvds.records import Records
 from engine.core.mvds.step import MvdsStep
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     NEVER,
     Epoch,
     GivenUp,

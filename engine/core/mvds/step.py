@@ -5,7 +5,7 @@ written.  Bodies are stored before the records that need them, and dropped after
 """
 
 from engine.core.ids import ParticipantId, UnixMs
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     DropMessage,
     Epoch,
     KeepMessage,

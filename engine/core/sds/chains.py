@@ -11,10 +11,10 @@ profile; the reason is not examined.
 from typing import Final
 
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, Position
-from engine.core.sds.fork_types import Fork, ForkFound, PutFork
+from engine.core.sds.forks import Fork, ForkFound, PutFork
 from engine.core.sds.shared_state import SharedState
 from engine.core.sds.step import Step
-from engine.core.sds.types import HistoryEntry
+from engine.core.sds.vocabulary import HistoryEntry
 
 MAX_FORKS: Final = 1_024
 """How many proofs a channel keeps."""

@@ -13,8 +13,8 @@ from engine.core.entropy import RandomUnit
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.flood_types import SetAsideOf
-from engine.core.sds.fork_types import Fork
+from engine.core.sds.floods import SetAsideOf
+from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
@@ -37,7 +37,7 @@ from engine.core.sds.inputs import (
 from engine.core.sds.receive import Receiver
 from engine.core.sds.shared_state import MAX_LAMPORT, build_parts
 from engine.core.sds.step import Step
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AppendToLog,
     Broadcast,
     BroadcastRepair,

@@ -17,7 +17,7 @@ from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.log import LogIndex, head_of
 from engine.core.sds.sequences import SequenceSet
-from engine.core.sds.types import Claim, Holdings, SequenceRange
+from engine.core.sds.vocabulary import Claim, Holdings, SequenceRange
 
 MAX_INSTANCES = 1_024
 MAX_RANGES = 4_096

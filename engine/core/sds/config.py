@@ -5,7 +5,8 @@ capacity").  Ours are the dataclass defaults.  ``js_defaults`` gives those of ``
 ``ReliableChannel``, for channels open to js-waku and for comparison.
 """
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
@@ -14,8 +15,7 @@ DAY_MS = 24 * HOUR_MS
 MIB = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FloodLimits:
+class FloodLimits(Struct, frozen=True, kw_only=True):
     """The quota of one author per day, and how much beyond it is kept."""
 
     bytes_per_day: int = 64 * MIB
@@ -30,8 +30,7 @@ class FloodLimits:
     """Per channel: how many ids are kept of messages beyond that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SdsConfig:
+class SdsConfig(Struct, frozen=True, kw_only=True):
     """The behaviour of one channel.  Members need not agree, but do better if they do."""
 
     # --- messages ---

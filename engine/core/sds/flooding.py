@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import DAY_MS, FloodLimits
-from engine.core.sds.flood_types import (
+from engine.core.sds.floods import (
     ForgetSetAside,
     PutSetAside,
     PutSpent,

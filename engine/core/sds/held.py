@@ -19,7 +19,7 @@ from operator import itemgetter
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import HeldAsideChanged, HeldMessage, IncomingEntry
+from engine.core.sds.vocabulary import HeldAsideChanged, HeldMessage, IncomingEntry
 
 
 class HeldAside:

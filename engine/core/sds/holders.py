@@ -21,7 +21,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.sds.bloom import base_hashes
-from engine.core.sds.types import HeldByChanged, HolderEntry, SequenceRange
+from engine.core.sds.vocabulary import HeldByChanged, HolderEntry, SequenceRange
 
 _BLOOM: Final = HolderSource.BLOOM
 MAYBE_HOLDERS: Final = 256

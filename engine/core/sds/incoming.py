@@ -11,14 +11,16 @@ met.
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Final
+
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import IncomingEntry
+from engine.core.sds.vocabulary import IncomingEntry
 
 _MOST_LEAVING: Final = 32
 """At most this many give way to one message; if it needs more room, it has to wait."""

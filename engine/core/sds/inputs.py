@@ -1,18 +1,18 @@
 """The inputs of an SDS channel: commands, messages, Store results, time.
 
-User, network, Stores and clock reach the core only through these types; ``types`` has the outputs.
-Inputs carry no time of their own: the caller passes the current time along.
+User, network, Stores and clock reach the core only through these types.
+``vocabulary`` has the outputs.  Inputs carry no time of their own: the caller passes it along.
 """
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
-from engine.core.sds.types import Holdings, Message
-from engine.core.value import value
+from engine.core.sds.vocabulary import Holdings, Message
 
 
-@value(frozen=True, slots=True)
-class SendContent:
+class SendContent(Struct, frozen=True):
     """The user sends a message.  ``author``, with the next number, is already inside ``content``.
 
     ``replaces``, inside it too: the message from the future that this one replaces.
@@ -23,13 +23,11 @@ class SendContent:
     replaces: MessageId | None = None
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class SendEphemeral:
+class SendEphemeral(Struct, frozen=True, kw_only=True):
     content: bytes
 
 
-@value(frozen=True, slots=True)
-class MessageReceived:
+class MessageReceived(Struct, frozen=True):
     """A decoded and, in a sealed channel, verified message.
 
     - ``raw`` is what a repair response resends (sealed: the signed part as received; open: the SDS
@@ -59,8 +57,7 @@ class MessageReceived:
     """It was set aside, and the user wants to see it."""
 
 
-@value(frozen=True, slots=True)
-class CopyAccepted:
+class CopyAccepted(Struct, frozen=True):
     """The network took a copy of our message: ``peers`` relays or service nodes.
 
     ``retrieval_hint`` is the Waku hash of that copy.
@@ -71,15 +68,13 @@ class CopyAccepted:
     retrieval_hint: bytes | None = None
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ConnectivityChanged:
+class ConnectivityChanged(Struct, frozen=True, kw_only=True):
     """Whether any peer can be reached.  Offline attempts and offline time do not count."""
 
     online: bool
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ClockSet:
+class ClockSet(Struct, frozen=True, kw_only=True):
     """Our clock was set and is ``offset_ms`` ahead of the time of inputs.
 
     Timers go by the time of inputs, which no one can set; what others see goes by our clock.
@@ -88,27 +83,23 @@ class ClockSet:
     offset_ms: int
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class MembersChanged:
+class MembersChanged(Struct, frozen=True, kw_only=True):
     """All members of the channel, including us."""
 
     members: frozenset[ParticipantId]
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ResendRequested:
+class ResendRequested(Struct, frozen=True, kw_only=True):
     """The user wants one of our messages sent again now, even if it was given up."""
 
     message_id: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class RetrieveRequested:
+class RetrieveRequested(Struct, frozen=True, kw_only=True):
     """The user wants missing messages requested again now."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class RetrieveLostRequested:
+class RetrieveLostRequested(Struct, frozen=True, kw_only=True):
     """The user wants these lost messages requested once more.
 
     They stay lost until they come: nothing waits for them again.
@@ -119,8 +110,7 @@ class RetrieveLostRequested:
     """Ask the members, too, not only Stores."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ShowSetAside:
+class ShowSetAside(Struct, frozen=True, kw_only=True):
     """The user wants to see what this author sends today, however much it is.
 
     Messages set aside are passed in again with ``MessageReceived.wanted``.
@@ -129,27 +119,23 @@ class ShowSetAside:
     sender_id: ParticipantId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class StoreChanged:
+class StoreChanged(Struct, frozen=True, kw_only=True):
     """Whether any Store can be asked (``AskStore``)."""
 
     reachable: bool
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class HastenStoreQuery:
+class HastenStoreQuery(Struct, frozen=True, kw_only=True):
     """Much waits for missing dependencies: ask Stores now for those that are due."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class StoreAnswered:
+class StoreAnswered(Struct, frozen=True, kw_only=True):
     """All that Stores have up to ``through_ms`` of an ``AskStore.since_ms`` was passed in."""
 
     through_ms: UnixMs
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class StoresMissing:
+class StoresMissing(Struct, frozen=True, kw_only=True):
     """All known Stores were asked for these by their hints, and none delivered them.
 
     - ``lacked``: how many said that they do not have them.
@@ -165,8 +151,7 @@ class StoresMissing:
     kept_back: bool = False
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class DeadlineReached:
+class DeadlineReached(Struct, frozen=True, kw_only=True):
     """The time that ``next_deadline`` named has come (early and late calls are harmless)."""
 
 

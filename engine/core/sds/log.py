@@ -25,7 +25,13 @@ from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId
 from engine.core.sds.authors import Author
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
-from engine.core.sds.types import HistoryEntry, Holdings, LogEntry, SequenceRange, history_entry
+from engine.core.sds.vocabulary import (
+    HistoryEntry,
+    Holdings,
+    LogEntry,
+    SequenceRange,
+    history_entry,
+)
 
 
 class LogIndex:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TypeAlias, TypeVar, overload
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
-from engine.core.sds.types import LogEntry
+from engine.core.sds.vocabulary import LogEntry
 
 Row: TypeAlias = tuple[
     int,

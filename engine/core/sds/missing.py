@@ -10,9 +10,10 @@ A lost dependency is remembered, so delivering what waited for it violates no ca
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import chain
+
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
@@ -20,7 +21,7 @@ from engine.core.sds.inputs import RetrieveLostRequested
 from engine.core.sds.repair import RepairTimes
 from engine.core.sds.request_turns import Namer, RequestTurns
 from engine.core.sds.step import Step
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     HistoryEntry,
     MissingEntry,
     MissingState,

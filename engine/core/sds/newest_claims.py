@@ -14,7 +14,7 @@ from typing import Final
 
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.step import Step
-from engine.core.sds.types import NewestClaim, PutNewestClaims
+from engine.core.sds.vocabulary import NewestClaim, PutNewestClaims
 
 _SAVE_AFTER_MS: Final = 60_000
 _CLOCKS_DIFFER_MS: Final = 2_000

@@ -8,16 +8,17 @@ elsewhere.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Final
+
+from msgspec.structs import replace
 
 from engine.core.entropy import RandomUnit
 from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.bloom import base_hashes
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.step import Step
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     Broadcast,
     MarkAccepted,
     OutgoingChanged,

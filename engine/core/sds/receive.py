@@ -25,7 +25,7 @@ from engine.core.sds.inputs import MessageReceived, StoresMissing
 from engine.core.sds.review import AckReview
 from engine.core.sds.shared_state import MAX_LAMPORT, SharedState
 from engine.core.sds.step import Step
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AppendToLog,
     DependencyLost,
     EphemeralReceived,

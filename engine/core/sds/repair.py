@@ -13,7 +13,7 @@ from typing import Final
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import Hash64
+from engine.core.sds.vocabulary import Hash64
 
 _GIVEN_KEPT: Final = 10_000
 _SHARES: Final = 8

@@ -23,7 +23,7 @@ from engine.core.sds.bloom import HASHES, ReceivedBloom
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.shared_state import SharedState
 from engine.core.sds.step import Step
-from engine.core.sds.types import Claim, LogEntry, Message
+from engine.core.sds.vocabulary import Claim, LogEntry, Message
 
 _CAUSAL: Final = HolderSource.CAUSAL
 _BLOOM: Final = HolderSource.BLOOM

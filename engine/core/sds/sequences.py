@@ -6,7 +6,7 @@ A set without gaps is one range, however long; a look-up or an insertion is a bi
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from engine.core.sds.types import SequenceRange
+from engine.core.sds.vocabulary import SequenceRange
 
 
 class SequenceSet:

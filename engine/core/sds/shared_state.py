@@ -27,9 +27,9 @@ from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.budget import AnswerBudget
 from engine.core.sds.claims import Claims
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.flood_types import SetAsideChanged
 from engine.core.sds.flooding import Account, Quotas, SetAsideTable
-from engine.core.sds.fork_types import Fork
+from engine.core.sds.floods import SetAsideChanged
+from engine.core.sds.forks import Fork
 from engine.core.sds.held import HeldAside
 from engine.core.sds.holders import HoldersTable
 from engine.core.sds.incoming import IncomingBuffer
@@ -42,7 +42,7 @@ from engine.core.sds.repair import RepairAnswers, RepairTimes
 from engine.core.sds.step import Step
 from engine.core.sds.store_query import StoreQueries
 from engine.core.sds.sync import SyncTimer
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     BroadcastRepair,
     ChannelState,
     Claim,

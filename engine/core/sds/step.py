@@ -6,7 +6,7 @@ each at the end, however often they changed.  The step itself is returned as the
 """
 
 from engine.core.ids import MessageId, UnixMs
-from engine.core.sds.types import Event, Send, Transition, Write
+from engine.core.sds.vocabulary import Event, Send, Transition, Write
 
 
 class Step(Transition):

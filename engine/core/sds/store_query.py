@@ -13,7 +13,7 @@ from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.missing import MissingTable
 from engine.core.sds.step import Step
-from engine.core.sds.types import AskStore, MissingEntry, SaveStoreQueried
+from engine.core.sds.vocabulary import AskStore, MissingEntry, SaveStoreQueried
 
 _MAX_ONCE: Final = 256
 

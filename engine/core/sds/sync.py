@@ -9,7 +9,7 @@ silent member keeps going slow down.  What a sync message contains is decided el
 from engine.core.entropy import RandomUnit
 from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.types import HistoryEntry
+from engine.core.sds.vocabulary import HistoryEntry
 
 _UNSAID_MAX = 1_024
 

@@ -11,10 +11,11 @@ up would ask a server that is no neighbour.
 
 import ipaddress
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from random import Random
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.errors import ConfigError
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
@@ -54,8 +55,7 @@ class Scope(Enum):
         return ip.is_private or ip.is_link_local
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Announced:
+class Announced(Struct, frozen=True, kw_only=True):
     """One node and its announced addresses, at least one."""
 
     peer_id: PeerId

@@ -12,9 +12,10 @@ import ipaddress
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from engine.core.counters import Counters
 from engine.core.errors import OwnWords, TransportError
@@ -39,8 +40,7 @@ SLEPT_S: Final = 30.0
 """The two clocks may drift apart by this much without counting as sleep."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surface:
+class Surface(Struct, frozen=True, kw_only=True):
     """What discovery needs from its node."""
 
     addresses: Callable[[], Sequence[str]]
@@ -48,8 +48,7 @@ class Surface:
     try_peers: Callable[[Sequence[str]], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _Place(Struct, frozen=True, kw_only=True):
     """Our place on the network.  When it changes, discovery starts anew."""
 
     interfaces: tuple[str, ...]

@@ -7,8 +7,9 @@ subscribed or published.
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.codec.waku_metadata import (
     MAX_METADATA_BYTES,
@@ -37,8 +38,7 @@ _NAMES: Final[dict[str, tuple[ProtocolId, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True):
     """``problem``: why an edge node cannot use it; None if it can."""
 
     address: str

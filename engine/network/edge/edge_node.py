@@ -8,8 +8,9 @@ which service nodes to use and when to be an edge node.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from random import Random, SystemRandom
+
+from msgspec.structs import replace
 
 from engine.codec.waku import encode_waku_message
 from engine.codec.waku_metadata import Metadata

@@ -1,13 +1,12 @@
 """How well an edge node is connected, as a level and the reason for it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from engine.core.problems import ConnectionReason
 from engine.network.transport import TransportLevel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeHealth:
+class EdgeHealth(Struct, frozen=True, kw_only=True):
     running: bool
     known: int
     """Number of service nodes."""

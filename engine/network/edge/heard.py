@@ -8,7 +8,8 @@ messages; topics and contents play no part here.
 
 from collections import deque
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from engine.core.ids import WakuHash
 from engine.network.libp2p.ports import PeerId
@@ -19,8 +20,7 @@ MAX_SEEN = 20_000
 MAX_WATCHED = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Watched:
+class _Watched(Struct, frozen=True):
     since_s: float
     waku_hash: WakuHash
     by: set[PeerId] = field(default_factory=set)

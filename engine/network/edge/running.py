@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from engine.codec.waku_filter import MAX_FILTER_RESPONSE_BYTES
 from engine.codec.waku_lightpush import MAX_PUSH_RESPONSE_BYTES
@@ -28,8 +29,7 @@ class EdgeObserver(MetadataObserver, Protocol):
         """Other service nodes than before hold our subscriptions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeParts:
+class EdgeParts(Struct, frozen=True, kw_only=True):
     """What outlives a stop and is used by the parts that do not."""
 
     pace: EdgePace

@@ -3,12 +3,13 @@
 import hashlib
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from engine.network.libp2p.proxy import Proxy
 from engine.network.waku.topics import Sharding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EdgePace:
+class EdgePace(Struct, frozen=True, kw_only=True):
     """Times in seconds. Every repeated wait gets ± 25 % of jitter."""
 
     redundancy: int = 2

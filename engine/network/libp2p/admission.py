@@ -15,7 +15,8 @@ Our own dials do not use this room.  Handshakes and messages are opaque here.
 import ipaddress
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.limits import HostLimits
@@ -98,8 +99,7 @@ class Handshakes:
         self._outbound.clear()
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     since: float
     origin: str
 

@@ -1,10 +1,9 @@
 """Bounds and time-outs of a host.  None is unlimited, and reaching one is counted."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostLimits:
+class HostLimits(Struct, frozen=True, kw_only=True):
     max_connections: int = 256
     """Established, in and out, and our own that are in handshake."""
     max_inbound_connections: int = 192

@@ -8,8 +8,10 @@ an error there is a RemoteProtocolError.  Other shapes (QUIC, relays) are refuse
 
 import ipaddress
 import re
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.errors import ConfigError, RemoteProtocolError
 from engine.network.libp2p.peer_id import (
@@ -56,8 +58,7 @@ _ADDRESS_BYTES = {HostKind.IP4: 4, HostKind.IP6: 16}
 _TCP, _P2P, _TLS, _WS, _WSS = 6, 421, 448, 477, 478
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Multiaddr:
+class Multiaddr(Struct, frozen=True, kw_only=True):
     """One address.  ``host`` is canonical: IP addresses are in their shortest form."""
 
     host_kind: HostKind

@@ -6,61 +6,53 @@ connection handles sockets and tasks.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class StreamOpened:
+
+class StreamOpened(Struct, frozen=True):
     """The peer opened it."""
 
     stream_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class DataReceived:
+class DataReceived(Struct, frozen=True):
     stream_id: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEnded:
+class StreamEnded(Struct, frozen=True):
     """The peer will write no more; our half may still be open."""
 
     stream_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreamReset:
+class StreamReset(Struct, frozen=True):
     stream_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreamOverflowed:
+class StreamOverflowed(Struct, frozen=True):
     """A stream without a window exceeded its limit of unread bytes and was reset, both ways."""
 
     stream_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class WindowOpened:
+class WindowOpened(Struct, frozen=True):
     """``send`` accepts more bytes now than before."""
 
     stream_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRefused:
+class StreamRefused(Struct, frozen=True):
     """The peer exceeded our limit of streams; it has been told so."""
 
 
-@dataclass(frozen=True, slots=True)
-class PongReceived:
+class PongReceived(Struct, frozen=True):
     opaque: int
 
 
-@dataclass(frozen=True, slots=True)
-class PeerLeaves:
+class PeerLeaves(Struct, frozen=True):
     """The peer opens and accepts no more streams, and will close the connection."""
 
     code: int

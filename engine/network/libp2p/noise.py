@@ -14,11 +14,11 @@ published vectors can be replayed.  ``handshake.py`` adds libp2p's payload.
 import hashlib
 import hmac
 import struct
-from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from msgspec import Struct
 
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 
@@ -104,8 +104,7 @@ class _SymmetricState:
         return CipherState(first), CipherState(second)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseSession:
+class NoiseSession(Struct, frozen=True, kw_only=True):
     """The result of a finished handshake."""
 
     sending: CipherState

@@ -5,8 +5,9 @@ above, without other changes.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NewType, Protocol
+
+from msgspec import Struct
 
 from engine.core.errors import ChatError
 
@@ -41,8 +42,7 @@ class Stream(Protocol):
         """Drop the stream immediately, both ways.  Never raises."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemotePeer:
+class RemotePeer(Struct, frozen=True, kw_only=True):
     """A connected and identified peer."""
 
     peer_id: PeerId

@@ -11,8 +11,11 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.errors import RemoteProtocolError, TransportError
 from engine.network.libp2p.multiaddr import HostKind, Layer, Multiaddr, multiaddr_of_socket
@@ -181,8 +184,7 @@ class TcpPipe(EarlyBytes, asyncio.BufferedProtocol):
         await asyncio.shield(self._closed)
 
 
-@dataclass(frozen=True, slots=True)
-class TcpListener:
+class TcpListener(Struct, frozen=True):
     address: Multiaddr
     server: asyncio.Server
 

@@ -6,7 +6,8 @@ the first one that we have is accepted, as multistream-select requires.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.network.libp2p.handshake import NOISE, SecuredPipe, SecureHandshake, secure
 from engine.network.libp2p.keys import IdentityKey
@@ -48,8 +49,7 @@ MUXERS: dict[ProtocolId, Callable[[bool, HostLimits], Muxer]] = {
 ALL_MUXERS = tuple(MUXERS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upgraded:
+class Upgraded(Struct, frozen=True, kw_only=True):
     pipe: SecuredPipe
     muxer: Muxer
     peer_id: PeerId

@@ -15,8 +15,8 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
-from dataclasses import replace
 
+from msgspec.structs import replace
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode

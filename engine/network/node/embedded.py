@@ -9,9 +9,10 @@ holds what the node does for others besides relaying.
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from random import Random, SystemRandom
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from engine.codec.waku import encode_waku_message
 from engine.core.counters import Counters

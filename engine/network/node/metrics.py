@@ -8,8 +8,9 @@ kilobytes, and closes.  Format: Prometheus text exposition 0.0.4.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.errors import TransportError
 
@@ -21,8 +22,7 @@ _NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_]")
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(Struct, frozen=True, kw_only=True):
     counters: Mapping[str, int]
     gauges: Mapping[str, float]
 

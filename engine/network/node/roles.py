@@ -15,9 +15,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
@@ -62,8 +64,7 @@ class Role(StrEnum):
     EDGE = "edge"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RolePace:
+class RolePace(Struct, frozen=True, kw_only=True):
     alone_s: float = 20.0
     """After this long without relaying peers, service nodes are used."""
     together_s: float = 60.0
@@ -75,8 +76,7 @@ class RolePace:
     needs a heartbeat."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoleSettings:
+class RoleSettings(Struct, frozen=True, kw_only=True):
     relay: NodeSettings
     role: Role = Role.AUTO
     service_nodes: tuple[str, ...] = ()

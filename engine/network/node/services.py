@@ -16,9 +16,11 @@ Each service implements its own protocol; messages are opaque here.
 import asyncio
 import hashlib
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
@@ -43,8 +45,7 @@ _SEEN_TTL_MS = 120_000
 _MAX_SEEN = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceSettings:
+class ServiceSettings(Struct, frozen=True, kw_only=True):
     """None means that the service is off."""
 
     filter: "FilterSettings | None" = None
@@ -67,8 +68,7 @@ def all_services() -> ServiceSettings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceContext:
+class ServiceContext(Struct, frozen=True, kw_only=True):
     """What the services need from their node."""
 
     host: Host

@@ -7,8 +7,9 @@ Its protocols are those it named when identified.  Hashes are verified, and comp
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from engine.codec.waku_history import MAX_HISTORY_RESPONSE_BYTES
 from engine.codec.waku_store import MAX_STORE_RESPONSE_BYTES

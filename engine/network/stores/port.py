@@ -6,8 +6,9 @@ not an exception.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from engine.core.history.progress import StoreRef
 from engine.core.history.queries import Ask, Outcome, StoreVersion
@@ -15,8 +16,7 @@ from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
 from engine.core.problems import StoreProblem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundStore:
+class FoundStore(Struct, frozen=True, kw_only=True):
     """A connected peer that says it keeps messages for others.
 
     ``store`` names only the peer, so it stays the same wherever the peer listens.
@@ -27,8 +27,7 @@ class FoundStore:
     versions: tuple[StoreVersion, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestedStore:
+class TestedStore(Struct, frozen=True, kw_only=True):
     """``problem``: why it cannot be used; None if it can."""
 
     problem: StoreProblem | None

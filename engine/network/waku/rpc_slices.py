@@ -6,7 +6,8 @@ opaque here.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.codec.gossipsub import DecodedRpc, Rpc
 

@@ -10,7 +10,8 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.errors import TransportError
 
@@ -18,8 +19,7 @@ _FAIR_TURNS = 20
 """Turns of the loop: several tasks run between a peer's reading and our next write."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(Struct, frozen=True, kw_only=True):
     """Frames for one write.  Control comes first and is already joined."""
 
     control: bytes
@@ -30,8 +30,7 @@ class Chunk:
         return b"".join(self.frames)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendQueueLimits:
+class SendQueueLimits(Struct, frozen=True, kw_only=True):
     soft_bytes: int = 1024 * 1024
     message_bytes: int = 4 * 1024 * 1024
     control_bytes: int = 256 * 1024

@@ -8,7 +8,8 @@ content topic and need not know how many shards there are.
 
 import hashlib
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.errors import ConfigError, RemoteProtocolError
 from engine.core.ids import ContentTopic, PubsubTopic
@@ -22,8 +23,7 @@ _PUBSUB_TOPIC = re.compile(r"/waku/2/rs/(0|[1-9]\d{0,4})/(0|[1-9]\d{0,4})", re.A
 _MAX_CHARACTERS = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContentTopicParts:
+class ContentTopicParts(Struct, frozen=True, kw_only=True):
     """``/{application}/{version}/{name}/{encoding}``, optionally preceded by a generation."""
 
     application: str
@@ -33,8 +33,7 @@ class ContentTopicParts:
     generation: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
+class Shard(Struct, frozen=True, kw_only=True):
     cluster_id: int
     shard: int
 
@@ -43,8 +42,7 @@ class Shard:
         return PubsubTopic(f"/waku/2/rs/{self.cluster_id}/{self.shard}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sharding:
+class Sharding(Struct, frozen=True, kw_only=True):
     """Maps content topics to shards.  ``static_shard`` overrides autosharding."""
 
     cluster_id: int = DEFAULT_CLUSTER_ID

@@ -14,8 +14,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, assert_never
+
+from msgspec import Struct
 
 from engine.core.counters import Counters
 from engine.core.entropy import RandomUnit
@@ -64,7 +65,7 @@ from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash
 from engine.core.ports import ProfileStore
 from engine.core.problems import QueryFailed
 from engine.core.sds.inputs import HastenStoreQuery, StoreAnswered, StoresMissing
-from engine.core.sds.types import AskStore
+from engine.core.sds.vocabulary import AskStore
 from engine.core.waku_store import HASH_BYTES
 from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
@@ -96,8 +97,7 @@ ASKED_FOR: Final = frozenset({Purpose.USER, Purpose.EARLIER})
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryDependencies:
+class HistoryDependencies(Struct, frozen=True, kw_only=True):
     """What history is given by the engine."""
 
     network: StoreNetwork | None

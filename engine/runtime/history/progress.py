@@ -10,8 +10,9 @@ at most four times a second, changes of state immediately.
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from engine.core.history.progress import (
     HistoryKept,

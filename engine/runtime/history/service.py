@@ -21,7 +21,7 @@ from engine.core.errors import (
 from engine.core.history.progress import Purpose
 from engine.core.history.queries import Candidate, Topics
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
-from engine.core.sds.types import AskStore
+from engine.core.sds.vocabulary import AskStore
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.history.backfill import (

@@ -12,8 +12,10 @@ nothing missing after the device was offline.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.errors import ChatError, InputError, InputFlaw, LocalProtocolError
 from engine.core.history.progress import MAX_STORES, StoreRecord, StoreRef
@@ -43,8 +45,7 @@ TELLING_MESSAGES: Final = 50
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class Health(Struct, frozen=True, kw_only=True):
     state: StoreHealth = StoreHealth.UNKNOWN
     problem: StoreProblem | None = None
     version: str = ""

@@ -12,7 +12,7 @@ from typing import Final
 from engine.core.clock_evidence import Echo
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.core.sds.log import head_of
-from engine.core.sds.types import Holdings
+from engine.core.sds.vocabulary import Holdings
 
 FRESH_MS: Final = 10 * 60_000
 MAX_RECENT: Final = 64

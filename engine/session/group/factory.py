@@ -10,8 +10,10 @@ stay would cover messages of the new one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import INSTANCE_ID_BYTES, Body, Created
@@ -36,7 +38,7 @@ from engine.core.membership.members import Membership
 from engine.core.ports import ProfileStore, PutGroup, PutMember, PutNodeAddress, StoreWrite
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.core.sds.config import FloodLimits, SdsConfig
-from engine.core.sds.types import ChannelState
+from engine.core.sds.vocabulary import ChannelState
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.join import build_join, verify_join
 from engine.crypto.links import encode_invite

@@ -8,7 +8,7 @@ wrong is not known here, only by how much.
 from engine.codec.content import decode_content
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.records import MessageRecord
-from engine.core.sds.types import HeldAsideChanged, HeldMessage
+from engine.core.sds.vocabulary import HeldAsideChanged, HeldMessage
 from engine.session.rows import row_of
 from engine.session.transitions import HeldAside
 

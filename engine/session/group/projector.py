@@ -24,9 +24,9 @@ from engine.core.ids import (
 from engine.core.ports import PutDelivery, PutMessage
 from engine.core.problems import FailureReason
 from engine.core.records import DeliveryRecord
-from engine.core.sds.flood_types import SetAsideChanged
-from engine.core.sds.fork_types import ForkFound
-from engine.core.sds.types import (
+from engine.core.sds.floods import SetAsideChanged
+from engine.core.sds.forks import ForkFound
+from engine.core.sds.vocabulary import (
     ChannelState,
     DependencyLost,
     EphemeralReceived,

@@ -1,15 +1,15 @@
 """What a group's session starts from: a new group, or the saved state of one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence
-from engine.core.sds.types import ChannelState
+from engine.core.sds.vocabulary import ChannelState
 from engine.crypto.identity import Identity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedGroup:
+class SavedGroup(Struct, frozen=True, kw_only=True):
     group: GroupRecord
     identity: Identity
     members: Sequence[MemberRecord]

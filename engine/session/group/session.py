@@ -10,11 +10,12 @@ Transport and storage are left to others: the asyncio runner and the simulator d
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from engine.codec.content import encode_content, encode_ephemeral
 from engine.codec.message_id import message_id_in
@@ -39,8 +40,8 @@ from engine.core.ports import ApplyChannel, SaveOwnSequence
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
-from engine.core.sds.flood_types import SetAsideOf
-from engine.core.sds.fork_types import Fork
+from engine.core.sds.floods import SetAsideOf
+from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
@@ -60,7 +61,7 @@ from engine.core.sds.inputs import (
     StoreChanged,
     StoresMissing,
 )
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AskStore,
     Broadcast,
     BroadcastRepair,

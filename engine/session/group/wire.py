@@ -7,8 +7,9 @@ conversation here; the session decides on membership and on what happens with a 
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from engine.codec.content import decode_content
 from engine.codec.message_id import message_id_of
@@ -18,7 +19,7 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
 from engine.core.records import GroupRecord
-from engine.core.sds.types import Claim, Message, SendPurpose
+from engine.core.sds.vocabulary import Claim, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import CheckedEnvelope, Opened, SealedGroup, content_topic_of
@@ -33,8 +34,7 @@ MAX_REMEMBERED = 4_096
 _HASH_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupEnvelope:
+class GroupEnvelope(Struct, frozen=True, kw_only=True):
     """A Waku message that passed the precheck and waits to be opened."""
 
     envelope: CheckedEnvelope
@@ -43,8 +43,7 @@ class GroupEnvelope:
     payload_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
+class Verified(Struct, frozen=True, kw_only=True):
     """A message whose seal, signature and sender are verified; membership is not checked yet.
 
     ``content`` is None for sync and ephemeral messages.

@@ -6,8 +6,10 @@ The session decides what may be said in the current state of the agreement.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.codec.content import decode_pair_content, encode_content
 from engine.codec.mvds import decode_payload
@@ -27,7 +29,7 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, Position, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.node import MvdsNode
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     Acknowledged,
     AppendMessage,
     ConnectivityChanged,
@@ -72,8 +74,7 @@ def _is_admitted(message: MvdsMessage, admits: Callable[[Body], bool]) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedChannel:
+class SavedChannel(Struct, frozen=True, kw_only=True):
     """The saved state from which a pair's channel continues."""
 
     mvds: MvdsState

@@ -5,7 +5,7 @@ peer that we declined may ask again but is ignored for a day, and a blocked peer
 It sends nothing, writes nothing and handles no bytes.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.core.agreement import Agreement, Statement, heard
 from engine.core.contacts import ContactState

@@ -4,7 +4,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from engine.core.content import ContactAnswer, ContactRequest, Content
 from engine.core.ids import MessageId, Position

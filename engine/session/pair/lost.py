@@ -11,8 +11,9 @@ could fill the disk.  The ranges given up longest ago are forgotten and counted.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.ids import (

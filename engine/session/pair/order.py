@@ -21,7 +21,9 @@ no bytes on the wire and no meaning of messages.
 
 from bisect import insort
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct, structs
 
 from engine.core.content import Content
 from engine.core.counters import Counters
@@ -45,8 +47,7 @@ MAX_INSTANCES = 256
 MAX_PLACES_TOLD = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class Placed(Struct, frozen=True, kw_only=True):
     """A message that has its place now."""
 
     message_id: MessageId
@@ -61,8 +62,7 @@ class Placed:
         return Position(self.lamport_timestamp, self.message_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True):
     """A message that still waits but is shown from now on."""
 
     message_id: MessageId
@@ -223,7 +223,7 @@ class PairOrder:
             for index, one in enumerate(waiting):
                 if one.kept.received_ms <= now_ms:
                     continue
-                kept = replace(one.kept, received_ms=now_ms)
+                kept = structs.replace(one.kept, received_ms=now_ms)
                 waiting[index] = replace(one, kept=kept)
                 writes.append(PutWaiting(conversation_id=self._conversation_id, waiting=kept))
                 self._deadline_known = False
@@ -244,7 +244,7 @@ class PairOrder:
             early = one.kept.received_ms + SHOW_AFTER_MS > now_ms
             if one.kept.shown or early or is_statement(one.content):
                 continue
-            kept = replace(one.kept, shown=True)
+            kept = structs.replace(one.kept, shown=True)
             self._deadline_known = False
             waiting[index] = Waits(one.sequence, one.message_id, one.content, kept)
             writes.append(PutWaiting(conversation_id=self._conversation_id, waiting=kept))

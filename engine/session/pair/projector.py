@@ -6,7 +6,8 @@ projector remembers recent states in case an earlier one is reported late.
 """
 
 from collections import OrderedDict
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.core.content import Content
 from engine.core.ids import (

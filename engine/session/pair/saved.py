@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from engine.core.agreement import Agreement
 from engine.core.contacts import ContactState
 from engine.core.content import NOBODY
 from engine.core.ids import InstanceId, ParticipantId, UnixMs
-from engine.core.mvds.types import MvdsId
+from engine.core.mvds.vocabulary import MvdsId
 from engine.core.records import ContactRecord, MemberRecord
 from engine.crypto.identity import Identity
 from engine.session.pair.channel import SavedChannel
@@ -20,8 +22,7 @@ class OwnProfile:
     picture: bytes = field(default=b"", repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptAgreement:
+class KeptAgreement(Struct, frozen=True, kw_only=True):
     """What the profile stores of an agreement besides its state, as one line of text."""
 
     round: int = 0
@@ -48,8 +49,7 @@ class KeptAgreement:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedPair:
+class SavedPair(Struct, frozen=True, kw_only=True):
     """The start of a session: a new contact, or one loaded from the store."""
 
     contact: ContactRecord

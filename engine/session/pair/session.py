@@ -9,8 +9,9 @@ storage belong to the runner, see ``engine.session.contract``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from engine.codec.content import decode_pair_ephemeral
 from engine.core.agreement import Agreement
@@ -31,8 +32,8 @@ from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, Waku
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import PutContact, SaveValue
 from engine.core.records import ContactRecord, MemberRecord
-from engine.core.sds.flood_types import SetAsideOf
-from engine.core.sds.fork_types import Fork
+from engine.core.sds.floods import SetAsideOf
+from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,

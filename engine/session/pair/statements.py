@@ -7,7 +7,9 @@ request makes one row and one notification a day, however often it is repeated.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.agreement import Statement
 from engine.core.contacts import ContactState
@@ -23,8 +25,7 @@ from engine.session.pair.saved import KeptAgreement, OwnProfile, agreement_key, 
 from engine.session.transition_builder import TransitionBuilder
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     state: ContactState
     round: int
     to: InstanceId

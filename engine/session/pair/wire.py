@@ -11,8 +11,9 @@ would only offer it, because before an agreement no peer requests anything.
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from engine.codec.content import encode_ephemeral
 from engine.codec.mvds import encode_payload
@@ -21,7 +22,7 @@ from engine.codec.pair import decode_pair_envelope
 from engine.core.content import EphemeralContent
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, MessageId, UnixMs, WakuHash
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     DropMessage,
     KeepMessage,
     MvdsId,
@@ -30,7 +31,7 @@ from engine.core.mvds.types import (
     Payload,
     SendPayload,
 )
-from engine.core.sds.types import SendPurpose
+from engine.core.sds.vocabulary import SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.pair import (
@@ -51,8 +52,7 @@ MAX_BODY_BYTES_KEPT = 1024 * 1024
 _HASH_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendPolicy:
+class SendPolicy(Struct, frozen=True, kw_only=True):
     """How payloads go to the peer in the current contact state."""
 
     to_inbox: bool
@@ -74,8 +74,7 @@ class SendPolicy:
         return tuple(id_ for id_ in send.offers if id_ != self.statement)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairEnvelope:
+class PairEnvelope(Struct, frozen=True, kw_only=True):
     """A Waku message that passed the precheck and waits to be opened."""
 
     sealed: bytes

@@ -6,13 +6,14 @@ with the model's ``sim_two_node``.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.faults import SeededRandom
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.node import MvdsNode
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     AppendMessage,
     DeadlineReached,
     Epoch,
@@ -92,8 +93,7 @@ class Lockstep:
         return self.nodes[name].handle(input_, now_ms=UnixMs(epoch * self.config.epoch_ms))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneMessage:
+class OneMessage(Struct, frozen=True, kw_only=True):
     """The life of one message; ``stop_epoch`` is None if it did not end in time."""
 
     receive_epoch: int | None

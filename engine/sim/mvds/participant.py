@@ -7,9 +7,10 @@ sends.  Deliveries are written in the same transaction, like rows of a conversat
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
+
+from msgspec import Struct
 
 from engine.codec.mvds import decode_payload, encode_payload
 from engine.codec.mvds_id import message_id_of, mvds_id_of
@@ -18,7 +19,7 @@ from engine.core.faults import SeededRandom
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.node import MvdsNode
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     Acknowledged,
     AppendMessage,
     GivenUp,
@@ -33,7 +34,7 @@ from engine.core.mvds.types import (
     PayloadReceived,
     SendPayload,
 )
-from engine.core.sds.types import SendPurpose
+from engine.core.sds.vocabulary import SendPurpose
 from engine.delivery.contract import Protocol
 from engine.delivery.steps import MvdsStep
 from engine.sim.mvds.store import MvdsStore
@@ -53,8 +54,7 @@ class Fate(Enum):
     """It dies after the transaction, before anything is sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
+class Parcel(Struct, frozen=True):
     """A payload in transit."""
 
     to: ParticipantId

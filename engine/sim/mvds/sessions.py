@@ -7,13 +7,14 @@ separately: their number follows from the sessions, not from the messages.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
-from engine.core.mvds.types import GroupId
+from engine.core.mvds.vocabulary import GroupId
 from engine.sim.mvds.participant import MvdsParticipant
 from engine.sim.mvds.world import PRESENCE_BYTES, START_MS, MvdsWorld
 from engine.sim.sessions import absence_ms, exponential
@@ -27,8 +28,7 @@ _LONGEST_MS: Final = 25 * _DAY_MS
 """Limit from the last message until all are acknowledged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rhythm:
+class Rhythm(Struct, frozen=True, kw_only=True):
     """How people and the network behave."""
 
     offline: float = 0.0
@@ -48,8 +48,7 @@ class Rhythm:
     presence: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(Struct, frozen=True, kw_only=True):
     """The result; times in ms from writing to delivery."""
 
     delivered: int

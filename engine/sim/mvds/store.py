@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from engine.core.ids import ParticipantId
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     DropMessage,
     Epoch,
     KeepMessage,

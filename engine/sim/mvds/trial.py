@@ -7,13 +7,15 @@ failed test's seed.
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import Mode, MvdsConfig, linear_back_off
-from engine.core.mvds.types import GroupId
+from engine.core.mvds.vocabulary import GroupId
 from engine.sim.mvds.participant import ALL, Fate, MvdsParticipant
 from engine.sim.mvds.world import START_MS, MvdsWorld
 
@@ -25,8 +27,7 @@ _MOST_LOSS: Final = 0.7
 _SIZES: Final = (40, 400, 4_096, 5_000, 60_000)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MvdsOutcome:
+class MvdsOutcome(Struct, frozen=True, kw_only=True):
     """The result of a trial; ``problems`` is empty if all held."""
 
     seed: int

@@ -13,7 +13,7 @@ from typing import Final
 
 from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.ids import ParticipantId, UnixMs
-from engine.core.mvds.types import ConnectivityChanged, DeadlineReached, PeerSeen
+from engine.core.mvds.vocabulary import ConnectivityChanged, DeadlineReached, PeerSeen
 from engine.sim.mvds.participant import Fate, MvdsParticipant, Parcel
 
 START_MS: Final = UnixMs(1_760_000_000_000)

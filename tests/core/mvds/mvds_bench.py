@@ -1,14 +1,15 @@
 """A node with its disk on the bench: what tests say to it and ask it, in few words."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.codec.mvds_id import mvds_id_of
 from engine.core.counters import Counters
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from engine.core.mvds.node import MvdsNode
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     AppendMessage,
     ConnectivityChanged,
     DeadlineReached,

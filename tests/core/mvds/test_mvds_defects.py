@@ -4,13 +4,12 @@ Numbers as in docs/mvds.md.  R6, R7, R9, R12 and R18 are of 4/MVDS-META, which i
 R11 is also held by tests/codec/test_mvds_payload_codec.py.
 """
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.mvds.config import Mode, MvdsConfig
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     NEVER,
     Acknowledged,
     AppendMessage,

@@ -1,17 +1,18 @@
 """A peer may say anything: it is refused with a reason or ignored, and what it costs is bounded."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.mvds import decode_payload
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ParticipantId
 from engine.core.mvds.config import Mode, MvdsConfig
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     ConnectivityChanged,
     DeadlineReached,
     GroupId,

@@ -1,12 +1,11 @@
 """A node that starts with a part of its records, and comes to the others when it needs them."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import LocalProtocolError
 from engine.core.mvds.config import MvdsConfig
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     NEVER,
     Acknowledged,
     DeadlineReached,

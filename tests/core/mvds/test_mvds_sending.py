@@ -1,18 +1,18 @@
 """When payloads go and what is in them: epochs, back-off, modes, size, being seen."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.mvds import encode_payload
 from engine.core.errors import LocalProtocolError
 from engine.core.faults import SeededRandom
 from engine.core.ids import ParticipantId
 from engine.core.mvds.config import LOWER_BACK_OFF, UPPER_BACK_OFF, Mode, MvdsConfig, back_off
-from engine.core.mvds.types import (
+from engine.core.mvds.vocabulary import (
     AppendMessage,
     DeadlineReached,
     GroupId,

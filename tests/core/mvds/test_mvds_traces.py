@@ -15,7 +15,7 @@ import pytest
 from engine.codec.mvds_id import mvds_id_of
 from engine.core.ids import ParticipantId
 from engine.core.mvds.config import Mode, MvdsConfig
-from engine.core.mvds.types import MvdsId, MvdsMessage
+from engine.core.mvds.vocabulary import MvdsId, MvdsMessage
 from engine.sim.mvds.epochs import GROUP, A, B, Lockstep
 
 Scenario = dict[str, Any]

@@ -7,13 +7,13 @@ whose distribution has a long tail.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from math import ceil, sqrt
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.mvds_id import mvds_id_of
 from engine.core.entropy import RandomUnit

@@ -1,9 +1,9 @@
 """Giving up goes by what was waited between attempts: sleep and wrong clocks are no waiting."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.core.mvds.config import MvdsConfig
-from engine.core.mvds.types import NEVER, DeadlineReached, GivenUp
+from engine.core.mvds.vocabulary import NEVER, DeadlineReached, GivenUp
 from tests.core.mvds.mvds_bench import BOB, Bench, id_of, payloads
 
 DAY_MS = 24 * 3_600_000

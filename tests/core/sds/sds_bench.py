@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import Claim, Event, HistoryEntry, Holdings, Message, SequenceRange
+from engine.core.sds.vocabulary import Claim, Event, HistoryEntry, Holdings, Message, SequenceRange
 from engine.sim.channel_participant import (
     CHANNEL,
     ChannelParticipant,

@@ -6,7 +6,7 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.ids import HolderSource, MessageId, ParticipantId
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import HeldByChanged, HolderEntry, OutgoingChanged
+from engine.core.sds.vocabulary import HeldByChanged, HolderEntry, OutgoingChanged
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

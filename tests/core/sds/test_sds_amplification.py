@@ -1,15 +1,14 @@
 """Nobody makes us send or keep more than a share: budgets, stale claims, phantoms, room."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.budget import SLOT_MS, AnswerBudget
 from engine.core.sds.config import HOUR_MS, MINUTE_MS, SdsConfig
 from engine.core.sds.inputs import ConnectivityChanged, MessageReceived
-from engine.core.sds.types import DependencyLost, PutNewestClaims
+from engine.core.sds.vocabulary import DependencyLost, PutNewestClaims
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

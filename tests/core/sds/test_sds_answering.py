@@ -1,8 +1,7 @@
 """Who answers whom, and who does not: groups, partial and old claims, filters that err, bounds."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId
 from engine.core.sds.bloom import BloomFilter

@@ -4,18 +4,19 @@ What arrives are bytes, as on the wire: the refusals of codec and channel in one
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.sds import MAX_MESSAGE_BYTES, encode_message
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.faults import FaultSpec
 from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.inputs import Input, ResendRequested, SendContent, SendEphemeral
-from engine.core.sds.types import Claim, HistoryEntry, Holdings, Message, SequenceRange
+from engine.core.sds.vocabulary import Claim, HistoryEntry, Holdings, Message, SequenceRange
 from engine.sim.channel_participant import CHANNEL, frame, instance_of, message_id_of, sign
 from engine.sim.network import Outgoing, SimNetwork
 from tests.core.sds.sds_bench import (

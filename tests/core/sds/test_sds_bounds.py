@@ -1,6 +1,6 @@
 """Clogging: phantom dependencies fill a share, never the channel, and the oldest get through."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId
 from tests.core.sds.sds_bench import (

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.ids import HolderSource, MessageId, ParticipantId, Position, UnixMs
-from engine.core.sds.fork_types import ForkFound
+from engine.core.sds.forks import ForkFound
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.log import LogIndex
-from engine.core.sds.types import LogEntry
+from engine.core.sds.vocabulary import LogEntry
 from engine.sim.channel_participant import ChannelParticipant, open_payload
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -1,13 +1,12 @@
 """Messages from the future are held aside: durable, visible, told to their senders, not adopted."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.held import HeldAside
-from engine.core.sds.types import GapChanged, HeldAsideChanged, IncomingEntry
+from engine.core.sds.vocabulary import GapChanged, HeldAsideChanged, IncomingEntry
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -7,7 +7,7 @@ import pytest
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.inputs import DeadlineReached
-from engine.core.sds.types import MessageReplaced, OwnFromFuture
+from engine.core.sds.vocabulary import MessageReplaced, OwnFromFuture
 from engine.sim.channel_participant import (
     CHANNEL,
     ChannelParticipant,

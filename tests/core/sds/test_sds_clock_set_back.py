@@ -1,11 +1,10 @@
 """A clock that is set back: nothing that was due soon waits until it has caught up."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import UnixMs
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     BroadcastRepair,
     Event,
     MessageShownWaiting,

@@ -3,7 +3,7 @@
 from engine.core.ids import HolderSource, ParticipantId, UnixMs
 from engine.core.sds.holders import MAYBE_HOLDERS
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import HeldByChanged, OutgoingChanged
+from engine.core.sds.vocabulary import HeldByChanged, OutgoingChanged
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,

@@ -1,8 +1,7 @@
 """Somebody who tells two stories and sends more than a day's quota: what is aside hides neither."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.config import DAY_MS, FloodLimits

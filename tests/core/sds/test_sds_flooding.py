@@ -1,19 +1,18 @@
 """What one author may send in a day: counted by the right day, and nobody waits for more."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.config import DAY_MS, FloodLimits
-from engine.core.sds.flood_types import (
+from engine.core.sds.flooding import Quotas
+from engine.core.sds.floods import (
     PutSetAside,
     RemoveSetAside,
     SetAsideChanged,
     SetAsideOf,
     Spent,
 )
-from engine.core.sds.flooding import Quotas
 from engine.core.sds.inputs import ClockSet, MessageReceived, ShowSetAside
 from engine.core.sds.step import Step
 from engine.sim.channel_participant import ChannelParticipant, instance_of, open_payload

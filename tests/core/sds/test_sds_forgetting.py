@@ -1,12 +1,11 @@
 """What a long life and hostile members leave behind is bounded, too."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import UnixMs
 from engine.core.sds import missing
-from engine.core.sds.types import DependencyLost
+from engine.core.sds.vocabulary import DependencyLost
 from tests.core.sds.sds_bench import (
     BOB,
     NOW,

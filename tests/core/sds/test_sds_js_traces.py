@@ -7,11 +7,11 @@ the test says so.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.sds import decode_message, encode_message
 from engine.core.errors import RemoteProtocolError
@@ -20,7 +20,7 @@ from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import CopyAccepted, DeadlineReached, MessageReceived, SendContent
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     Broadcast,
     ChannelState,
     Claim,

@@ -1,15 +1,15 @@
 """What is counted, remembered and told again: shares of room, attempts, online time, claims."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import CopyAccepted, ResendRequested
 from engine.core.sds.log import LogIndex
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     DependencyLost,
     HistoryEntry,
     LogEntry,

@@ -10,7 +10,7 @@ from engine.core.sds.authors import Author
 from engine.core.sds.log import LogIndex
 from engine.core.sds.log_table import LogTable, Row
 from engine.core.sds.sequences import SequenceSet
-from engine.core.sds.types import LogEntry
+from engine.core.sds.vocabulary import LogEntry
 
 
 def _id(number: int) -> MessageId:

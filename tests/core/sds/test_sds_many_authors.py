@@ -1,10 +1,10 @@
 """More author instances than a claim names: equal logs make equal claims, and silence follows."""
 
-from dataclasses import replace
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.ids import (
     AuthorSequence,
@@ -15,7 +15,7 @@ from engine.core.ids import (
 )
 from engine.core.sds.claims import MAX_INSTANCES, Claims
 from engine.core.sds.log import LogIndex
-from engine.core.sds.types import Claim, LogEntry
+from engine.core.sds.vocabulary import Claim, LogEntry
 from engine.sim.channel_participant import ChannelParticipant, instance_of, open_payload
 from tests.core.sds.sds_bench import ALICE, BOB, NOW, SMALL, content, member, sync
 

@@ -17,7 +17,7 @@ from engine.core.ids import (
 from engine.core.sds.holders import HoldersTable
 from engine.core.sds.log import LogIndex
 from engine.core.sds.sequences import SequenceSet
-from engine.core.sds.types import LogEntry, SequenceRange
+from engine.core.sds.vocabulary import LogEntry, SequenceRange
 
 NUMBERS = st.integers(1, 40)
 RANGES = st.lists(st.tuples(NUMBERS, st.integers(0, 5)), max_size=12)

@@ -1,13 +1,12 @@
 """Receive Message, Deliver Message, Resolve Conflicts: causal order, and what is refused."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     EphemeralReceived,
     GapChanged,
     Holdings,
@@ -154,7 +153,7 @@ def test_ephemeral_is_delivered_at_once_and_not_logged() -> None:
 
 
 def _changed(received: MessageReceived, **changes: object) -> MessageReceived:
-    return replace(received, message=replace(received.message, **changes))  # type: ignore[arg-type]
+    return replace(received, message=replace(received.message, **changes))
 
 
 GOOD = content(BOB, "good", history=entries("dependency"))

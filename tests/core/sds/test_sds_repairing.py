@@ -1,19 +1,19 @@
 """SDS-R: js-waku's times, requests repeated with back-off, one answer silences the others."""
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import MessageReceived, RetrieveRequested
 from engine.core.sds.repair import RepairTimes
-from engine.core.sds.types import HistoryEntry, RepairRequested
+from engine.core.sds.vocabulary import HistoryEntry, RepairRequested
 from engine.sim.channel_participant import ChannelParticipant, hash64
 from engine.sim.network import Outgoing
 from tests.core.sds.sds_bench import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine.core.ids import ParticipantId
 from engine.core.sds.inputs import MessageReceived
-from engine.core.sds.types import MessageDelivered
+from engine.core.sds.vocabulary import MessageDelivered
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     BOB,

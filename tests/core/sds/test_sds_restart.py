@@ -1,10 +1,10 @@
 """Restart at any point: what was written is all that the machine is, and it goes on alike."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.bloom import BloomFilter
@@ -19,7 +19,7 @@ from engine.core.sds.inputs import (
     StoreChanged,
     StoresMissing,
 )
-from engine.core.sds.types import Broadcast, ChannelState, OutgoingEntry
+from engine.core.sds.vocabulary import Broadcast, ChannelState, OutgoingEntry
 from engine.sim.channel_participant import ChannelParticipant, frame, open_payload
 from tests.core.sds.sds_bench import (
     ALICE,

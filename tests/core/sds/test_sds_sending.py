@@ -1,10 +1,10 @@
 """Send Message: clock, history, filter, one transaction, and what goes out when."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId
@@ -12,7 +12,7 @@ from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import CopyAccepted, MessageReceived, SendContent
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AppendToLog,
     ChannelState,
     HistoryEntry,

@@ -1,8 +1,7 @@
 """When Stores are asked: for what lacks, on js-waku's interval; for everything, on connecting."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.config import SdsConfig
@@ -14,7 +13,7 @@ from engine.core.sds.inputs import (
     StoreChanged,
     StoresMissing,
 )
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     AskStore,
     GapChanged,
     HistoryEntry,

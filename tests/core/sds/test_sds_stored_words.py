@@ -4,7 +4,7 @@ Whoever was away for a month hears a month of claims and requests, nearly all of
 only each member's last word counts, and only once the Stores have told all.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId
 from engine.core.sds.inputs import MessageReceived, StoreAnswered

@@ -1,15 +1,15 @@
 """Both buffer sweeps: distinct periods, offline time does not count, waiting, lost for good."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.inputs import CopyAccepted, ResendRequested
-from engine.core.sds.types import (
+from engine.core.sds.vocabulary import (
     DependencyLost,
     MessageDelivered,
     MessageShownWaiting,

@@ -1,15 +1,15 @@
 """Periodic sync: prompt where it matters, silent when all is said, slow when nobody answers."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.faults import FaultSpec
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.log import head_of
-from engine.core.sds.types import SequenceRange
+from engine.core.sds.vocabulary import SequenceRange
 from engine.sim.channel_participant import ChannelParticipant, instance_of
 from engine.sim.network import SimNetwork
 from tests.core.sds.sds_bench import (

@@ -20,7 +20,7 @@ from engine.codec.sds import (
 )
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId
-from engine.core.sds.types import HistoryEntry, Message
+from engine.core.sds.vocabulary import HistoryEntry, Message
 from proto import sds_pb2
 
 Vector = dict[str, Any]

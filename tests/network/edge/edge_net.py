@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from random import Random
 from typing import Protocol, Self
+
+from msgspec.structs import replace
 
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage

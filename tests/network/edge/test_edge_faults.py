@@ -8,13 +8,14 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from random import Random
 from typing import Final
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.waku import encode_waku_message
 from engine.codec.waku_filter import (

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.waku_filter import FilterSubscribeType
 from engine.codec.waku_lightpush import PushStatus

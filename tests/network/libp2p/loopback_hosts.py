@@ -7,8 +7,9 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from typing import Self
+
+from msgspec.structs import replace
 
 from engine.network.libp2p.handshake import SecuredPipe
 from engine.network.libp2p.host import TcpHost

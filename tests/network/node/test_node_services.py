@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from engine.core.counters import Counters
 from engine.core.errors import ConfigError, TransportError
@@ -47,7 +48,7 @@ from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
 SHARD = Sharding().pubsub_topic(TOPIC)
 SECOND_NS = 10**9
 EVERYTHING = StoreQueryRequest(request_id="1", include_data=True)
-ALL_SERVICES_BUT_STORE = replace(all_services(), store=None)
+ALL_SERVICES_BUT_STORE = structs.replace(all_services(), store=None)
 
 
 @dataclass
@@ -210,7 +211,7 @@ def test_what_is_not_archived_is_relayed_and_pushed_all_the_same(
             await service.until_peers(2)
             await net.far.until_peers(1)
             timestamp_ns = None if off_ns is None else time.time_ns() + off_ns
-            odd = replace(fresh(5), timestamp_ns=timestamp_ns, ephemeral=ephemeral)
+            odd = structs.replace(fresh(5), timestamp_ns=timestamp_ns, ephemeral=ephemeral)
             await net.leaf.node.publish(odd)
             await net.leaf.node.publish(fresh(6))
             await net.far.until_heard(2)
@@ -315,7 +316,7 @@ def test_a_node_for_everybody_relays_every_shard() -> None:
                 shard = Sharding().pubsub_topic(other)
                 assert shard != SHARD
                 await light.filter.subscribe(light.service, shard, [other])
-                message = replace(fresh(1), content_topic=other)
+                message = structs.replace(fresh(1), content_topic=other)
                 pushed = await light.lightpush.push(light.service, shard, message)
                 assert pushed.status_code == 200
                 await light.until_pushed(1)

@@ -3,8 +3,9 @@
 import asyncio
 import itertools
 from collections.abc import Callable, Sized
-from dataclasses import replace
 from typing import Self
+
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.ids import ContentTopic, PubsubTopic

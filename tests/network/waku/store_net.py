@@ -6,8 +6,10 @@ archived in a file, what is asked goes through hosts in memory.
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from engine.codec.waku import encode_waku_message
 from engine.core.counters import Counters

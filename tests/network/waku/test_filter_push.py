@@ -6,7 +6,8 @@ did not ask for.  Subscribing itself is the other module's.
 
 import asyncio
 import itertools
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.codec.waku_filter import (

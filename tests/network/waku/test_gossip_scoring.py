@@ -1,10 +1,10 @@
 """What scores lead to in the router: mesh, gossip, publishing, the graylist; and under loss."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.gossipsub import IHave, Prune, PublishedMessage, Rpc, decode_rpc, encode_rpc
 from engine.network.libp2p.ports import PeerId

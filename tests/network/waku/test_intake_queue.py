@@ -1,10 +1,9 @@
 """The queue for the archive's disk: everybody's turn, and whose messages are dropped."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.waku_archive import ArchivedMessage, Source
 from engine.network.waku.intake_queue import IntakeQueue

@@ -5,10 +5,10 @@ Both versions of the protocol; what an honest Store answers is tested beside the
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.waku import encode_waku_message
 from engine.codec.waku_history import encode_history_response

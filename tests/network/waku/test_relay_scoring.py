@@ -6,7 +6,8 @@ Heartbeats and the decay of scores come every few milliseconds here; nothing els
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from engine.codec.gossipsub import IHave, Prune, PublishedMessage, Rpc, Subscription, encode_rpc
 from engine.core.errors import TransportError

@@ -5,12 +5,12 @@ What is archived at all is another module's, and so is a Store that lies to its 
 
 import asyncio
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.waku_history import decode_history_response, encode_history_query
 from engine.codec.waku_store import decode_store_response, encode_store_request

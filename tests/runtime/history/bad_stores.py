@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.waku_archive import (

@@ -6,8 +6,9 @@ how many messages a page of the Store has.
 
 import asyncio
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tests.runtime.history.history_stage import QUICK, Person
 

@@ -1,11 +1,11 @@
 """Stores that omit, disorder, repeat, never end, lie or are not there: the others go on."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.history.queries import End
 from engine.core.problems import QueryFailed

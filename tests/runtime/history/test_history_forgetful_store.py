@@ -2,8 +2,9 @@
 
 import asyncio
 import hashlib
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.history.queries import End

@@ -1,15 +1,15 @@
 """One of two Stores never answers: what nobody has is stated as lost all the same, and closes."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.history.queries import End
 from engine.core.ids import ConversationId
 from engine.core.problems import QueryFailed
-from engine.core.sds.types import MissingEntry
+from engine.core.sds.vocabulary import MissingEntry
 from engine.events import GapUpdated, GapView
 from engine.history_views import LostView, StoreHealth
 from tests.runtime.history.bad_stores import Silent, serving

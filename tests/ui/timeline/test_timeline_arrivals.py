@@ -1,8 +1,7 @@
 """Messages come in while one reads: below, above, late, in thousands; and what counts as seen."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtWidgets import QWidget
 
 from engine.core.ids import ConversationId, DeliveryState, MessageId, Position

@@ -1,9 +1,9 @@
 """The section of what is held aside: after the end, without a place, gone when it takes one."""
 
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest

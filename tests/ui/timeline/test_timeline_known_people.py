@@ -1,8 +1,7 @@
 """Members of a group whom one knows: their pictures, and the words about a new name."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QCoreApplication
 
 from engine.core.contacts import ContactState

@@ -7,8 +7,9 @@ subscribes again, pings, and chooses service nodes.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.codec.waku import decode_waku_message
 from engine.codec.waku_filter import (
@@ -37,16 +38,14 @@ MAX_PUSH_STREAMS: Final = 200
 does not reopen a stream that was reset."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pushed:
+class Pushed(Struct, frozen=True, kw_only=True):
     peer_id: PeerId
     pubsub_topic: PubsubTopic
     message: WakuMessage
     message_hash: WakuHash
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterAnswer:
+class FilterAnswer(Struct, frozen=True, kw_only=True):
     """``status_code`` 2xx means done; 404 means that the node knows no subscription of ours."""
 
     status_code: int

@@ -13,9 +13,10 @@ up: its subscriptions end, and its next ping tells it so.  Topics are handled in
 """
 
 import asyncio
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
+
+from msgspec import Struct, field
 
 from engine.core.counters import Counters
 from engine.core.errors import TransportError
@@ -27,8 +28,7 @@ from engine.network.waku.send_queue import Chunk, SendQueue, SendQueueLimits
 _READ_BYTES: Final = 1_024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushSettings:
+class PushSettings(Struct, frozen=True, kw_only=True):
     queue: SendQueueLimits = field(
         default_factory=lambda: SendQueueLimits(soft_bytes=512 * 1024, message_bytes=1024 * 1024)
     )

@@ -7,7 +7,8 @@ Status codes are HTTP's, as in all implementations.
 """
 
 import asyncio
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from engine.codec.waku_filter import (
     MAX_FILTER_REQUEST_BYTES,
@@ -33,8 +34,7 @@ from engine.network.waku.topics import parse_pubsub_topic
 _Criterion = tuple[PubsubTopic, ContentTopic]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterSettings:
+class FilterSettings(Struct, frozen=True, kw_only=True):
     max_peers: int = 200
     max_topics_per_peer: int = 1_000
     service: ServiceSettings = field(
@@ -45,8 +45,7 @@ class FilterSettings:
     push: PushSettings = field(default_factory=PushSettings)
 
 
-@dataclass(slots=True)
-class _Subscriber:
+class _Subscriber(Struct):
     push: FilterPush
     task: asyncio.Task[None]
     criteria: set[_Criterion] = field(default_factory=set)

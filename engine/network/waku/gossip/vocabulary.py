@@ -5,8 +5,10 @@ Waku sets another default.  Nothing here acts.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from engine.codec.gossipsub import Rpc
 from engine.core.errors import ConfigError
@@ -16,8 +18,7 @@ from engine.network.libp2p.ports import PeerId
 from engine.network.waku.gossip.score_params import ScoreParams
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GossipsubSettings:
+class GossipsubSettings(Struct, frozen=True, kw_only=True):
     """``history_length`` and ``history_gossip`` count heartbeats.  Caches have two bounds."""
 
     d: int = 6
@@ -79,8 +80,7 @@ beyond d_high would get only gossip, which loses part of every burst.  Leaves ma
 as in a team."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(Struct, frozen=True, kw_only=True):
     """A validator's refusal.  ``penalize``: an honest relay would not have forwarded this."""
 
     reason: str
@@ -94,8 +94,7 @@ Validator: TypeAlias = Callable[[PubsubTopic, bytes], WakuMessage | Refused]
 # --- inputs -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerReady:
+class PeerReady(Struct, frozen=True, kw_only=True):
     """A stream to the peer is being opened, for the first time or after the last one broke."""
 
     peer_id: PeerId
@@ -105,13 +104,11 @@ class PeerReady:
     """The peer's IP address; any other text counts as unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerGone:
+class PeerGone(Struct, frozen=True, kw_only=True):
     peer_id: PeerId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RpcReceived:
+class RpcReceived(Struct, frozen=True, kw_only=True):
     """``refused`` are the reasons for the parts that the codec left out."""
 
     peer_id: PeerId
@@ -119,34 +116,29 @@ class RpcReceived:
     refused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MalformedReceived:
+class MalformedReceived(Struct, frozen=True, kw_only=True):
     """The peer sent bytes that are not an RPC."""
 
     peer_id: PeerId
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Join:
+class Join(Struct, frozen=True, kw_only=True):
     topic: PubsubTopic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leave:
+class Leave(Struct, frozen=True, kw_only=True):
     topic: PubsubTopic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publish:
+class Publish(Struct, frozen=True, kw_only=True):
     """A message of our own, already valid."""
 
     topic: PubsubTopic
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadlineReached:
+class DeadlineReached(Struct, frozen=True, kw_only=True):
     """The time returned by ``next_deadline`` has come."""
 
 
@@ -165,8 +157,7 @@ Input: TypeAlias = (
 # --- outputs ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendMessage:
+class SendMessage(Struct, frozen=True, kw_only=True):
     """One message to many peers, encoded once."""
 
     peer_ids: tuple[PeerId, ...]
@@ -176,8 +167,7 @@ class SendMessage:
     """Whether it answers IWANT.  It is then only sent to a peer that reads what it requests."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendControl:
+class SendControl(Struct, frozen=True, kw_only=True):
     """Subscriptions and control to one peer, sent ahead of all queued messages."""
 
     peer_id: PeerId
@@ -187,8 +177,7 @@ class SendControl:
 Send: TypeAlias = SendMessage | SendControl
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageDelivered:
+class MessageDelivered(Struct, frozen=True, kw_only=True):
     """A valid message of a joined topic, seen for the first time; ``data`` is unchanged."""
 
     topic: PubsubTopic

@@ -8,8 +8,9 @@ archive or subscriber is not a success either.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from engine.codec.waku import decode_waku_message
 from engine.codec.waku_lightpush import (
@@ -34,8 +35,7 @@ from engine.network.waku.service.server import ServiceSettings, serve_requests
 from engine.network.waku.topics import Sharding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class Published(Struct, frozen=True, kw_only=True):
     """``relay_peers`` took a copy from us; ``otherwise`` says whether anything else has one.
 
     That is an archive or a filter subscriber.
@@ -49,8 +49,7 @@ Publish = Callable[[PeerId, PubsubTopic, WakuMessage, bytes], Awaitable[Publishe
 """Publishes on behalf of the given peer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LightpushSettings:
+class LightpushSettings(Struct, frozen=True, kw_only=True):
     service: ServiceSettings = field(
         default_factory=lambda: ServiceSettings(
             # Read a slightly oversized message too, so that its sender gets an answer.
@@ -144,8 +143,7 @@ _STATUS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Version:
+class _Version(Struct, frozen=True):
     """One protocol id with its encoding."""
 
     protocol: ProtocolId

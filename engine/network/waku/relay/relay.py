@@ -15,9 +15,10 @@ was given up until it has caught up.  Messages beyond a peer's hard limit are dr
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from engine.codec.gossipsub import MAX_RPC_BYTES, PublishedMessage, Rpc, decode_rpc, encode_rpc
 from engine.core.counters import Counters
@@ -55,8 +56,7 @@ MAX_INBOUND_STREAMS = 4
 """Per peer; the oldest is dropped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelaySettings:
+class RelaySettings(Struct, frozen=True, kw_only=True):
     gossipsub: GossipsubSettings = PEER
     session: SessionSettings = field(default_factory=SessionSettings)
     patience_s: float = 2.0

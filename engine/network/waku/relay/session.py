@@ -6,8 +6,9 @@ peer sends nothing on the stream, but reading it shows when it ends.  Frames are
 """
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from engine.core.counters import Counters
 from engine.core.errors import TransportError
@@ -18,8 +19,7 @@ from engine.network.waku.send_queue import Chunk, SendQueue, SendQueueLimits
 _READ_BYTES = 1_024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSettings:
+class SessionSettings(Struct, frozen=True, kw_only=True):
     max_attempts: int = 4
     """Consecutive streams that broke immediately before the session ends."""
     lasting_s: float = 10.0

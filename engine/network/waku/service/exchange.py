@@ -7,8 +7,9 @@ opaque here.
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.core.errors import RemoteProtocolError, TransportError
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
@@ -17,8 +18,7 @@ from engine.network.waku.framing import FrameDecoder, encode_frame
 _READ_BYTES: Final = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangeLimits:
+class ExchangeLimits(Struct, frozen=True, kw_only=True):
     first_byte_timeout_s: float = 10.0
     """To agree on the protocol, send the request and receive the first byte of the answer."""
     timeout_s: float = 30.0

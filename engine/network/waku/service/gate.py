@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from engine.core.errors import ConfigError
 from engine.network.libp2p.ports import PeerId
 from engine.network.waku.token_buckets import MAX_PEERS, TokenBuckets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateLimits:
+class GateLimits(Struct, frozen=True, kw_only=True):
     """One peer may make ``per_second`` requests in the long run, and ``burst`` at once."""
 
     per_second: float = 10.0

@@ -10,8 +10,9 @@ input.  Counts ``{name}.served``, ``.rate_limited``, ``.answers_over_budget`` an
 """
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
@@ -21,8 +22,7 @@ from engine.network.waku.service.gate import GateLimits, ServiceGate
 from engine.network.waku.token_buckets import TokenBuckets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceSettings:
+class ServiceSettings(Struct, frozen=True, kw_only=True):
     max_request_bytes: int
     gate: GateLimits = field(default_factory=GateLimits)
     max_silent_streams: int = 8

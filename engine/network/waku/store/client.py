@@ -11,8 +11,9 @@ error.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from engine.codec.waku import decode_waku_message
 from engine.codec.waku_history import (
@@ -45,8 +46,7 @@ CHECKED_TOGETHER: Final = 25
 """Messages checked before other tasks get a turn: about half a millisecond of work."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredMessage:
+class StoredMessage(Struct, frozen=True, kw_only=True):
     """``message`` and ``pubsub_topic`` are None if only hashes were requested."""
 
     message_hash: WakuHash
@@ -54,8 +54,7 @@ class StoredMessage:
     pubsub_topic: PubsubTopic | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StorePage:
+class StorePage(Struct, frozen=True, kw_only=True):
     """``refused``: one reason for each entry that was left out."""
 
     status_code: int
@@ -69,8 +68,7 @@ class StorePage:
         return self.status_code == StoreStatus.SUCCESS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryPage:
+class HistoryPage(Struct, frozen=True, kw_only=True):
     error: int
     messages: tuple[WakuMessage, ...] = ()
     cursor: HistoryIndex | None = None

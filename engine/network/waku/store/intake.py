@@ -21,6 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
+
 from engine.core.counters import Counters
 from engine.core.errors import StorageError
 from engine.core.ids import ContentTopic, PubsubTopic
@@ -61,8 +63,7 @@ class Archive(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntakeSettings:
+class IntakeSettings(Struct, frozen=True, kw_only=True):
     max_queued: int = 20_000
     max_queued_bytes: int = 32 * 1024 * 1024
     batch: int = 500

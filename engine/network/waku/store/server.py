@@ -13,8 +13,9 @@ must be complete.  ``intake`` fills the archive.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from engine.codec.waku_history import (
     MAX_HISTORY_REQUEST_BYTES,
@@ -65,8 +66,7 @@ def _service(max_request_bytes: int) -> ServiceSettings:
     return ServiceSettings(max_request_bytes=max_request_bytes, gate=gate)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreSettings:
+class StoreSettings(Struct, frozen=True, kw_only=True):
     """``gate`` allows few concurrent answers, because each may hold a whole page."""
 
     max_page_bytes: int = 3 * 1024 * 1024

@@ -7,9 +7,11 @@ all that crosses the border of the core.  Sealing, storage and transport are han
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from engine.core.ids import (
     AuthorSequence,
@@ -21,7 +23,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.sds.flood_types import (
+from engine.core.sds.floods import (
     ForgetSetAside,
     PutSetAside,
     PutSpent,
@@ -30,8 +32,7 @@ from engine.core.sds.flood_types import (
     SetAsideChanged,
     Spent,
 )
-from engine.core.sds.fork_types import Fork, ForkFound, PutFork
-from engine.core.value import value
+from engine.core.sds.forks import Fork, ForkFound, PutFork
 
 
 class HistoryEntry(NamedTuple):
@@ -52,8 +53,7 @@ def history_entry(
     return tuple.__new__(HistoryEntry, (message_id, retrieval_hint, sender_id))
 
 
-@value(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """An SDS message as on the wire.
 
     content + lamport = content message; lamport without content = sync; content without lamport =
@@ -78,8 +78,7 @@ class Message:
         return self.lamport_timestamp is None
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class SequenceRange:
+class SequenceRange(Struct, frozen=True, kw_only=True):
     """Sequence numbers ``first`` to ``last``, both included, without gaps."""
 
     first: int
@@ -93,8 +92,7 @@ Holdings: TypeAlias = dict[InstanceId, tuple[SequenceRange, ...]]
 """What is held per author instance; ranges are ascending and disjoint."""
 
 
-@value(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What a member states about itself beside a message, under its signature."""
 
     holdings: Holdings | None = None
@@ -114,8 +112,7 @@ class OutgoingState(StrEnum):
     FAILED = "failed"
 
 
-@value(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """A delivered message: everything to remember of it except its raw bytes."""
 
     position: Position
@@ -128,8 +125,7 @@ class LogEntry:
     """The size of its raw bytes: the cost of sending it again."""
 
 
-@value(frozen=True, slots=True)
-class OutgoingEntry:
+class OutgoingEntry(Struct, frozen=True):
     """One of our messages that still has to be acknowledged."""
 
     message_id: MessageId
@@ -141,8 +137,7 @@ class OutgoingEntry:
     created_ms: UnixMs
 
 
-@value(frozen=True, slots=True)
-class IncomingEntry:
+class IncomingEntry(Struct, frozen=True):
     """A received message with unmet causal dependencies."""
 
     message: Message
@@ -161,8 +156,7 @@ class MissingState(StrEnum):
     LOST = "lost"
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class StoresSaid:
+class StoresSaid(Struct, frozen=True, kw_only=True):
     """What Stores had of a dependency when last asked: see ``StoresMissing``."""
 
     at_ms: UnixMs
@@ -171,8 +165,7 @@ class StoresSaid:
     kept_back: bool = False
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class MissingEntry:
+class MissingEntry(Struct, frozen=True, kw_only=True):
     """A missing dependency, and when to ask for it (SDS-R) next."""
 
     entry: HistoryEntry
@@ -188,8 +181,7 @@ class MissingEntry:
     """None: no Store was asked for it by hash yet."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Gap:
+class Gap(Struct, frozen=True, kw_only=True):
     """Dependencies missing before one message, and how many messages wait from there on.
 
     ``waiting`` counts up to the next gap.  ``since_ms``, ``requests`` and ``next_request_ms`` are
@@ -205,8 +197,7 @@ class Gap:
     next_request_ms: UnixMs | None
 
 
-@value(frozen=True, slots=True)
-class HolderEntry:
+class HolderEntry(Struct, frozen=True):
     message_id: MessageId
     participant_id: ParticipantId
     source: HolderSource
@@ -215,8 +206,7 @@ class HolderEntry:
     """P(the filter is wrong), from its m, k and fill; None if not from a filter."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Replacement:
+class Replacement(Struct, frozen=True, kw_only=True):
     """A message that its sender replaced because its Lamport timestamp was from the future.
 
     It counts only for a message of the same sender that is further ahead than its replacement and
@@ -233,16 +223,14 @@ class Replacement:
     """The message that takes its place."""
 
 
-@value(frozen=True, slots=True)
-class NewestClaim:
+class NewestClaim(Struct, frozen=True):
     """When a member last claimed or requested something; older messages are not answered."""
 
     participant_id: ParticipantId
     lamport_timestamp: int
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ChannelState:
+class ChannelState(Struct, frozen=True, kw_only=True):
     """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
 
     lamport_timestamp: int
@@ -268,100 +256,85 @@ class ChannelState:
 # --- writes -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True)
-class SaveClock:
+class SaveClock(Struct, frozen=True):
     """The Lamport timestamp of a sync message; those of content messages are in the log."""
 
     lamport_timestamp: int
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class SaveStoreQueried:
+class SaveStoreQueried(Struct, frozen=True, kw_only=True):
     """Stores were queried for everything up to then."""
 
     store_queried_ms: UnixMs
 
 
-@value(frozen=True, slots=True)
-class AppendToLog:
+class AppendToLog(Struct, frozen=True):
     """Insert at ``entry.position``, which may lie before messages already there."""
 
     entry: LogEntry
     raw: bytes
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class RemoveFromLog:
+class RemoveFromLog(Struct, frozen=True, kw_only=True):
     """Its sender replaced it.  Its raw bytes and holders go with it."""
 
     message_id: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PutReplacement:
+class PutReplacement(Struct, frozen=True, kw_only=True):
     """Insert or replace."""
 
     replacement: Replacement
 
 
-@value(frozen=True, slots=True)
-class PutNewestClaims:
+class PutNewestClaims(Struct, frozen=True):
     """Insert or replace, by participant."""
 
     claims: tuple[NewestClaim, ...]
 
 
-@value(frozen=True, slots=True)
-class SaveRetrievalHint:
+class SaveRetrievalHint(Struct, frozen=True):
     message_id: MessageId
     retrieval_hint: bytes
 
 
-@value(frozen=True, slots=True)
-class PutOutgoing:
+class PutOutgoing(Struct, frozen=True):
     """Insert or replace."""
 
     entry: OutgoingEntry
 
 
-@value(frozen=True, slots=True)
-class MarkAccepted:
+class MarkAccepted(Struct, frozen=True):
     """Only this changed in an outgoing entry: its bytes need not be written again."""
 
     message_id: MessageId
 
 
-@value(frozen=True, slots=True)
-class RemoveOutgoing:
+class RemoveOutgoing(Struct, frozen=True):
     message_id: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PutIncoming:
+class PutIncoming(Struct, frozen=True, kw_only=True):
     """Insert or replace."""
 
     entry: IncomingEntry
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class RemoveIncoming:
+class RemoveIncoming(Struct, frozen=True, kw_only=True):
     message_id: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PutMissing:
+class PutMissing(Struct, frozen=True, kw_only=True):
     """Insert or replace."""
 
     entry: MissingEntry
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class RemoveMissing:
+class RemoveMissing(Struct, frozen=True, kw_only=True):
     message_id: MessageId
 
 
-@value(frozen=True, slots=True)
-class PutHolder:
+class PutHolder(Struct, frozen=True):
     """Insert, or replace a less certain source by a more certain one."""
 
     entry: HolderEntry
@@ -401,8 +374,7 @@ class SendPurpose(StrEnum):
     EPHEMERAL = "ephemeral"
 
 
-@value(frozen=True, slots=True)
-class Broadcast:
+class Broadcast(Struct, frozen=True):
     """Seal ``raw`` (bytes that ``sign`` made) afresh and publish it."""
 
     message_id: MessageId
@@ -410,14 +382,13 @@ class Broadcast:
     purpose: SendPurpose
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class BroadcastRepair:
+class BroadcastRepair(Struct, frozen=True, kw_only=True):
     """A member asked for this message: load its raw bytes and resend them as a repair response."""
 
     message_id: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskStore:
     """Ask Stores for these dependencies by their hints, and for everything since a time, if any."""
 
@@ -434,8 +405,7 @@ Send: TypeAlias = Broadcast | BroadcastRepair | AskStore
 # --- events -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True)
-class MessageDelivered:
+class MessageDelivered(Struct, frozen=True):
     """All dependencies are met (or lost): it is in the log.  Own ones are delivered when sent."""
 
     message: Message
@@ -446,21 +416,18 @@ class MessageDelivered:
     """It was inserted before messages that were already delivered."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class MessageShownWaiting:
+class MessageShownWaiting(Struct, frozen=True, kw_only=True):
     """The soft time-out (60 s) passed and dependencies are missing: show it below the gap."""
 
     message: Message
     author: AuthorSequence | None
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class EphemeralReceived:
+class EphemeralReceived(Struct, frozen=True, kw_only=True):
     message: Message
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class GapChanged:
+class GapChanged(Struct, frozen=True, kw_only=True):
     """What is missing now, and how many messages wait for it.  Empty ``missing`` = gap closed.
 
     ``missing`` names those missing longest, at most 64 of ``missing_total``.
@@ -472,8 +439,7 @@ class GapChanged:
     """The total number missing; back-pressure on a backfill goes by ``waiting``."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class HeldMessage:
+class HeldMessage(Struct, frozen=True, kw_only=True):
     """A message whose Lamport timestamp is too far ahead: its sender's clock, or ours, is wrong."""
 
     message: Message
@@ -491,36 +457,31 @@ class HeldMessage:
         return self.message.sender_id
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class HeldAsideChanged:
+class HeldAsideChanged(Struct, frozen=True, kw_only=True):
     """What is held aside now.  ``held`` names those due soonest, at most 64 of ``held_total``."""
 
     held: tuple[HeldMessage, ...]
     held_total: int
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class MessageReplaced:
+class MessageReplaced(Struct, frozen=True, kw_only=True):
     """A delivered message left the log: ``by`` replaces it."""
 
     message_id: MessageId
     by: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class OwnFromFuture:
+class OwnFromFuture(Struct, frozen=True, kw_only=True):
     """Our clock was ahead when we sent these: send replacements now, in this order."""
 
     message_ids: tuple[MessageId, ...]
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class DependencyLost:
+class DependencyLost(Struct, frozen=True, kw_only=True):
     entry: HistoryEntry
 
 
-@value(frozen=True, slots=True)
-class HeldByChanged:
+class HeldByChanged(Struct, frozen=True):
     """Who holds one of our messages, certainly or maybe (never us)."""
 
     message_id: MessageId
@@ -528,8 +489,7 @@ class HeldByChanged:
     maybe: tuple[HolderEntry, ...]
 
 
-@value(frozen=True, slots=True)
-class OutgoingChanged:
+class OutgoingChanged(Struct, frozen=True):
     """The protocol's state of one of our messages, and whether the network ever took a copy."""
 
     message_id: MessageId
@@ -539,8 +499,7 @@ class OutgoingChanged:
     """How many attempts failed, for a message that was given up."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class RepairRequested:
+class RepairRequested(Struct, frozen=True, kw_only=True):
     message_ids: tuple[MessageId, ...]
 
 
@@ -561,7 +520,7 @@ OtherEvent: TypeAlias = (
 Event: TypeAlias = MessageDelivered | OtherEvent
 
 
-@value(frozen=False, slots=True)
+@dataclass(slots=True)
 class Transition:
     """Perform ``writes`` first, in one transaction; then ``sends``; then ``events``."""
 

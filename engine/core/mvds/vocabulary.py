@@ -12,8 +12,9 @@ seals and topics are handled elsewhere.
 from enum import StrEnum
 from typing import Final, NewType, TypeAlias
 
+from msgspec import Struct
+
 from engine.core.ids import ParticipantId, UnixMs
-from engine.core.value import value
 
 MvdsId = NewType("MvdsId", bytes)
 """sha256("MESSAGE_ID" ‖ group id ‖ timestamp ‖ body), 32 bytes."""
@@ -28,8 +29,7 @@ NEVER: Final = Epoch(2**62)
 """``send_epoch`` of a record that was given up: it is sent again only if the user asks."""
 
 
-@value(frozen=True, slots=True)
-class MvdsMessage:
+class MvdsMessage(Struct, frozen=True):
     """``timestamp`` is in whole seconds, as in the references; the body contains a nonce."""
 
     group_id: GroupId
@@ -37,8 +37,7 @@ class MvdsMessage:
     body: bytes
 
 
-@value(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """Everything for one peer in one epoch, as sent."""
 
     acks: tuple[MvdsId, ...] = ()
@@ -62,8 +61,7 @@ class RecordType(StrEnum):
     MESSAGE = "message"
 
 
-@value(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One thing that this peer still has to receive."""
 
     peer_id: ParticipantId
@@ -87,8 +85,7 @@ class Record:
         return max(self.waited_epochs - max(self.send_epoch - epoch, 0), 0)
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class MvdsState:
+class MvdsState(Struct, frozen=True, kw_only=True):
     """What a node starts from.
 
     ``records`` are those due soonest; ``loaded_before`` is the first epoch of which some are not
@@ -105,16 +102,14 @@ class MvdsState:
 # --- inputs -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class AppendMessage:
+class AppendMessage(Struct, frozen=True, kw_only=True):
     """A new message for these peers; each is in the message's group."""
 
     message: MvdsMessage
     peer_ids: tuple[ParticipantId, ...]
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PayloadReceived:
+class PayloadReceived(Struct, frozen=True, kw_only=True):
     """A payload; its signature proves ``peer_id``."""
 
     peer_id: ParticipantId
@@ -122,30 +117,26 @@ class PayloadReceived:
     generation: WireGeneration = WireGeneration.RFC
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PeerSeen:
+class PeerSeen(Struct, frozen=True, kw_only=True):
     """The peer is online now: bring forward what waits for it."""
 
     peer_id: ParticipantId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ConnectivityChanged:
+class ConnectivityChanged(Struct, frozen=True, kw_only=True):
     """Whether anyone can be reached.  Offline, nothing is sent and no attempt counts."""
 
     online: bool
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ResendRequested:
+class ResendRequested(Struct, frozen=True, kw_only=True):
     """The user wants the message sent again now, given up or not."""
 
     peer_id: ParticipantId
     message_id: MvdsId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class RecordsLoaded:
+class RecordsLoaded(Struct, frozen=True, kw_only=True):
     """The answer to ``LoadRecords``; ``loaded_before`` as in ``MvdsState``."""
 
     records: tuple[Record, ...]
@@ -153,8 +144,7 @@ class RecordsLoaded:
     asked_ids: tuple[tuple[ParticipantId, MvdsId], ...] = ()
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class DeadlineReached:
+class DeadlineReached(Struct, frozen=True, kw_only=True):
     """The time that ``next_deadline`` named has come (early and late calls are harmless)."""
 
 
@@ -172,51 +162,44 @@ Input: TypeAlias = (
 # --- writes -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True)
-class KeepMessage:
+class KeepMessage(Struct, frozen=True):
     """Store the body of an own message until no peer needs it."""
 
     message_id: MvdsId
     message: MvdsMessage
 
 
-@value(frozen=True, slots=True)
-class DropMessage:
+class DropMessage(Struct, frozen=True):
     """No OFFER or MESSAGE needs this body, unless one of another peer is only on disk."""
 
     message_id: MvdsId
 
 
-@value(frozen=True, slots=True)
-class PutRecord:
+class PutRecord(Struct, frozen=True):
     """Insert, or replace the record of this peer and message, whatever its type."""
 
     record: Record
 
 
-@value(frozen=True, slots=True)
-class RemoveRecord:
+class RemoveRecord(Struct, frozen=True):
     peer_id: ParticipantId
     message_id: MvdsId
 
 
-@value(frozen=True, slots=True)
-class NoteHeld:
+class NoteHeld(Struct, frozen=True):
     """Received and delivered, so never again."""
 
     message_id: MvdsId
 
 
-@value(frozen=True, slots=True)
-class PutPendingAck:
+class PutPendingAck(Struct, frozen=True):
     """Acknowledge with the next payload to this peer."""
 
     peer_id: ParticipantId
     message_id: MvdsId
 
 
-@value(frozen=True, slots=True)
-class RemovePendingAck:
+class RemovePendingAck(Struct, frozen=True):
     peer_id: ParticipantId
     message_id: MvdsId
 
@@ -235,8 +218,7 @@ MvdsWrite: TypeAlias = (
 # --- sends --------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True)
-class SendPayload:
+class SendPayload(Struct, frozen=True):
     """One payload for one peer, never empty.  Look the messages' bodies up by id."""
 
     peer_id: ParticipantId
@@ -247,8 +229,7 @@ class SendPayload:
     generation: WireGeneration
 
 
-@value(frozen=True, slots=True)
-class LoadRecords:
+class LoadRecords(Struct, frozen=True):
     """Read more records from disk and return them as ``RecordsLoaded``.
 
     Read those from ``from_epoch`` on, and those named by id.
@@ -265,8 +246,7 @@ MvdsSend: TypeAlias = SendPayload | LoadRecords
 # --- events -------------------------------------------------------------------------------------
 
 
-@value(frozen=True, slots=True)
-class MvdsDelivered:
+class MvdsDelivered(Struct, frozen=True):
     """A message that is new to us; in no order."""
 
     peer_id: ParticipantId
@@ -274,16 +254,14 @@ class MvdsDelivered:
     message: MvdsMessage
 
 
-@value(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(Struct, frozen=True):
     """The peer holds this message of ours."""
 
     peer_id: ParticipantId
     message_id: MvdsId
 
 
-@value(frozen=True, slots=True)
-class GivenUp:
+class GivenUp(Struct, frozen=True):
     """Tried for too long: nothing more is sent unless the user asks."""
 
     peer_id: ParticipantId
@@ -293,8 +271,7 @@ class GivenUp:
 MvdsEvent: TypeAlias = MvdsDelivered | Acknowledged | GivenUp
 
 
-@value(frozen=True, slots=True)
-class MvdsTransition:
+class MvdsTransition(Struct, frozen=True):
     """Perform ``writes`` first, in one transaction; then ``sends``; then ``events``."""
 
     writes: tuple[MvdsWrite, ...] = ()

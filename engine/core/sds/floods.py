@@ -1,14 +1,14 @@
 """Types for an author who exceeds the daily quota: saved state, writes, the event.
 
-They are part of the vocabulary of ``types``; ``flooding`` decides what happens.
+They are part of ``vocabulary``; ``flooding`` decides what happens.
 """
 
+from msgspec import Struct
+
 from engine.core.ids import MessageId, ParticipantId
-from engine.core.value import value
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class SetAside:
+class SetAside(Struct, frozen=True, kw_only=True):
     """A message beyond its author's daily quota: received, but not delivered."""
 
     message_id: MessageId
@@ -18,8 +18,7 @@ class SetAside:
     """Bytes of its signed part, which are kept; 0: only the id is kept."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Struct, frozen=True, kw_only=True):
     """What one author's quota has been charged for one day: see ``flooding``."""
 
     sender_id: ParticipantId
@@ -33,8 +32,7 @@ class Spent:
     """The user wants to see all of it."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PutSetAside:
+class PutSetAside(Struct, frozen=True, kw_only=True):
     """Insert or replace; ``raw`` is b"" if only the id is kept."""
 
     entry: SetAside
@@ -42,27 +40,23 @@ class PutSetAside:
     retrieval_hint: bytes | None
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class RemoveSetAside:
+class RemoveSetAside(Struct, frozen=True, kw_only=True):
     message_id: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ForgetSetAside:
+class ForgetSetAside(Struct, frozen=True, kw_only=True):
     """Forget all ids of this author that are kept without their bytes."""
 
     sender_id: ParticipantId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PutSpent:
+class PutSpent(Struct, frozen=True, kw_only=True):
     """Insert, or replace the entry of the same author, day and kind."""
 
     spent: Spent
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class SetAsideOf:
+class SetAsideOf(Struct, frozen=True, kw_only=True):
     """What is set aside of one author."""
 
     sender_id: ParticipantId
@@ -73,8 +67,7 @@ class SetAsideOf:
     """Messages of which only the id is kept."""
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class SetAsideChanged:
+class SetAsideChanged(Struct, frozen=True, kw_only=True):
     """An author began to exceed the quota, or nothing of theirs is set aside any more."""
 
     senders: tuple[SetAsideOf, ...]

@@ -1,14 +1,14 @@
 """Types for an author who forked: the proof, its write, the event.
 
-They are part of the vocabulary of ``types``; ``chains`` detects forks.
+They are part of ``vocabulary``; ``chains`` detects forks.
 """
 
+from msgspec import Struct
+
 from engine.core.ids import InstanceId, MessageId, ParticipantId
-from engine.core.value import value
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class Fork:
+class Fork(Struct, frozen=True, kw_only=True):
     """Proof that an author sent different people different messages: two that it signed.
 
     Both have the same sequence number; or the second names another predecessor than the first,
@@ -22,13 +22,11 @@ class Fork:
     second_id: MessageId
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class PutFork:
+class PutFork(Struct, frozen=True, kw_only=True):
     """Insert; one proof per author instance is kept."""
 
     fork: Fork
 
 
-@value(frozen=True, slots=True, kw_only=True)
-class ForkFound:
+class ForkFound(Struct, frozen=True, kw_only=True):
     fork: Fork
