@@ -1,0 +1,37 @@
+"""Message ids as 16 bytes, where a table holds a million of them.
+
+An id of a sealed group is 128 bits as 22 characters of base64url.  The log's order compares these
+characters, and base64url does not sort as the bytes that it encodes.  So the characters are
+renamed before decoding, such that packed ids sort as their texts do.  Ids of any other shape
+(between two people, in open channels) stay texts.
+"""
+
+from base64 import b64decode, b64encode
+from typing import Final
+
+from engine.core.ids import MessageId
+
+PACKED_BYTES: Final = 16
+_TEXT_CHARS: Final = 22
+_LAST_CHARS: Final = "AQgw"
+"""The last character holds two bits; these four sort alike in both alphabets."""
+_BY_VALUE: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_BY_ORDER: Final = "".join(sorted(_BY_VALUE[:62] + "-_"))
+_PACKED_NAMES: Final = str.maketrans(_BY_ORDER, _BY_VALUE)
+_TEXT_NAMES: Final = str.maketrans(_BY_VALUE, _BY_ORDER)
+_TEXT_SET: Final = frozenset(_BY_ORDER)
+
+
+def pack_id(message_id: MessageId) -> bytes | None:
+    """16 bytes that sort as the id's text; None if it is not 22 characters of base64url."""
+    if len(message_id) != _TEXT_CHARS or message_id[-1] not in _LAST_CHARS:
+        return None
+    if not _TEXT_SET.issuperset(message_id):
+        return None
+    return b64decode(message_id[:-1].translate(_PACKED_NAMES) + message_id[-1] + "==")
+
+
+def unpack_id(packed: bytes) -> MessageId:
+    """The id that was packed."""
+    text = b64encode(packed).decode()
+    return MessageId(text[: _TEXT_CHARS - 1].translate(_TEXT_NAMES) + text[_TEXT_CHARS - 1])
