@@ -18,6 +18,8 @@ class EdgePace(Struct, frozen=True, kw_only=True):
     """For the whole answer to a filter or lightpush request."""
     hedge_s: float = 1.0
     """A node that has not answered a push by then is slow, and another is asked as well."""
+    echo_s: float = 2.0
+    """For a node without relay peers to push back a message of ours, to which we are subscribed."""
     publish_timeout_s: float = 10.0
     """For a message that no node accepts yet, because nodes are busy or full."""
     ping_interval_s: float = 60.0
