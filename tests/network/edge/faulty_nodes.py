@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from engine.core.ids import ContentTopic
 
 OK = 200
+TOO_MANY_REQUESTS = 429
 
 
 class ScriptedNode:
@@ -46,6 +47,8 @@ class ScriptedNode:
 
     def __init__(self, key: bytes, *, cluster: int = 42) -> None:
         self.filter_status = OK
+        self.filter_allowance: int | None = None
+        """So many filter requests are accepted; the next ones get 429."""
         self.push_status: int = PushStatus.SUCCESS
         self.cluster = cluster
         self.asked: list[FilterSubscribeType] = []
@@ -71,6 +74,8 @@ class ScriptedNode:
     async def _filter(self, stream: Stream) -> None:
         request = decode_filter_request(await _request(stream))
         status = self.filter_status
+        if self.filter_allowance is not None and len(self.asked) >= self.filter_allowance:
+            status = TOO_MANY_REQUESTS
         self.asked.append(request.filter_subscribe_type)
         if status == OK and request.filter_subscribe_type is FilterSubscribeType.SUBSCRIBE:
             self.topics |= set(request.content_topics)

@@ -13,6 +13,7 @@ from engine.core.errors import LocalProtocolError, TransportError
 from engine.core.ids import ContentTopic
 from engine.core.problems import ConnectionReason
 from engine.core.waku import WakuMessage
+from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.services import ServiceSettings
 from engine.network.transport import Transport, TransportLevel, TransportRole
@@ -157,6 +158,40 @@ def test_a_node_that_refuses_subscriptions_is_passed_over_and_named(status: int)
             assert f"refuses subscriptions ({status} as told)" in reason
             grumpy.filter_status = 200
             await heard_by_alice.until_level(TransportLevel.GOOD)
+
+    asyncio.run(scenario())
+
+
+def test_many_groups_made_one_after_another_share_filter_requests() -> None:
+    """A node such as nwaku accepts 30 requests a minute, and this takes less than a minute."""
+    groups = [ContentTopic(f"/causerie/1/group{number}/proto") for number in range(40)]
+
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            strict = await net.scripted_node()
+            strict.filter_allowance = 30
+            pace = replace(QUICK, filter_interval_s=1.0)
+            alice, heard_by_alice = await net.edge(addresses(strict.host), pace=pace)
+            await heard_by_alice.until_peers(1)
+            (host,) = alice.hosts()
+            assert isinstance(host, TcpHost)
+            leave = []
+            for group in groups:
+                leave.append(alice.subscribe(group, lambda _message, _hash: None))
+                for _ in range(5):  # time enough for a request of its own
+                    await host.ping(strict.host.peer_id)
+            await heard_by_alice.until(lambda: strict.topics == {TOPIC, *groups})
+            await heard_by_alice.until_peers(1)
+            for each in leave:
+                each()
+                for _ in range(5):
+                    await host.ping(strict.host.peer_id)
+            await heard_by_alice.until(lambda: strict.topics == {TOPIC})
+            assert len(strict.asked) <= strict.filter_allowance
+            counters = alice.counters()
+            assert counters["edge.filter_request_shared"] >= 2
+            assert "edge.filter_failed" not in counters
+            assert "edge.unsubscribe_refused" not in counters
 
     asyncio.run(scenario())
 
