@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17proto/waku_filter.proto\x12\x14\x63\x61userie.waku.filter\"\xb2\x02\n\x16\x46ilterSubscribeRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12_\n\x15\x66ilter_subscribe_type\x18\x02 \x01(\x0e\x32@.causerie.waku.filter.FilterSubscribeRequest.FilterSubscribeType\x12\x19\n\x0cpubsub_topic\x18\n \x01(\tH\x00\x88\x01\x01\x12\x16\n\x0e\x63ontent_topics\x18\x0b \x03(\t\"_\n\x13\x46ilterSubscribeType\x12\x13\n\x0fSUBSCRIBER_PING\x10\x00\x12\r\n\tSUBSCRIBE\x10\x01\x12\x0f\n\x0bUNSUBSCRIBE\x10\x02\x12\x13\n\x0fUNSUBSCRIBE_ALL\x10\x03\x42\x0f\n\r_pubsub_topic\"l\n\x17\x46ilterSubscribeResponse\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x13\n\x0bstatus_code\x18\n \x01(\r\x12\x18\n\x0bstatus_desc\x18\x0b \x01(\tH\x00\x88\x01\x01\x42\x0e\n\x0c_status_desc\"e\n\x0bMessagePush\x12\x19\n\x0cwaku_message\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x19\n\x0cpubsub_topic\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0f\n\r_waku_messageB\x0f\n\r_pubsub_topicb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17proto/waku_filter.proto\x12\x14\x63\x61userie.waku.filter\"\xb2\x02\n\x16\x46ilterSubscribeRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12_\n\x15\x66ilter_subscribe_type\x18\x02 \x01(\x0e\x32@.causerie.waku.filter.FilterSubscribeRequest.FilterSubscribeType\x12\x19\n\x0cpubsub_topic\x18\n \x01(\tH\x00\x88\x01\x01\x12\x16\n\x0e\x63ontent_topics\x18\x0b \x03(\t\"_\n\x13\x46ilterSubscribeType\x12\x13\n\x0fSUBSCRIBER_PING\x10\x00\x12\r\n\tSUBSCRIBE\x10\x01\x12\x0f\n\x0bUNSUBSCRIBE\x10\x02\x12\x13\n\x0fUNSUBSCRIBE_ALL\x10\x03\x42\x0f\n\r_pubsub_topic\"\x95\x01\n\x17\x46ilterSubscribeResponse\x12\x17\n\nrequest_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x18\n\x0bstatus_code\x18\n \x01(\rH\x01\x88\x01\x01\x12\x18\n\x0bstatus_desc\x18\x0b \x01(\tH\x02\x88\x01\x01\x42\r\n\x0b_request_idB\x0e\n\x0c_status_codeB\x0e\n\x0c_status_desc\"e\n\x0bMessagePush\x12\x19\n\x0cwaku_message\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x19\n\x0cpubsub_topic\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0f\n\r_waku_messageB\x0f\n\r_pubsub_topicb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,8 +35,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FILTERSUBSCRIBEREQUEST']._serialized_end=356
   _globals['_FILTERSUBSCRIBEREQUEST_FILTERSUBSCRIBETYPE']._serialized_start=244
   _globals['_FILTERSUBSCRIBEREQUEST_FILTERSUBSCRIBETYPE']._serialized_end=339
-  _globals['_FILTERSUBSCRIBERESPONSE']._serialized_start=358
-  _globals['_FILTERSUBSCRIBERESPONSE']._serialized_end=466
-  _globals['_MESSAGEPUSH']._serialized_start=468
-  _globals['_MESSAGEPUSH']._serialized_end=569
+  _globals['_FILTERSUBSCRIBERESPONSE']._serialized_start=359
+  _globals['_FILTERSUBSCRIBERESPONSE']._serialized_end=508
+  _globals['_MESSAGEPUSH']._serialized_start=510
+  _globals['_MESSAGEPUSH']._serialized_end=611
 # @@protoc_insertion_point(module_scope)

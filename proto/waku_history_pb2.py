@@ -24,27 +24,27 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18proto/waku_history.proto\x12\x15\x63\x61userie.waku.history\"Y\n\x05Index\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x15\n\rreceiver_time\x18\x02 \x01(\x12\x12\x13\n\x0bsender_time\x18\x03 \x01(\x12\x12\x14\n\x0cpubsub_topic\x18\x04 \x01(\t\"\xeb\x01\n\nPagingInfo\x12\x16\n\tpage_size\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x31\n\x06\x63ursor\x18\x02 \x01(\x0b\x32\x1c.causerie.waku.history.IndexH\x01\x88\x01\x01\x12\x43\n\tdirection\x18\x03 \x01(\x0e\x32+.causerie.waku.history.PagingInfo.DirectionH\x02\x88\x01\x01\"&\n\tDirection\x12\x0c\n\x08\x42\x41\x43KWARD\x10\x00\x12\x0b\n\x07\x46ORWARD\x10\x01\x42\x0c\n\n_page_sizeB\t\n\x07_cursorB\x0c\n\n_direction\"&\n\rContentFilter\x12\x15\n\rcontent_topic\x18\x01 \x01(\t\"\xfc\x01\n\x0cHistoryQuery\x12\x14\n\x0cpubsub_topic\x18\x02 \x01(\t\x12=\n\x0f\x63ontent_filters\x18\x03 \x03(\x0b\x32$.causerie.waku.history.ContentFilter\x12;\n\x0bpaging_info\x18\x04 \x01(\x0b\x32!.causerie.waku.history.PagingInfoH\x00\x88\x01\x01\x12\x17\n\nstart_time\x18\x05 \x01(\x12H\x01\x88\x01\x01\x12\x15\n\x08\x65nd_time\x18\x06 \x01(\x12H\x02\x88\x01\x01\x42\x0e\n\x0c_paging_infoB\r\n\x0b_start_timeB\x0b\n\t_end_time\"\x95\x02\n\x0fHistoryResponse\x12\x10\n\x08messages\x18\x02 \x03(\x0c\x12;\n\x0bpaging_info\x18\x03 \x01(\x0b\x32!.causerie.waku.history.PagingInfoH\x00\x88\x01\x01\x12@\n\x05\x65rror\x18\x04 \x01(\x0e\x32,.causerie.waku.history.HistoryResponse.ErrorH\x01\x88\x01\x01\"W\n\x05\x45rror\x12\x08\n\x04NONE\x10\x00\x12\x12\n\x0eINVALID_CURSOR\x10\x01\x12\x16\n\x11TOO_MANY_REQUESTS\x10\xad\x03\x12\x18\n\x13SERVICE_UNAVAILABLE\x10\xf7\x03\x42\x0e\n\x0c_paging_infoB\x08\n\x06_error\"\xaf\x01\n\nHistoryRpc\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x37\n\x05query\x18\x02 \x01(\x0b\x32#.causerie.waku.history.HistoryQueryH\x00\x88\x01\x01\x12=\n\x08response\x18\x03 \x01(\x0b\x32&.causerie.waku.history.HistoryResponseH\x01\x88\x01\x01\x42\x08\n\x06_queryB\x0b\n\t_responseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18proto/waku_history.proto\x12\x15\x63\x61userie.waku.history\"\xab\x01\n\x05Index\x12\x13\n\x06\x64igest\x18\x01 \x01(\x0cH\x00\x88\x01\x01\x12\x1a\n\rreceiver_time\x18\x02 \x01(\x12H\x01\x88\x01\x01\x12\x18\n\x0bsender_time\x18\x03 \x01(\x12H\x02\x88\x01\x01\x12\x19\n\x0cpubsub_topic\x18\x04 \x01(\tH\x03\x88\x01\x01\x42\t\n\x07_digestB\x10\n\x0e_receiver_timeB\x0e\n\x0c_sender_timeB\x0f\n\r_pubsub_topic\"\xeb\x01\n\nPagingInfo\x12\x16\n\tpage_size\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x31\n\x06\x63ursor\x18\x02 \x01(\x0b\x32\x1c.causerie.waku.history.IndexH\x01\x88\x01\x01\x12\x43\n\tdirection\x18\x03 \x01(\x0e\x32+.causerie.waku.history.PagingInfo.DirectionH\x02\x88\x01\x01\"&\n\tDirection\x12\x0c\n\x08\x42\x41\x43KWARD\x10\x00\x12\x0b\n\x07\x46ORWARD\x10\x01\x42\x0c\n\n_page_sizeB\t\n\x07_cursorB\x0c\n\n_direction\"&\n\rContentFilter\x12\x15\n\rcontent_topic\x18\x01 \x01(\t\"\xfc\x01\n\x0cHistoryQuery\x12\x14\n\x0cpubsub_topic\x18\x02 \x01(\t\x12=\n\x0f\x63ontent_filters\x18\x03 \x03(\x0b\x32$.causerie.waku.history.ContentFilter\x12;\n\x0bpaging_info\x18\x04 \x01(\x0b\x32!.causerie.waku.history.PagingInfoH\x00\x88\x01\x01\x12\x17\n\nstart_time\x18\x05 \x01(\x12H\x01\x88\x01\x01\x12\x15\n\x08\x65nd_time\x18\x06 \x01(\x12H\x02\x88\x01\x01\x42\x0e\n\x0c_paging_infoB\r\n\x0b_start_timeB\x0b\n\t_end_time\"\x95\x02\n\x0fHistoryResponse\x12\x10\n\x08messages\x18\x02 \x03(\x0c\x12;\n\x0bpaging_info\x18\x03 \x01(\x0b\x32!.causerie.waku.history.PagingInfoH\x00\x88\x01\x01\x12@\n\x05\x65rror\x18\x04 \x01(\x0e\x32,.causerie.waku.history.HistoryResponse.ErrorH\x01\x88\x01\x01\"W\n\x05\x45rror\x12\x08\n\x04NONE\x10\x00\x12\x12\n\x0eINVALID_CURSOR\x10\x01\x12\x16\n\x11TOO_MANY_REQUESTS\x10\xad\x03\x12\x18\n\x13SERVICE_UNAVAILABLE\x10\xf7\x03\x42\x0e\n\x0c_paging_infoB\x08\n\x06_error\"\xc3\x01\n\nHistoryRpc\x12\x17\n\nrequest_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x37\n\x05query\x18\x02 \x01(\x0b\x32#.causerie.waku.history.HistoryQueryH\x01\x88\x01\x01\x12=\n\x08response\x18\x03 \x01(\x0b\x32&.causerie.waku.history.HistoryResponseH\x02\x88\x01\x01\x42\r\n\x0b_request_idB\x08\n\x06_queryB\x0b\n\t_responseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'proto.waku_history_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_INDEX']._serialized_start=51
-  _globals['_INDEX']._serialized_end=140
-  _globals['_PAGINGINFO']._serialized_start=143
-  _globals['_PAGINGINFO']._serialized_end=378
-  _globals['_PAGINGINFO_DIRECTION']._serialized_start=301
-  _globals['_PAGINGINFO_DIRECTION']._serialized_end=339
-  _globals['_CONTENTFILTER']._serialized_start=380
-  _globals['_CONTENTFILTER']._serialized_end=418
-  _globals['_HISTORYQUERY']._serialized_start=421
-  _globals['_HISTORYQUERY']._serialized_end=673
-  _globals['_HISTORYRESPONSE']._serialized_start=676
-  _globals['_HISTORYRESPONSE']._serialized_end=953
-  _globals['_HISTORYRESPONSE_ERROR']._serialized_start=840
-  _globals['_HISTORYRESPONSE_ERROR']._serialized_end=927
-  _globals['_HISTORYRPC']._serialized_start=956
-  _globals['_HISTORYRPC']._serialized_end=1131
+  _globals['_INDEX']._serialized_start=52
+  _globals['_INDEX']._serialized_end=223
+  _globals['_PAGINGINFO']._serialized_start=226
+  _globals['_PAGINGINFO']._serialized_end=461
+  _globals['_PAGINGINFO_DIRECTION']._serialized_start=384
+  _globals['_PAGINGINFO_DIRECTION']._serialized_end=422
+  _globals['_CONTENTFILTER']._serialized_start=463
+  _globals['_CONTENTFILTER']._serialized_end=501
+  _globals['_HISTORYQUERY']._serialized_start=504
+  _globals['_HISTORYQUERY']._serialized_end=756
+  _globals['_HISTORYRESPONSE']._serialized_start=759
+  _globals['_HISTORYRESPONSE']._serialized_end=1036
+  _globals['_HISTORYRESPONSE_ERROR']._serialized_start=923
+  _globals['_HISTORYRESPONSE_ERROR']._serialized_end=1010
+  _globals['_HISTORYRPC']._serialized_start=1039
+  _globals['_HISTORYRPC']._serialized_end=1234
 # @@protoc_insertion_point(module_scope)

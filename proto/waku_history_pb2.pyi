@@ -3,6 +3,7 @@
 isort:skip_file
 13/WAKU2-STORE, /vac/waku/store/2.0.0-beta4.  HistoryQuery's fields 5 and 6 and the errors above 1
 are in no specification, but in the wild.  A Waku message is kept as the bytes that came.
+What nwaku requires is optional here, so that it is written even if it is 0 or empty.
 """
 
 from collections import abc as _abc
@@ -36,16 +37,31 @@ class Index(_message.Message):
     def __init__(
         self,
         *,
-        digest: _builtins.bytes = ...,
-        receiver_time: _builtins.int = ...,
-        sender_time: _builtins.int = ...,
-        pubsub_topic: _builtins.str = ...,
+        digest: _builtins.bytes | None = ...,
+        receiver_time: _builtins.int | None = ...,
+        sender_time: _builtins.int | None = ...,
+        pubsub_topic: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_digest", b"_digest", "_pubsub_topic", b"_pubsub_topic", "_receiver_time", b"_receiver_time", "_sender_time", b"_sender_time", "digest", b"digest", "pubsub_topic", b"pubsub_topic", "receiver_time", b"receiver_time", "sender_time", b"sender_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "pubsub_topic", b"pubsub_topic", "receiver_time", b"receiver_time", "sender_time", b"sender_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_digest", b"_digest", "_pubsub_topic", b"_pubsub_topic", "_receiver_time", b"_receiver_time", "_sender_time", b"_sender_time", "digest", b"digest", "pubsub_topic", b"pubsub_topic", "receiver_time", b"receiver_time", "sender_time", b"sender_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__digest: _TypeAlias = _typing.Literal["digest"]  # noqa: Y015
+    _WhichOneofArgType__digest: _TypeAlias = _typing.Literal["_digest", b"_digest"]  # noqa: Y015
+    _WhichOneofReturnType__pubsub_topic: _TypeAlias = _typing.Literal["pubsub_topic"]  # noqa: Y015
+    _WhichOneofArgType__pubsub_topic: _TypeAlias = _typing.Literal["_pubsub_topic", b"_pubsub_topic"]  # noqa: Y015
+    _WhichOneofReturnType__receiver_time: _TypeAlias = _typing.Literal["receiver_time"]  # noqa: Y015
+    _WhichOneofArgType__receiver_time: _TypeAlias = _typing.Literal["_receiver_time", b"_receiver_time"]  # noqa: Y015
+    _WhichOneofReturnType__sender_time: _TypeAlias = _typing.Literal["sender_time"]  # noqa: Y015
+    _WhichOneofArgType__sender_time: _TypeAlias = _typing.Literal["_sender_time", b"_sender_time"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__digest) -> _WhichOneofReturnType__digest | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pubsub_topic) -> _WhichOneofReturnType__pubsub_topic | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__receiver_time) -> _WhichOneofReturnType__receiver_time | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__sender_time) -> _WhichOneofReturnType__sender_time | None: ...
 
 Global___Index: _TypeAlias = Index  # noqa: Y015
 
@@ -228,20 +244,24 @@ class HistoryRpc(_message.Message):
     def __init__(
         self,
         *,
-        request_id: _builtins.str = ...,
+        request_id: _builtins.str | None = ...,
         query: Global___HistoryQuery | None = ...,
         response: Global___HistoryResponse | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_query", b"_query", "_response", b"_response", "query", b"query", "response", b"response"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_query", b"_query", "_request_id", b"_request_id", "_response", b"_response", "query", b"query", "request_id", b"request_id", "response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_query", b"_query", "_response", b"_response", "query", b"query", "request_id", b"request_id", "response", b"response"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_query", b"_query", "_request_id", b"_request_id", "_response", b"_response", "query", b"query", "request_id", b"request_id", "response", b"response"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__query: _TypeAlias = _typing.Literal["query"]  # noqa: Y015
     _WhichOneofArgType__query: _TypeAlias = _typing.Literal["_query", b"_query"]  # noqa: Y015
+    _WhichOneofReturnType__request_id: _TypeAlias = _typing.Literal["request_id"]  # noqa: Y015
+    _WhichOneofArgType__request_id: _TypeAlias = _typing.Literal["_request_id", b"_request_id"]  # noqa: Y015
     _WhichOneofReturnType__response: _TypeAlias = _typing.Literal["response"]  # noqa: Y015
     _WhichOneofArgType__response: _TypeAlias = _typing.Literal["_response", b"_response"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__query) -> _WhichOneofReturnType__query | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__request_id) -> _WhichOneofReturnType__request_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__response) -> _WhichOneofReturnType__response | None: ...
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aproto/waku_lightpush.proto\x12\x17\x63\x61userie.waku.lightpush\"E\n\x0bPushRequest\x12\x14\n\x0cpubsub_topic\x18\x01 \x01(\t\x12\x14\n\x07message\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\n\n\x08_message\">\n\x0cPushResponse\x12\x12\n\nis_success\x18\x01 \x01(\x08\x12\x11\n\x04info\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_info\"\xb0\x01\n\x07PushRpc\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12:\n\x07request\x18\x02 \x01(\x0b\x32$.causerie.waku.lightpush.PushRequestH\x00\x88\x01\x01\x12<\n\x08response\x18\x03 \x01(\x0b\x32%.causerie.waku.lightpush.PushResponseH\x01\x88\x01\x01\x42\n\n\x08_requestB\x0b\n\t_response\"t\n\x10LightpushRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x19\n\x0cpubsub_topic\x18\x14 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07message\x18\x15 \x01(\x0cH\x01\x88\x01\x01\x42\x0f\n\r_pubsub_topicB\n\n\x08_message\"\x9a\x01\n\x11LightpushResponse\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x13\n\x0bstatus_code\x18\n \x01(\r\x12\x18\n\x0bstatus_desc\x18\x0b \x01(\tH\x00\x88\x01\x01\x12\x1d\n\x10relay_peer_count\x18\x0c \x01(\rH\x01\x88\x01\x01\x42\x0e\n\x0c_status_descB\x13\n\x11_relay_peer_countb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aproto/waku_lightpush.proto\x12\x17\x63\x61userie.waku.lightpush\"E\n\x0bPushRequest\x12\x14\n\x0cpubsub_topic\x18\x01 \x01(\t\x12\x14\n\x07message\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\n\n\x08_message\"R\n\x0cPushResponse\x12\x17\n\nis_success\x18\x01 \x01(\x08H\x00\x88\x01\x01\x12\x11\n\x04info\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\r\n\x0b_is_successB\x07\n\x05_info\"\xc4\x01\n\x07PushRpc\x12\x17\n\nrequest_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12:\n\x07request\x18\x02 \x01(\x0b\x32$.causerie.waku.lightpush.PushRequestH\x01\x88\x01\x01\x12<\n\x08response\x18\x03 \x01(\x0b\x32%.causerie.waku.lightpush.PushResponseH\x02\x88\x01\x01\x42\r\n\x0b_request_idB\n\n\x08_requestB\x0b\n\t_response\"t\n\x10LightpushRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x19\n\x0cpubsub_topic\x18\x14 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x07message\x18\x15 \x01(\x0cH\x01\x88\x01\x01\x42\x0f\n\r_pubsub_topicB\n\n\x08_message\"\xc3\x01\n\x11LightpushResponse\x12\x17\n\nrequest_id\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x18\n\x0bstatus_code\x18\n \x01(\rH\x01\x88\x01\x01\x12\x18\n\x0bstatus_desc\x18\x0b \x01(\tH\x02\x88\x01\x01\x12\x1d\n\x10relay_peer_count\x18\x0c \x01(\rH\x03\x88\x01\x01\x42\r\n\x0b_request_idB\x0e\n\x0c_status_codeB\x0e\n\x0c_status_descB\x13\n\x11_relay_peer_countb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,11 +34,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PUSHREQUEST']._serialized_start=55
   _globals['_PUSHREQUEST']._serialized_end=124
   _globals['_PUSHRESPONSE']._serialized_start=126
-  _globals['_PUSHRESPONSE']._serialized_end=188
-  _globals['_PUSHRPC']._serialized_start=191
-  _globals['_PUSHRPC']._serialized_end=367
-  _globals['_LIGHTPUSHREQUEST']._serialized_start=369
-  _globals['_LIGHTPUSHREQUEST']._serialized_end=485
-  _globals['_LIGHTPUSHRESPONSE']._serialized_start=488
-  _globals['_LIGHTPUSHRESPONSE']._serialized_end=642
+  _globals['_PUSHRESPONSE']._serialized_end=208
+  _globals['_PUSHRPC']._serialized_start=211
+  _globals['_PUSHRPC']._serialized_end=407
+  _globals['_LIGHTPUSHREQUEST']._serialized_start=409
+  _globals['_LIGHTPUSHREQUEST']._serialized_end=525
+  _globals['_LIGHTPUSHRESPONSE']._serialized_start=528
+  _globals['_LIGHTPUSHRESPONSE']._serialized_end=723
 # @@protoc_insertion_point(module_scope)

@@ -10,7 +10,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.codec.waku_rpc import checked_request_id, checked_topic, parsed, shown_description
+from engine.codec.waku_rpc import (
+    NO_REQUEST_ID,
+    checked_request_id,
+    checked_topic,
+    parsed,
+    shown_description,
+)
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import PubsubTopic
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
@@ -18,9 +24,6 @@ from proto import waku_lightpush_pb2
 
 MAX_PUSH_REQUEST_BYTES: Final = MAX_WAKU_MESSAGE_BYTES + 1_024
 MAX_PUSH_RESPONSE_BYTES: Final = 4 * 1024
-LIMITED_REQUEST_ID: Final = "N/A"
-"""Sent by go-waku and nwaku in place of the id of a request that they did not read, because the
-peer has asked too often; 2.0.0-beta1 has no other sign for it."""
 
 
 class PushStatus(IntEnum):
@@ -153,7 +156,7 @@ def decode_legacy_response(data: bytes) -> PushResponse:
     request_id = checked_request_id(wire.request_id)
     if wire.response.is_success:
         status = PushStatus.SUCCESS
-    elif request_id == LIMITED_REQUEST_ID:
+    elif request_id == NO_REQUEST_ID:  # the only sign that 2.0.0-beta1 has for it
         status = PushStatus.TOO_MANY_REQUESTS
     else:
         status = PushStatus.INTERNAL_ERROR

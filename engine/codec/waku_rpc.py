@@ -14,6 +14,9 @@ from engine.core.errors import RemoteProtocolError
 
 MAX_REQUEST_ID_CHARACTERS: Final = 128
 MAX_TOPIC_BYTES: Final = 256
+NO_REQUEST_ID: Final = "N/A"
+"""Sent by go-waku, nwaku and us in place of the id of a request that was not read: nwaku requires
+an answer to have one."""
 _MAX_DESCRIPTION_CHARACTERS = 256
 _LENGTH_DELIMITED = 2
 

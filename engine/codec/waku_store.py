@@ -11,6 +11,7 @@ from typing import Final
 from google.protobuf.message import DecodeError
 
 from engine.codec.waku_rpc import (
+    NO_REQUEST_ID,
     checked_request_id,
     checked_topic,
     parsed,
@@ -72,19 +73,19 @@ def decode_store_request(data: bytes) -> StoreQueryRequest:
 
 
 def request_id_of(data: bytes) -> str:
-    """For an error answer: the id of a request that could not be decoded, else ""."""
+    """For an error answer, even if the request could not be decoded otherwise."""
     try:
         wire = waku_store_pb2.StoreQueryRequest.FromString(data)
-        return checked_request_id(wire.request_id)
+        return checked_request_id(wire.request_id) or NO_REQUEST_ID
     except (DecodeError, RemoteProtocolError):
-        return ""
+        return NO_REQUEST_ID
 
 
 def encode_store_response(response: StoreQueryResponse) -> bytes:
     return waku_store_pb2.StoreQueryResponse(
         request_id=response.request_id,
         status_code=response.status_code,
-        status_desc=response.status_desc or None,
+        status_desc=response.status_desc,
         messages=[
             waku_store_pb2.WakuMessageKeyValue(
                 message_hash=entry.message_hash,

@@ -111,7 +111,9 @@ def test_store_3_golden_bytes_are_read_and_written() -> None:
         if name.startswith("request"):
             assert encode_store_request(decode_store_request(rpc)) == rpc, name
         else:
-            assert encode_store_response(decode_store_response(rpc)) == rpc, name
+            # We write an empty request id, which nwaku leaves out and yet requires.
+            written = rpc if "empty request_id" not in name else b"\x0a\x00" + rpc
+            assert encode_store_response(decode_store_response(rpc)) == written, name
     first = decode_store_request(cases["request content filter, include_data, forward, limit 20"])
     assert (first.include_data, first.pagination_forward, first.pagination_limit) == (
         True,
@@ -153,7 +155,7 @@ def test_history_golden_bytes_are_read_and_written() -> None:
 def test_a_store_request_survives_the_wire(request: StoreQueryRequest) -> None:
     encoded = encode_store_request(request)
     assert decode_store_request(encoded) == request
-    assert request_id_of(encoded) == request.request_id
+    assert request_id_of(encoded) == (request.request_id or "N/A")
 
 
 @given(
@@ -315,6 +317,15 @@ def test_an_old_lightpush_response_to_nobody_says_that_one_asked_too_often(
     assert decode_legacy_response(encode_legacy_response(refused)).status_code == status
     pushed = replace(refused, status_code=PushStatus.SUCCESS)
     assert decode_legacy_response(encode_legacy_response(pushed)).status_code == 200
+
+
+def test_an_answer_without_the_fields_that_proto3_leaves_out_is_still_read() -> None:
+    assert decode_push_response(b"") == PushResponse(request_id="", status_code=0)
+    refused = PushResponse(request_id="", status_code=PushStatus.INTERNAL_ERROR)
+    assert decode_legacy_response(b"\x1a\x00") == refused
+    assert decode_filter_response(b"") == FilterSubscribeResponse(request_id="", status_code=0)
+    assert decode_store_response(b"") == StoreQueryResponse(request_id="", status_code=0)
+    assert decode_history_response(b"\x1a\x00") == HistoryResponse(request_id="")
 
 
 @pytest.mark.parametrize("decode", DECODERS, ids=lambda decode: decode.__name__)

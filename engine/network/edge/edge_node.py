@@ -135,8 +135,11 @@ class EdgeNode:
         waku_hash = message_hash(topic, message)
         up, peers = self._up, 0
         if up is not None:
-            up.subscriptions.note_own(waku_hash, comes_back=message.content_topic in self._topics)
-            peers = await up.publishing.publish(topic, message)
+            comes_back = message.content_topic in self._topics
+            up.subscriptions.note_own(waku_hash, comes_back=comes_back)
+            peers = await up.publishing.publish(
+                topic, message, waku_hash=waku_hash, comes_back=comes_back
+            )
             if not peers:
                 up.subscriptions.note_kept(waku_hash)
         self._counters.add("edge.published" if peers else "edge.published_to_nobody")

@@ -108,4 +108,5 @@ class RunningEdge:
         self._redial[peer_id] = loop.call_later(after_s, self.host.keep_connected, addresses)
 
     def _take(self, pushed: Pushed) -> None:
+        self.publishing.pushed_back(pushed.message_hash, pushed.peer_id)
         self.subscriptions.take(pushed)

@@ -101,6 +101,8 @@ class ServiceNode:
     problem: NodeProblem | None = None
     in_flight: int = 0
     """Pushes that wait for its answer."""
+    in_doubt: int = 0
+    """Pushes that it has answered, and may have accepted although it says otherwise."""
     rests: dict[Service, _Rest] = field(default_factory=lambda: {each: _Rest() for each in Service})
 
     @property
@@ -176,7 +178,7 @@ class ServiceNodes:
         """Count the connections of this host from now on; None: none."""
         self._remotes = (lambda: ()) if host is None else host.peers
         for node in self._nodes.values():
-            node.problem, node.in_flight = None, 0
+            node.problem, node.in_flight, node.in_doubt = None, 0, 0
             node.rests = {each: _Rest() for each in Service}
 
     # --- who there is ---------------------------------------------------------------------------

@@ -18,6 +18,8 @@ class EdgePace(Struct, frozen=True, kw_only=True):
     """For the whole answer to a filter or lightpush request."""
     hedge_s: float = 1.0
     """A node that has not answered a push by then is slow, and another is asked as well."""
+    echo_s: float = 2.0
+    """For a node without relay peers to push back a message of ours, to which we are subscribed."""
     publish_timeout_s: float = 10.0
     """For a message that no node accepts yet, because nodes are busy or full."""
     ping_interval_s: float = 60.0
@@ -35,6 +37,11 @@ class EdgePace(Struct, frozen=True, kw_only=True):
     busy_rest_s: float = 1.02
     """A node that answers 429 is asked again this long after its last success; some accept one a
     second."""
+    filter_burst: int = 8
+    """Filter requests to one node at once.  After that one goes in ``filter_interval_s``, with all
+    the topics that came meanwhile, unless a request is full."""
+    filter_interval_s: float = 3.0
+    """nwaku accepts 30 requests a minute; these make 28, and a ping or two."""
     refused_again_s: float = 300.0
     """Until a node of another cluster is dialled again."""
 

@@ -1,9 +1,10 @@
 """Subscribes our content topics at several service nodes at once (12/WAKU2-FILTER).
 
 Each chosen node has a task that subscribes missing topics, sends pings, and renews subscriptions
-that the node has forgotten (404) or does not serve although another node does.  If a node refuses
-or does not answer, it rests, and another immediately takes its place.  Each message is delivered
-once, by the first push.  ``service_nodes`` chooses the nodes, and ``publishing`` publishes.
+that the node has forgotten (404) or does not serve although another node does.  When many topics
+come or go one after another, they share requests, because nodes limit those.  If a node refuses or
+does not answer, it rests, and another immediately takes its place.  Each message is delivered once,
+by the first push.  ``service_nodes`` chooses the nodes, and ``publishing`` publishes.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from engine.network.edge.heard import Heard
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.waku.filter.client import FilterAnswer, FilterClient, Pushed
+from engine.network.waku.token_buckets import TokenBuckets
 
 if TYPE_CHECKING:
     from engine.network.libp2p.ports import PeerId
@@ -78,6 +80,9 @@ class Subscriptions:
         self._deliver = deliver
         self._changed = changed
         self._counters = counters
+        self._requests = TokenBuckets(
+            per_second=1 / pace.filter_interval_s, burst=pace.filter_burst, clock_s=_now_s
+        )
         self._wanted: set[Wanted] = set()
         self._holders: dict[PeerId, _Holder] = {}
         self._wake = asyncio.Event()
@@ -208,6 +213,7 @@ class Subscriptions:
             while True:
                 holder.wake.clear()
                 await self._subscribe_missing(holder)
+                self._judge(holder)
                 await self._unsubscribe_surplus(holder)
                 self._judge(holder)
                 try:
@@ -235,11 +241,21 @@ class Subscriptions:
         self._wake.set()
 
     async def _subscribe_missing(self, holder: _Holder) -> None:
-        while missing := self._wanted - holder.held:
-            for topic, content_topics in _batches(missing):
+        while self._wanted - holder.held:
+            await self._wait_to_share(holder, self._wanted - holder.held)
+            for topic, content_topics in islice(_batches(self._wanted - holder.held), 1):
                 await self._subscribe(holder, topic, content_topics)
                 holder.held |= {(topic, content_topic) for content_topic in content_topics}
         self._nodes.succeeded(holder.node, Service.FILTER)
+
+    async def _wait_to_share(self, holder: _Holder, waiting: set[Wanted]) -> None:
+        """Let more topics come, if there were many requests and the next one is not full."""
+        may_go = self._requests.take(holder.node.peer_id)
+        _, content_topics = next(_batches(waiting))
+        if not may_go and len(content_topics) < TOPICS_PER_REQUEST:
+            self._counters.add("edge.filter_request_shared")
+            await asyncio.sleep(self._pace.filter_interval_s)
+            self._requests.take(holder.node.peer_id)
 
     async def _subscribe(
         self, holder: _Holder, topic: PubsubTopic, content_topics: Sequence[ContentTopic]
@@ -255,11 +271,13 @@ class Subscriptions:
         holder.served = True
 
     async def _unsubscribe_surplus(self, holder: _Holder) -> None:
-        for topic, content_topics in _batches(holder.held - self._wanted):
-            holder.held -= {(topic, content_topic) for content_topic in content_topics}
-            answer = await self._client.unsubscribe(holder.node.peer_id, topic, content_topics)
-            if not answer.accepted:  # it pushes unsubscribed topics, or has forgotten us altogether
-                self._counters.add("edge.unsubscribe_refused")
+        while holder.held - self._wanted:
+            await self._wait_to_share(holder, holder.held - self._wanted)
+            for topic, content_topics in islice(_batches(holder.held - self._wanted), 1):
+                holder.held -= {(topic, content_topic) for content_topic in content_topics}
+                answer = await self._client.unsubscribe(holder.node.peer_id, topic, content_topics)
+                if not answer.accepted:  # it pushes what nobody wants, or has forgotten us
+                    self._counters.add("edge.unsubscribe_refused")
 
     async def _ping(self, holder: _Holder) -> None:
         if not holder.held:

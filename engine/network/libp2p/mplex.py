@@ -106,6 +106,7 @@ class Mplex:
         """Streams that ended in this call; their owners have not been notified yet."""
 
     has_ping = False
+    returns_window = False
 
     @property
     def queued_bytes(self) -> int:

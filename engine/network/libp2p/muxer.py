@@ -98,6 +98,10 @@ class Muxer(Protocol):
         """False: the connection is kept alive by other means."""
 
     @property
+    def returns_window(self) -> bool:
+        """Whether ``consumed`` queues frames."""
+
+    @property
     def open_streams(self) -> int: ...
 
     def open_stream(self) -> int:

@@ -26,6 +26,10 @@ class Stream(Protocol):
     @property
     def protocol(self) -> ProtocolId: ...
 
+    @property
+    def returns_window(self) -> bool:
+        """Reading sends frames to the peer, which it may get after the end of our half."""
+
     async def read_some(self, limit: int, /) -> bytes:
         """At least one and at most ``limit`` bytes; b"" at the end of the stream."""
 

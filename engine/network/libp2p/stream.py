@@ -73,6 +73,10 @@ class MuxedStream:
             raise LocalProtocolError("the stream's protocol is still being negotiated")
         return self._protocol
 
+    @property
+    def returns_window(self) -> bool:
+        return self._owner.muxer.returns_window
+
     async def read_some(self, limit: int) -> bytes:
         if limit < 1:
             raise LocalProtocolError("a read of less than one byte")

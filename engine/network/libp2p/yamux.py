@@ -97,6 +97,7 @@ class Yamux:
         """Streams that ended in this call; their owners have not been notified yet."""
 
     has_ping = True
+    returns_window = True
     next_output_at = None
     """Nothing is ever held back."""
 

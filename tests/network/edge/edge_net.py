@@ -29,6 +29,7 @@ QUICK = EdgePace(
     rest_first_s=0.1,
     busy_rest_s=0.11,
     rest_cap_s=0.4,
+    filter_interval_s=0.1,
 )
 
 

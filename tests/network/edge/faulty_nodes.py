@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from engine.codec.waku_filter import (
     FilterSubscribeResponse,
     FilterSubscribeType,
+    MessagePush,
     decode_filter_request,
     encode_filter_response,
+    encode_message_push,
 )
 from engine.codec.waku_lightpush import (
+    PushRequest,
     PushResponse,
     PushStatus,
     decode_push_request,
@@ -22,8 +25,10 @@ from engine.codec.waku_lightpush import (
 from engine.codec.waku_metadata import Metadata, encode_metadata
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
-from engine.network.libp2p.ports import Stream
+from engine.network.libp2p.ports import PeerId, Stream
+from engine.network.waku.framing import encode_frame
 from engine.network.waku.protocols import (
+    FILTER_PUSH_PROTOCOL,
     FILTER_SUBSCRIBE_PROTOCOL,
     LIGHTPUSH_PROTOCOL,
     METADATA_PROTOCOL,
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
     from engine.core.ids import ContentTopic
 
 OK = 200
+TOO_MANY_REQUESTS = 429
 
 
 class ScriptedNode:
@@ -41,11 +47,18 @@ class ScriptedNode:
 
     def __init__(self, key: bytes, *, cluster: int = 42) -> None:
         self.filter_status = OK
+        self.filter_allowance: int | None = None
+        """So many filter requests are accepted; the next ones get 429."""
         self.push_status: int = PushStatus.SUCCESS
         self.cluster = cluster
         self.asked: list[FilterSubscribeType] = []
         self.topics: set[ContentTopic] = set()
         self.pushed = 0
+        self.echoes = False
+        """Whether it pushes what it is given back to its giver, a subscriber; nwaku without relay
+        peers does, and says 505."""
+        self.echo_freed = asyncio.Event()
+        """If it is not set by then, the echo comes after the answer, once it is."""
         self.news = asyncio.Event()
         self.host = TcpHost(key, ["/ip4/127.0.0.1/tcp/0"])
         self.host.set_stream_handler(FILTER_SUBSCRIBE_PROTOCOL, self._filter)
@@ -61,6 +74,8 @@ class ScriptedNode:
     async def _filter(self, stream: Stream) -> None:
         request = decode_filter_request(await _request(stream))
         status = self.filter_status
+        if self.filter_allowance is not None and len(self.asked) >= self.filter_allowance:
+            status = TOO_MANY_REQUESTS
         self.asked.append(request.filter_subscribe_type)
         if status == OK and request.filter_subscribe_type is FilterSubscribeType.SUBSCRIBE:
             self.topics |= set(request.content_topics)
@@ -76,10 +91,22 @@ class ScriptedNode:
         request = decode_push_request(await _request(stream))
         self.pushed += 1
         self.news.set()
+        echo_first = self.echo_freed.is_set()
+        if self.echoes and echo_first:
+            await self._push_back(stream.peer_id, request)
         response = PushResponse(
             request_id=request.request_id, status_code=self.push_status, status_desc="as told"
         )
         await answer(stream, encode_push_response(response), timeout_s=5)
+        if self.echoes and not echo_first:
+            await self.echo_freed.wait()
+            await self._push_back(stream.peer_id, request)
+
+    async def _push_back(self, peer_id: PeerId, request: PushRequest) -> None:
+        push = MessagePush(data=request.data, pubsub_topic=request.pubsub_topic)
+        stream = await self.host.new_stream(peer_id, [FILTER_PUSH_PROTOCOL])
+        await stream.write(encode_frame(encode_message_push(push)))
+        await stream.close_write()
 
     async def _metadata(self, stream: Stream) -> None:
         await _request(stream)

@@ -50,6 +50,7 @@ PACE: Final = EdgePace(
     refresh_cap_s=0.1,
     rest_first_s=0.01,
     busy_rest_s=0.01,
+    filter_interval_s=0.01,
     rest_cap_s=0.04,
 )
 UNRENEWED: Final = replace(PACE, pings_per_renewal=1_000_000)

@@ -13,12 +13,13 @@ from engine.core.errors import LocalProtocolError, TransportError
 from engine.core.ids import ContentTopic
 from engine.core.problems import ConnectionReason
 from engine.core.waku import WakuMessage
+from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.services import ServiceSettings
 from engine.network.transport import Transport, TransportLevel, TransportRole
 from engine.network.waku.filter.server import FilterSettings
 from engine.network.waku.lightpush.server import LightpushSettings
-from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL
+from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.runtime.maintenance import connection_view
 from tests.network.edge.edge_net import QUICK, TOPIC, EdgeNet, addresses, message
@@ -161,6 +162,40 @@ def test_a_node_that_refuses_subscriptions_is_passed_over_and_named(status: int)
     asyncio.run(scenario())
 
 
+def test_many_groups_made_one_after_another_share_filter_requests() -> None:
+    """A node such as nwaku accepts 30 requests a minute, and this takes less than a minute."""
+    groups = [ContentTopic(f"/causerie/1/group{number}/proto") for number in range(40)]
+
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            strict = await net.scripted_node()
+            strict.filter_allowance = 30
+            pace = replace(QUICK, filter_interval_s=1.0)
+            alice, heard_by_alice = await net.edge(addresses(strict.host), pace=pace)
+            await heard_by_alice.until_peers(1)
+            (host,) = alice.hosts()
+            assert isinstance(host, TcpHost)
+            leave = []
+            for group in groups:
+                leave.append(alice.subscribe(group, lambda _message, _hash: None))
+                for _ in range(5):  # time enough for a request of its own
+                    await host.ping(strict.host.peer_id)
+            await heard_by_alice.until(lambda: strict.topics == {TOPIC, *groups})
+            await heard_by_alice.until_peers(1)
+            for each in leave:
+                each()
+                for _ in range(5):
+                    await host.ping(strict.host.peer_id)
+            await heard_by_alice.until(lambda: strict.topics == {TOPIC})
+            assert len(strict.asked) <= strict.filter_allowance
+            counters = alice.counters()
+            assert counters["edge.filter_request_shared"] >= 2
+            assert "edge.filter_failed" not in counters
+            assert "edge.unsubscribe_refused" not in counters
+
+    asyncio.run(scenario())
+
+
 def test_a_lost_subscription_is_noticed_by_a_ping_and_renewed() -> None:
     async def scenario() -> None:
         async with EdgeNet() as net:
@@ -212,6 +247,88 @@ def test_a_node_that_takes_no_messages_is_passed_over(status: int) -> None:
             assert grumpy.pushed == 1
             assert (await alice.publish(message(2))).peers == 2
             assert grumpy.pushed == 1, "it rests"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("echo_first", [True, False], ids=["echo first", "answer first"])
+def test_a_message_that_a_node_pushes_back_is_accepted_whatever_it_answers(
+    echo_first: bool,
+) -> None:
+    """That is nwaku without a relay peer: it says 505, having archived and pushed the message."""
+
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            lone = await net.scripted_node()
+            lone.push_status = PushStatus.NO_PEERS
+            lone.echoes = True
+            alice, heard_by_alice = await net.edge(addresses(lone.host))
+            await heard_by_alice.until_peers(1)
+            seen = len(heard_by_alice.told)
+            if echo_first:
+                lone.echo_freed.set()
+            publishing = [asyncio.create_task(alice.publish(message(n))) for n in range(3)]
+            if not echo_first:
+                await heard_by_alice.until(
+                    lambda: alice.counters().get("edge.echo_awaited") == lone.pushed == 3
+                )
+                assert not any(each.done() for each in publishing)
+                lone.echo_freed.set()
+            assert [(await each).peers for each in publishing] == [1, 1, 1]
+            assert (await alice.publish(message(4))).peers == 1
+            assert heard_by_alice.inbox == []
+            assert heard_by_alice.told[seen:] == []
+            assert "edge.lightpush_failed" not in alice.counters()
+
+    asyncio.run(scenario())
+
+
+def test_a_node_with_no_peers_that_pushes_nothing_back_has_not_accepted() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            lone = await net.scripted_node()
+            lone.push_status = PushStatus.NO_PEERS
+            pace = replace(QUICK, echo_s=0.05)
+            alice, heard_by_alice = await net.edge(addresses(lone.host), pace=pace)
+            await heard_by_alice.until_peers(1)
+            assert (await alice.publish(message(1))).peers == 0
+            assert "takes no messages now (505 as told)" in said(alice)
+            assert alice.counters()["edge.lightpush_failed"] == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_message_that_another_node_accepted_waits_for_no_echo() -> None:
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            lone, good, late = [await net.scripted_node() for _ in range(3)]
+            lone.push_status = PushStatus.NO_PEERS
+            pace = replace(QUICK, echo_s=1_000.0)
+            alice, heard_by_alice = await net.edge(addresses(lone.host, good.host), pace=pace)
+            await heard_by_alice.until_peers(2)
+            assert (await alice.publish(message(1))).peers == 1
+            assert (await alice.publish(message(2))).peers == 1
+            assert (lone.pushed, good.pushed) == (1, 2), "it is in doubt"
+            assert "edge.push_slow" not in alice.counters()
+            alice.add_service_nodes(addresses(late.host))
+            await heard_by_alice.until(lambda: len(alice.reach([LIGHTPUSH_PROTOCOL])) == 3)
+            assert (await alice.publish(message(3))).peers == 2
+
+    asyncio.run(scenario())
+
+
+def test_nobody_waits_for_an_echo_that_cannot_come() -> None:
+    """Nobody here is subscribed to the topic."""
+
+    async def scenario() -> None:
+        async with EdgeNet() as net:
+            lone = await net.scripted_node()
+            lone.push_status = PushStatus.NO_PEERS
+            pace = replace(QUICK, echo_s=1_000.0)
+            alice, heard_by_alice = await net.edge(addresses(lone.host), pace=pace)
+            await heard_by_alice.until_peers(1)
+            other = ContentTopic("/causerie/1/other/proto")
+            assert (await alice.publish(message(1, other))).peers == 0
 
     asyncio.run(scenario())
 

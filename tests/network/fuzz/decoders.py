@@ -193,6 +193,7 @@ class _Holding:
 
     peer_id = SOMEBODY
     protocol = IDENTIFY
+    returns_window = False
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -263,6 +263,7 @@ class _Bytes:
 
     peer_id = PeerId("12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA")
     protocol = ProtocolId("/test/1")
+    returns_window = False
 
     def __init__(self, data: bytes) -> None:
         self._data = data

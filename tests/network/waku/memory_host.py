@@ -60,6 +60,8 @@ class Lane:
 
 
 class MemoryStream:
+    returns_window = True
+
     def __init__(self, peer_id: PeerId, protocol: ProtocolId, inward: Lane, outward: Lane) -> None:
         self.peer_id = peer_id
         self.protocol = protocol

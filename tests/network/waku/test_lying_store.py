@@ -144,6 +144,20 @@ def test_an_answer_that_breaks_the_rules_is_refused(
     asyncio.run(scenario())
 
 
+def test_a_meta_that_was_absent_may_come_back_empty() -> None:
+    """From nwaku's archive; the hash is the same."""
+    sent = message(1)
+    kept = replace(sent, meta=b"")
+    assert encode_waku_message(kept) != encode_waku_message(sent)
+    entry = StoreEntry(
+        message_hash=message_hash(SHARD, sent), data=encode_waku_message(kept), pubsub_topic=SHARD
+    )
+    response = StoreQueryResponse(request_id="1", status_code=200, messages=(entry,))
+    page = asyncio.run(queried(response))
+    assert page.refused == ()
+    assert [found.message_hash for found in page.messages] == [message_hash(SHARD, sent)]
+
+
 @pytest.mark.parametrize("request_id", ["", "N/A"])
 def test_an_error_may_bear_no_request_id(request_id: str) -> None:
     response = StoreQueryResponse(request_id=request_id, status_code=429, status_desc="slow down")

@@ -9,8 +9,10 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.waku_filter import (
+    MAX_FILTER_REQUEST_BYTES,
     FilterSubscribeRequest,
     FilterSubscribeResponse,
     FilterSubscribeType,
@@ -28,8 +30,9 @@ from engine.network.waku.message_hash import message_hash
 from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL, FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings
-from tests.network.waku.filter_net import OTHER_SHARD, ask_by_hand, filter_net
-from tests.network.waku.service_net import OTHER_TOPIC, SHARD, TOPIC, until, waku_message
+from tests.network.waku.filter_net import OTHER_SHARD, SUBSCRIBE, ask_by_hand, filter_net
+from tests.network.waku.service_net import OTHER_TOPIC, SHARD, TOPIC, exchange, until, waku_message
+from tests.network.waku.strict_reader import FILTER_RESPONSE, missing_fields
 
 
 def test_what_was_asked_for_is_pushed_and_nothing_else() -> None:
@@ -107,6 +110,36 @@ def test_criteria_that_are_none_are_refused(request_: FilterSubscribeRequest, st
             assert (answer.status_code, answer.request_id) == (status, "1")
             assert answer.status_desc
             assert net.server.subscriber_count == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_strict_reader_can_read_every_answer() -> None:
+    async def scenario() -> None:
+        gate = GateLimits(per_second=0.001, burst=4)
+        service = ServiceSettings(max_request_bytes=MAX_FILTER_REQUEST_BYTES, gate=gate)
+        async with filter_net(FilterSettings(service=service)) as net:
+            await net.client()
+            ping = FilterSubscribeRequest(
+                request_id="1", filter_subscribe_type=FilterSubscribeType.SUBSCRIBER_PING
+            )
+            requests = [
+                encode_filter_request(SUBSCRIBE),
+                encode_filter_request(ping),
+                encode_filter_request(replace(ping, request_id="")),
+                b"\xff\xff",
+                encode_filter_request(ping),
+                b"\xff\xff",
+            ]
+            ids = []
+            for request in requests:
+                answer = await exchange(
+                    net.hosts[0], net.server_host.peer_id, FILTER_SUBSCRIBE_PROTOCOL, request
+                )
+                assert missing_fields(answer, FILTER_RESPONSE) == []
+                ids.append(decode_filter_response(answer).request_id)
+            assert ids == ["1", "1", "", "N/A", "1", "N/A"]
+            assert net.net.counters["filter.rate_limited"] == 2
 
     asyncio.run(scenario())
 

@@ -31,6 +31,12 @@ from engine.network.waku.service.server import ServiceSettings
 from engine.network.waku.topics import Sharding
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import PATIENT, TOPIC, ServiceNet, exchange, waku_message
+from tests.network.waku.strict_reader import (
+    LEGACY_PUSH_RESPONSE,
+    PUSH_RESPONSE,
+    Required,
+    missing_fields,
+)
 
 NOW_NS = 1_800_000_000 * 10**9
 SECOND_NS = 10**9
@@ -235,6 +241,45 @@ def test_whoever_pushes_too_often_is_refused(protocol: ProtocolId) -> None:
             refused = await net.by_hand(protocol, request)
             assert refused.status_code == (429 if protocol == LIGHTPUSH_PROTOCOL else 500)
             assert (refused.request_id, refused.status_desc) == ("r", "too many requests")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("protocol", "encode", "required"),
+    [
+        (LIGHTPUSH_PROTOCOL, encode_push_request, PUSH_RESPONSE),
+        (LEGACY_LIGHTPUSH_PROTOCOL, encode_legacy_request, LEGACY_PUSH_RESPONSE),
+    ],
+)
+def test_a_strict_reader_can_read_every_answer(
+    protocol: ProtocolId, encode: Callable[[PushRequest], bytes], required: Required
+) -> None:
+    async def scenario() -> None:
+        service = ServiceSettings(
+            max_request_bytes=400_000, gate=GateLimits(per_second=0.001, burst=4)
+        )
+        async with lightpush_net(LightpushSettings(service=service)) as net:
+            data = encode_waku_message(message())
+            late = encode_waku_message(message(offset_s=-30))
+            requests = [
+                encode(PushRequest(request_id="r", data=data)),
+                encode(PushRequest(request_id="r", data=late)),
+                encode(PushRequest(request_id="", data=late)),
+                b"\xff\xff",
+                encode(PushRequest(request_id="r", data=data)),
+                b"\xff\xff",
+            ]
+            answers = [
+                await exchange(net.host, net.server.peer_id, protocol, each) for each in requests
+            ]
+            assert [missing_fields(each, required) for each in answers] == [[]] * len(answers)
+            decode = (
+                decode_push_response if protocol == LIGHTPUSH_PROTOCOL else decode_legacy_response
+            )
+            ids = [decode(each).request_id for each in answers]
+            assert ids == ["r", "r", "", "", "r", "N/A"]
+            assert net.net.counters["lightpush.rate_limited"] == 2
 
     asyncio.run(scenario())
 

@@ -23,6 +23,7 @@ from engine.network.waku.service.server import ServiceSettings
 from engine.network.waku.store.server import StoreSettings
 from tests.network.waku.service_net import OTHER_TOPIC, SHARD, TOPIC
 from tests.network.waku.store_net import NOW_NS, SOME_HASH, flat, message, numbers, store_net
+from tests.network.waku.strict_reader import HISTORY_RESPONSE, STORE_RESPONSE, missing_fields
 
 STOP_READING_BYTES = 4 * 1024 * 1024
 """Where it-length-prefixed, under js-waku, gives up."""
@@ -253,5 +254,49 @@ def test_whoever_asks_too_often_is_told_429(tmp_path: Path) -> None:
             assert (await net.client.query_history(peer, history)).succeeded
             refused_history = await net.client.query_history(peer, history)
             assert refused_history.error == HistoryError.TOO_MANY_REQUESTS
+
+    asyncio.run(scenario())
+
+
+def test_a_strict_reader_can_read_every_answer(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        service = ServiceSettings(
+            max_request_bytes=65_536, gate=GateLimits(per_second=0.001, burst=4)
+        )
+        limited = StoreSettings(service=service, legacy_service=service)
+        async with store_net(tmp_path, limited) as net:
+            for number in range(3):
+                net.add(message(number))
+            page = StoreQueryRequest(request_id="r", include_data=True, pagination_limit=2)
+            bad = replace(page, request_id="", pagination_cursor=SOME_HASH)
+            requests = [
+                encode_store_request(page),
+                encode_store_request(bad),
+                encode_store_request(BAD_REQUESTS["hashes and topics"]),
+                b"\xff\xff",
+                encode_store_request(page),
+                b"\xff\xff",
+            ]
+            answers = [await net.by_hand(STORE_QUERY_PROTOCOL, each) for each in requests]
+            assert [missing_fields(each, STORE_RESPONSE) for each in answers] == [[]] * 6
+            ids = [decode_store_response(each).request_id for each in answers]
+            assert ids == ["r", "", "r", "N/A", "r", "N/A"]
+
+            history = HistoryQuery(request_id="r", page_size=2)
+            unknown = HistoryIndex(
+                digest=bytes(32), receiver_time_ns=1, sender_time_ns=1, pubsub_topic=SHARD
+            )
+            requests = [
+                encode_history_query(history),
+                encode_history_query(replace(history, request_id="", cursor=unknown)),
+                b"\xff\xff",
+                encode_history_query(replace(history, forward=False)),
+                encode_history_query(history),
+                b"\xff\xff",
+            ]
+            answers = [await net.by_hand(LEGACY_STORE_PROTOCOL, each) for each in requests]
+            assert [missing_fields(each, HISTORY_RESPONSE) for each in answers] == [[]] * 6
+            ids = [decode_history_response(each).request_id for each in answers]
+            assert ids == ["r", "", "N/A", "r", "r", "N/A"]
 
     asyncio.run(scenario())

@@ -21,6 +21,7 @@ from engine.codec.waku_filter import (
     encode_filter_response,
     encode_message_push,
 )
+from engine.codec.waku_rpc import NO_REQUEST_ID
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, PubsubTopic
@@ -120,15 +121,15 @@ class FilterServer:
             decoded = decode_filter_request(request)
         except RemoteProtocolError as error:
             self._counters.add(f"filter.{error.reason}")
-            return _response("", 400, f"the request cannot be read: {error.reason}")
+            return _response(NO_REQUEST_ID, 400, f"the request cannot be read: {error.reason}")
         status, text = self._handle(peer_id, decoded)
         return _response(decoded.request_id, status, text)
 
     def refuse(self, request: bytes, /) -> bytes:
         try:
-            request_id = decode_filter_request(request).request_id
+            request_id = decode_filter_request(request).request_id or NO_REQUEST_ID
         except RemoteProtocolError:
-            request_id = ""
+            request_id = NO_REQUEST_ID
         return _response(request_id, 429, "too many requests")
 
     def _handle(self, peer_id: PeerId, request: FilterSubscribeRequest) -> tuple[int, str]:

@@ -23,6 +23,7 @@ from engine.codec.waku_lightpush import (
     encode_legacy_response,
     encode_push_response,
 )
+from engine.codec.waku_rpc import NO_REQUEST_ID
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import PubsubTopic
@@ -123,6 +124,7 @@ class LightpushServer:
         self._counters.add(f"lightpush.{error.reason}")
         too_large = error.reason == "push_request_oversized"
         status = PushStatus.PAYLOAD_TOO_LARGE if too_large else PushStatus.BAD_REQUEST
+        # In 2.0.0-beta1, NO_REQUEST_ID would say that the peer asks too often.
         return PushResponse(request_id="", status_code=status, status_desc=str(error))
 
     def _topic_for(self, named: PubsubTopic | None, message: WakuMessage) -> PubsubTopic:
@@ -167,7 +169,7 @@ class _Version(Struct, frozen=True):
         try:
             request_id = self.decode(request).request_id
         except RemoteProtocolError:
-            request_id = ""
+            request_id = NO_REQUEST_ID
         return self.encode(
             PushResponse(
                 request_id=request_id,

@@ -1,9 +1,9 @@
 """One request and one response on a stream of their own, the pattern of all Waku services.
 
-Each side sends one length-prefixed frame and closes its half.  Every size and time is bounded: a
-peer that sends a second frame, an oversized frame or nothing in time is reset.  Some peers never
-close their half after answering; they get a moment and are then reset.  Requests and answers are
-opaque here.
+Each side sends one length-prefixed frame and closes its half; a client on a muxer with windows does
+so when it has read the answer.  Every size and time is bounded: a peer that sends a second frame,
+an oversized frame or nothing in time is reset.  Some peers never close their half after answering;
+they get a moment and are then reset.  Requests and answers are opaque here.
 """
 
 import asyncio
@@ -33,6 +33,9 @@ async def ask(
 ) -> bytes:
     """Send the request and return the peer's answer.
 
+    nwaku up to 0.36 forgets a stream once both halves are closed, and resets the connection if
+    window for its answer comes after that.  So where we return window, our half is closed last.
+
     Raises TransportError if the peer cannot be reached or is too slow, and RemoteProtocolError
     (``frame_oversized``, ``response_missing`` and so on) if it breaks the protocol.
     """
@@ -42,7 +45,8 @@ async def ask(
                 stream = await host.new_stream(peer_id, [protocol])
                 try:
                     await stream.write(encode_frame(request))
-                    await stream.close_write()
+                    if not stream.returns_window:
+                        await stream.close_write()
                     first = await stream.read_some(_READ_BYTES)
                     beginning.reschedule(None)
                     response = await _read_frame(stream, limits.max_response_bytes, first)
@@ -97,9 +101,10 @@ async def _read_frame(stream: Stream, max_bytes: int, first: bytes) -> bytes:
 
 
 async def _end(stream: Stream, timeout_s: float) -> None:
-    """Let both halves close, so that neither side has to reset."""
+    """Close our half and let the peer close its own, so that neither side has to reset."""
     try:
         async with asyncio.timeout(timeout_s):
+            await stream.close_write()
             if await stream.read_some(1):
                 await stream.reset()
     except (TimeoutError, TransportError):

@@ -22,6 +22,7 @@ from engine.codec.waku_history import (
     decode_history_query,
     encode_history_response,
 )
+from engine.codec.waku_rpc import NO_REQUEST_ID
 from engine.codec.waku_store import (
     MAX_STORE_REQUEST_BYTES,
     decode_store_request,
@@ -153,7 +154,7 @@ class LegacyStoreServer:
             _check_topics(decoded.content_topics)
         except RemoteProtocolError as error:
             self._counters.add(f"store_legacy.{error.reason}")
-            return _history_failed("", HistoryError.INVALID_CURSOR)
+            return _history_failed(NO_REQUEST_ID, HistoryError.INVALID_CURSOR)
         try:
             page = await self._query(_legacy_archive_query(decoded, self._settings), peer_id)
         except CursorUnknownError:
@@ -171,7 +172,7 @@ class LegacyStoreServer:
         try:
             request_id = decode_history_query(request).request_id
         except RemoteProtocolError:
-            request_id = ""
+            request_id = NO_REQUEST_ID
         return _history_failed(request_id, HistoryError.TOO_MANY_REQUESTS)
 
 
@@ -248,10 +249,8 @@ def _response(request: StoreQueryRequest, page: ArchivePage) -> StoreQueryRespon
 
 
 def _failed(request_id: str, status: StoreStatus, text: str) -> bytes:
-    """An error answer.  If the request has no id, it gets the one other implementations use."""
-    named = request_id or ("N/A" if status is StoreStatus.TOO_MANY_REQUESTS else "")
     return encode_store_response(
-        StoreQueryResponse(request_id=named, status_code=status, status_desc=text)
+        StoreQueryResponse(request_id=request_id, status_code=status, status_desc=text)
     )
 
 
