@@ -148,7 +148,7 @@ class Conversations:
         """The rows of the conversation list, most recent activity first."""
         views = []
         for one in self._all():
-            await one.runner.ready()
+            await one.runner.shown()
             view = one.runner.view()
             if view is not None:
                 views.append(view)
