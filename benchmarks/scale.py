@@ -78,22 +78,21 @@ def _starts(small: Path, long: Path, wide: Path, *, rounds: int) -> list[Figure]
     figures: list[Figure] = []
     for name, all_starts in told.items():
         starts = all_starts[1:]  # The first one warms the disk cache.
-        bars = (
-            (None, None) if name == "a small profile" else (RECEIVE_READY_BAR_MS, RESIDENT_BAR_MIB)
-        )
         figures += [
-            _figure(f"{name}: first paint", [one["first_paint_ms"] for one in starts], "ms"),
-            _figure(
-                f"{name}: ready to receive", [one["loaded_ms"] for one in starts], "ms", bars[0]
-            ),
-            _figure(f"{name}: resident", [one["resident_mib"] for one in starts], "MiB", bars[1]),
-        ]
-        pairs = zip(starts, told["a small profile"][1:], strict=True)
-        paints = [one["first_paint_ms"] / other["first_paint_ms"] for one, other in pairs]
-        if name != "a small profile":
-            figures.append(
-                _figure(f"{name}: first paint to the small one's", paints, "", PAINT_BAR)
+            _figure(f"{name}: {what}", [one[key] for one in starts], unit, bar)
+            for key, what, unit, bar in (
+                ("first_paint_ms", "first paint", "ms", None),
+                ("loaded_ms", "ready to receive", "ms", RECEIVE_READY_BAR_MS),
+                ("resident_mib", "resident", "MiB", RESIDENT_BAR_MIB),
             )
+        ]
+    base = [one["first_paint_ms"] for one in told["a small profile"][1:]]
+    for name in list(named)[1:]:
+        paints = [one["first_paint_ms"] for one in told[name][1:]]
+        ratios = [one / other for one, other in zip(paints, base, strict=True)]
+        figures.append(
+            _figure(f"{name}: first paint, relative to a small profile", ratios, "times", PAINT_BAR)
+        )
     return figures
 
 
