@@ -147,7 +147,11 @@ class Timeline(Protocol):
     ) -> TimelinePage:
         """Up to ``limit`` rows around ``position``, including the row at it if there is one."""
 
-    async def gap(self, conversation_id: ConversationId) -> GapView | None: ...
+    async def gap(self, conversation_id: ConversationId) -> GapView | None:
+        """What is missing; None if nothing is, or if the conversation is still being loaded.
+
+        ``GapUpdated`` follows once it is loaded.
+        """
 
     async def held(self, conversation_id: ConversationId) -> HeldView | None:
         """Messages held aside because they claim a time too far ahead; None if there are none."""
@@ -253,7 +257,11 @@ class ChatEngine(Protocol):
         """Set our name and picture and send them to all contacts.  Raises ConfigError."""
 
     async def conversations(self) -> Sequence[ConversationView]:
-        """All conversations, most recent activity first."""
+        """All conversations, most recent activity first.
+
+        One that is still being loaded shows nothing missing and nobody here; what is written or
+        arrives meanwhile is handled once it is loaded, and ``ConversationChanged`` follows.
+        """
 
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None: ...
 

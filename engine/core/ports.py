@@ -34,6 +34,7 @@ from engine.core.records import (
     ProfileRecord,
     WaitingContent,
 )
+from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import ChannelState, HolderEntry, Write
 
 
@@ -334,8 +335,19 @@ class ProfileStore(Protocol):
 
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]: ...
 
-    def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
-        """Raises StorageError for an unknown conversation, and for a pair."""
+    def channel_state(
+        self, conversation_id: ConversationId, /, *, log: LogTable | None = None
+    ) -> ChannelState:
+        """``log``: what ``read_log`` read of it already.
+
+        Raises StorageError for an unknown conversation, and for a pair.
+        """
+
+    def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
+        """Add the next entries of the log, in its order; False if there are no more.
+
+        Raises as ``channel_state`` does.
+        """
 
     def logged(
         self, conversation_id: ConversationId, after: Position | None, /, *, limit: int

@@ -63,14 +63,19 @@ ORDER BY holder_key
 """
 
 
-def read_channel_state(connection: sqlite3.Connection, conversation: int) -> ChannelState:
+def read_channel_state(
+    connection: sqlite3.Connection, conversation: int, log: LogTable | None = None
+) -> ChannelState:
+    """``log``: the whole log, if ``read_log`` has read it already."""
+    if log is None:
+        read_log(connection, conversation, log := LogTable(), limit=-1)
     clock: tuple[int, UnixMs | None] = connection.execute(
         "SELECT lamport_timestamp, store_queried_ms FROM channel WHERE conversation_key = ?",
         (conversation,),
     ).fetchone()
     return ChannelState(
         lamport_timestamp=clock[0],
-        log=_read_log(connection, conversation),
+        log=log,
         outgoing=_read_outgoing(connection, conversation),
         incoming=_read_incoming(connection, conversation),
         missing=_read_missing(connection, conversation),
@@ -130,15 +135,20 @@ def holder_of_row(row: HolderRow) -> HolderEntry:
     )
 
 
-def _read_log(connection: sqlite3.Connection, conversation: int) -> LogTable:
-    return LogTable.of_rows(
+def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, limit: int) -> bool:
+    """Add up to ``limit`` entries that follow those in ``log`` (-1: all); False if none is left."""
+    before = len(log)
+    last = log[-1].position if log else Position(-1, MessageId(""))
+    log.add_rows(
         connection.execute(
             "SELECT lamport_timestamp, message_id, sender_id, retrieval_hint, instance_id, "
             "sequence, previous_id, size FROM log_entry WHERE conversation_key = ? "
-            "ORDER BY lamport_timestamp, message_id",
-            (conversation,),
+            "AND (lamport_timestamp, message_id) > (?, ?) "
+            "ORDER BY lamport_timestamp, message_id LIMIT ?",
+            (conversation, last.lamport_timestamp, last.message_id, limit),
         )
     )
+    return limit >= 0 and len(log) - before == limit
 
 
 def _read_outgoing(connection: sqlite3.Connection, conversation: int) -> tuple[OutgoingEntry, ...]:

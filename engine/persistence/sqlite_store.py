@@ -50,6 +50,7 @@ from engine.core.records import (
     PairState,
     ProfileRecord,
 )
+from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import (
     AppendToLog,
     ChannelState,
@@ -308,11 +309,23 @@ class SqliteProfileStore:
         with translated("read the members"):
             return profile_tables.read_members(self._connection, conversation_id)
 
-    def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
+    def channel_state(
+        self, conversation_id: ConversationId, /, *, log: LogTable | None = None
+    ) -> ChannelState:
         with translated("read the channel"):
-            key, kind = profile_tables.require_conversation(self._connection, conversation_id)
-            require_kind(kind, ConversationKind.GROUP)
-            return channel_reads.read_channel_state(self._connection, key)
+            return channel_reads.read_channel_state(
+                self._connection, self._group_key(conversation_id), log
+            )
+
+    def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
+        with translated("read the channel"):
+            key = self._group_key(conversation_id)
+            return channel_reads.read_log(self._connection, key, log, limit)
+
+    def _group_key(self, conversation_id: ConversationId) -> int:
+        key, kind = profile_tables.require_conversation(self._connection, conversation_id)
+        require_kind(kind, ConversationKind.GROUP)
+        return key
 
     def logged(
         self, conversation_id: ConversationId, after: Position | None, /, *, limit: int

@@ -35,6 +35,7 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.sds.inputs import ClockSet, ConnectivityChanged, DeadlineReached, StoreChanged
+from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AskStore, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.events import (
@@ -71,6 +72,8 @@ STEPS_TO_SOCKET = 4
 """Iterations of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
 MAX_JOBS_PER_BATCH = 128
 TOLD_TOGETHER = 24
+LOG_SLICE = 8_192
+"""Entries of a log that are read in one go: some 20 ms of the storage thread."""
 FED_BATCH_MS = 1
 FED_TOGETHER = 128
 FED_TOGETHER_MS = 60
@@ -89,12 +92,18 @@ class ConversationRunner:
         self,
         record: ConversationRecord,
         *,
-        load: Callable[[ConversationRecord], Session],
+        load: Callable[[ConversationRecord, LogTable], Session],
+        people: Callable[[ConversationRecord], Members],
         context: RunnerContext,
     ) -> None:
-        """``load`` runs on the storage thread and builds the session from the store."""
+        """``load`` and ``people`` run on the storage thread.
+
+        ``load`` builds the session from the store, and from the log of a group; ``people`` reads
+        the members, whose names the window needs before that.
+        """
         self._publisher = EventPublisher(record, context)
         self._load = load
+        self._people = people
         self._context = context
         self._jobs = JobQueue(context.counters)
         self._queue_out = PublishQueue(context.counters, alone=lambda: self._publisher.is_alone)
@@ -102,6 +111,7 @@ class ConversationRunner:
         self._advanced_s = 0.0
         self._clock_offset_ms = 0
         """The offset that the session knows."""
+        self._shown = asyncio.Event()
         self._ready = asyncio.Event()
         self.arrived = 0
         """Readable messages that came from Stores."""
@@ -122,6 +132,7 @@ class ConversationRunner:
     def close(self, error: ChatError) -> None:
         """Fail all pending and future requests with ``error``."""
         self._jobs.close(error)
+        self._shown.set()
         self._ready.set()
 
     def on_message(self, message: WakuMessage, waku_hash: WakuHash) -> bool:
@@ -212,6 +223,10 @@ class ConversationRunner:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._queue_out.join()
 
+    async def shown(self) -> None:
+        """Wait until the window can show it, its session loaded or not, or reading failed."""
+        await self._shown.wait()
+
     async def ready(self) -> None:
         """Wait until the session has been loaded, or loading it first failed."""
         await self._ready.wait()
@@ -234,7 +249,10 @@ class ConversationRunner:
         return self._publisher.members
 
     def view(self) -> ConversationView | None:
-        """The row of the conversation list; None until the session is loaded."""
+        """The row of the conversation list; None until its summary was read.
+
+        Until the session is loaded it says that nothing is missing, and that nobody is here.
+        """
         return self._publisher.view(self._session)
 
     def gap(self) -> GapView | None:
@@ -255,26 +273,45 @@ class ConversationRunner:
         """Load the session from the store.  Pending requests wait, or fail if loading fails."""
         reloaded = self._ready.is_set()
         self._jobs.drop_put()
-        self._clock_offset_ms = self._context.clock.offset_ms()
         try:
-            loaded = await self._context.storage.run(self._load_all)
-            session, self._publisher.summary, self._publisher.muted = loaded
+            self._publisher.introduce(*await self._context.storage.run(self._read_shown))
+            self._shown.set()
+            log = await self._read_log()
+            self._clock_offset_ms = self._context.clock.offset_ms()
+            session = await self._context.storage.run(self._load, self.record, log)
         except StorageError as error:
             self._jobs.fail_asked(error)
             raise
         finally:
+            self._shown.set()
             self._ready.set()
         self._session = session
         self._publisher.learn(session)
         self.offer(DeadlineReached())  # Publishes what is held aside.
         self.stores_changed(reachable=self._context.stores_reachable())
-        if reloaded:
-            self._tell_conversation()
+        if reloaded or self._publisher.shown_unloaded:
+            self._publisher.tell_loaded(session)
 
-    def _load_all(self) -> tuple[Session, ConversationSummary, frozenset[ParticipantId]]:
-        session, store = self._load(self.record), self._context.store
-        muted = store.muted_members(self.conversation_id)
-        return session, store.summary(self.conversation_id), muted
+    def _read_shown(self) -> tuple[Members, ConversationSummary, frozenset[ParticipantId]]:
+        conversation_id, store = self.conversation_id, self._context.store
+        people, muted = self._people(self.record), store.muted_members(conversation_id)
+        return people, store.summary(conversation_id), muted
+
+    async def _read_log(self) -> LogTable:
+        """Read the index of a group's log, letting others use the storage thread in between."""
+        log = LogTable()
+        more = not self.is_pair
+        read, storage = self._context.store.read_log, self._context.storage
+        while more:
+            async with self._context.load_order.turn(self.conversation_id, self._active_ms):
+                more = await storage.run(read, self.conversation_id, log, limit=LOG_SLICE)
+        return log
+
+    @property
+    def _active_ms(self) -> UnixMs:
+        summary = self._publisher.summary
+        last = summary.last_message if summary else None
+        return last.record.sent_ms if last else self.record.created_ms
 
     async def run(self) -> None:
         """Run until cancelled or until the store fails."""

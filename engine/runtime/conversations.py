@@ -144,11 +144,16 @@ class Conversations:
         for one in self._all():
             one.runner.clock_moved()
 
+    async def loaded(self) -> None:
+        """Wait until each has its session, or loading it first failed."""
+        for one in self._all():
+            await one.runner.ready()
+
     async def views(self) -> Sequence[ConversationView]:
         """The rows of the conversation list, most recent activity first."""
         views = []
         for one in self._all():
-            await one.runner.ready()
+            await one.runner.shown()
             view = one.runner.view()
             if view is not None:
                 views.append(view)

@@ -305,6 +305,10 @@ class Engine:
     async def conversations(self) -> Sequence[ConversationView]:
         return await self._conversations.views()
 
+    async def loaded(self) -> None:
+        """Wait until all conversations are loaded, or reading them first failed."""
+        await self._conversations.loaded()
+
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
         await self._runner(conversation_id).set_muted(muted=muted)
 

@@ -65,6 +65,8 @@ class EventPublisher:
         self.members: Members = {}
         self.muted: frozenset[ParticipantId] = frozenset()
         """Members whose messages are not shown."""
+        self.shown_unloaded = False
+        """Whether somebody saw it before its session was loaded."""
         self._people: tuple[MemberView, ...] = ()
         self._context = context
 
@@ -75,6 +77,13 @@ class EventPublisher:
     @property
     def _conversation_id(self) -> ConversationId:
         return self.record.conversation_id
+
+    def introduce(
+        self, members: Members, summary: ConversationSummary, muted: frozenset[ParticipantId]
+    ) -> None:
+        """Take over what the store knows before a session is loaded."""
+        self.members, self.summary, self.muted = members, summary, muted
+        self._people = member_views(tuple(members.values()), self._context.own_id, muted)
 
     def learn(self, session: Session) -> None:
         """Take over the members and names that the session knows."""
@@ -92,9 +101,11 @@ class EventPublisher:
     # --- read models --------------------------------------------------------------------------
 
     def view(self, session: Session | None) -> ConversationView | None:
-        if session is None or self.summary is None:
+        if self.summary is None:
             return None
-        gap, last = session.gap(), self.summary.last_message
+        if session is None:
+            self.shown_unloaded = True
+        gap, last = session.gap() if session else None, self.summary.last_message
         return conversation_view(
             self.record,
             self.summary,
@@ -127,18 +138,27 @@ class EventPublisher:
             fork_view(conversation_id, fork, self.members, own_id) for fork in session.forks()
         )
 
-    def _contact_view(self, session: Session) -> ContactView | None:
+    def _contact_view(self, session: Session | None) -> ContactView | None:
         own = self.members.get(self._context.own_id)
         if not isinstance(self.record, ContactRecord) or own is None:
             return None
-        return contact_view(
-            self.record, own_public_key=own.public_key, is_online=session.other_is_here
-        )
+        is_online = session is not None and session.other_is_here
+        return contact_view(self.record, own_public_key=own.public_key, is_online=is_online)
 
     def _message_view(self, stored: StoredMessage) -> MessageView:
         return message_view(stored, self.members, self._context.own_id, is_pair=self.is_pair)
 
     # --- events -------------------------------------------------------------------------------
+
+    def tell_loaded(self, session: Session) -> None:
+        """Publish what only the session knows; what is held aside follows by itself."""
+        conversation_id, publish = self._conversation_id, self._context.publish
+        publish(GapUpdated(conversation_id=conversation_id, gap=session.gap()))
+        if floods := self.floods(session):
+            publish(FloodsChanged(conversation_id=conversation_id, floods=floods))
+        if forks := self.forks(session):
+            publish(ForksFound(conversation_id=conversation_id, forks=forks))
+        self.tell_conversation(session)
 
     def tell(
         self, session: Session, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]

@@ -12,6 +12,7 @@ from engine.core.ids import ConversationId, ParticipantId
 from engine.core.ports import RemoveGroup, StoreWrite
 from engine.core.records import GroupRecord
 from engine.core.sds.inputs import DeadlineReached, ShowSetAside
+from engine.core.sds.log_table import LogTable
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.links import parse_invite
 from engine.events import ConversationAdded, ConversationRemoved
@@ -20,6 +21,7 @@ from engine.runtime.conversations import Conversations
 from engine.runtime.input_checks import usable_name
 from engine.runtime.maintenance import Maintenance
 from engine.runtime.runner_context import RunnerContext
+from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
@@ -50,14 +52,19 @@ class Groups:
         self._context = context
 
     def bring_up(self, group: GroupRecord) -> ConversationRunner:
-        runner = ConversationRunner(group, load=self._load, context=self._context)
+        runner = ConversationRunner(
+            group, load=self._load, people=self._people, context=self._context
+        )
         self._context.transport.add_service_nodes(group.service_nodes)
         topic = self.book.content_topic(group)
         self._conversations.run_group(runner, topic, self._context.transport)
         return runner
 
-    def _load(self, record: ConversationRecord) -> GroupSession:
-        return self.book.load(_group(record))
+    def _people(self, record: ConversationRecord) -> Members:
+        return self.book.people(_group(record))
+
+    def _load(self, record: ConversationRecord, log: LogTable) -> GroupSession:
+        return self.book.load(_group(record), log)
 
     async def create(self, name: str) -> ConversationId:
         name = usable_name(name)

@@ -20,6 +20,7 @@ from engine.core.ids import (
 from engine.core.ports import PutNodeAddress, RemoveGroup, SaveValue, StoreWrite
 from engine.core.records import ContactRecord
 from engine.core.sds.inputs import ResendRequested
+from engine.core.sds.log_table import LogTable
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import fingerprint_of, participant_id_of
 from engine.crypto.links import parse_contact_link
@@ -30,6 +31,7 @@ from engine.runtime.conversations import Conversations
 from engine.runtime.input_checks import usable_name
 from engine.runtime.maintenance import Maintenance
 from engine.runtime.runner_context import RunnerContext
+from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord
 from engine.session.inputs import (
     AcceptContact,
@@ -56,6 +58,12 @@ UNTOLD_KEY = "profile.untold"
 logger = logging.getLogger(__name__)
 
 
+def _contact(record: ConversationRecord) -> ContactRecord:
+    if not isinstance(record, ContactRecord):
+        raise LocalProtocolError("not a contact")
+    return record
+
+
 class People:
     """``engine.api.People``, and what requests to talk and a new profile need."""
 
@@ -77,15 +85,19 @@ class People:
         return self._book
 
     def bring_up(self, contact: ContactRecord) -> ConversationRunner:
-        runner = ConversationRunner(contact, load=self._load, context=self._context)
+        runner = ConversationRunner(
+            contact, load=self._load, people=self._both, context=self._context
+        )
         topic = self._book.content_topic(contact)
         self._conversations.run_pair(runner, topic, self._context.transport)
         return runner
 
-    def _load(self, record: ConversationRecord) -> PairSession:
+    def _both(self, record: ConversationRecord) -> Members:
+        return self._book.people(_contact(record))
+
+    def _load(self, record: ConversationRecord, _log: LogTable) -> PairSession:
         """Load a session.  After a failure, the record is read from the disk again first."""
-        if not isinstance(record, ContactRecord):
-            raise LocalProtocolError("not a contact")
+        record = _contact(record)
         if record.conversation_id in self._loaded:
             record = self._book.read_again(record)
         self._loaded.add(record.conversation_id)

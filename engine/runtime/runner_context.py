@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from engine.core.counters import Counters
 from engine.core.ids import ConversationId, ParticipantId
@@ -12,6 +12,7 @@ from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
+from engine.runtime.load_order import LoadOrder
 from engine.runtime.own_clock import OwnClock
 from engine.session.transitions import EchoHeard
 
@@ -26,6 +27,7 @@ class RunnerContext(Struct, frozen=True, kw_only=True):
     clock: OwnClock
     publish: Callable[[EngineEvent], None]
     counters: Counters
+    load_order: LoadOrder = field(default_factory=LoadOrder)
     stores_reachable: Callable[[], bool] = lambda: False
     """Whether any Store can be asked."""
     ask_store: Callable[[ConversationId, AskStore], None] = lambda _conversation, _ask: None

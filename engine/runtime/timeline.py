@@ -47,6 +47,7 @@ class Timeline:
     ) -> None:
         self._store = context.store
         self._storage = context.storage
+        self._load_order = context.load_order
         self._own_id = context.own_id
         self._publish = context.publish
         self._conversations = conversations
@@ -104,6 +105,7 @@ class Timeline:
         self, conversation_id: ConversationId, *, limit: int = PAGE_SIZE
     ) -> TimelinePage:
         runner = self._runner(conversation_id)
+        self._load_order.opened(conversation_id)
         page = await self._storage.run(self._store.latest_page, conversation_id, limit=limit)
         return self._view(page, runner)
 
@@ -170,10 +172,12 @@ class Timeline:
         return self._runner(conversation_id).held()
 
     async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
-        return self._runner(conversation_id).floods()
+        await (runner := self._runner(conversation_id)).ready()
+        return runner.floods()
 
     async def forks(self, conversation_id: ConversationId) -> Sequence[ForkView]:
-        return self._runner(conversation_id).forks()
+        await (runner := self._runner(conversation_id)).ready()
+        return runner.forks()
 
     async def holders(
         self, conversation_id: ConversationId, message_id: MessageId

@@ -49,6 +49,7 @@ from engine.core.records import (
     PairState,
     ProfileRecord,
 )
+from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AppendToLog, ChannelState, HolderEntry, RemoveFromLog
 from engine.persistence.logged_reads import MAX_PAGE
 from engine.persistence.rules import (
@@ -294,7 +295,17 @@ class MemoryProfileStore:
         conversation = self._conversations.get(conversation_id)
         return list(conversation.members.values()) if conversation else []
 
-    def channel_state(self, conversation_id: ConversationId, /) -> ChannelState:
+    def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
+        entries = self.channel_state(conversation_id).log[len(log) :]
+        for entry in entries[:limit]:
+            log.append(entry)
+        return len(entries) >= limit
+
+    def channel_state(
+        self, conversation_id: ConversationId, /, *, log: LogTable | None = None
+    ) -> ChannelState:
+        if log is not None:
+            return replace(self.channel_state(conversation_id), log=log)
         conversation = self._conversations.get(conversation_id)
         if conversation is None:
             raise StorageError("This conversation is not in the profile.")

@@ -15,6 +15,7 @@ from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.core.ports import StoreWrite
 from engine.core.records import GroupRecord
 from engine.core.sds.config import FloodLimits
+from engine.core.sds.log_table import LogTable
 from engine.crypto.sealed import content_topic_of
 from engine.events import EngineEvent
 from engine.network.memory import MemoryNetwork
@@ -31,6 +32,11 @@ class BreakableStore(SqliteProfileStore):
     """The real store; while ``broken`` is set the disk refuses every write."""
 
     broken = False
+    endless = False
+    """Reading a log comes to no end, a slice at a time."""
+
+    def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
+        return self.endless or super().read_log(conversation_id, log, limit=limit)
 
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         if self.broken:
@@ -44,6 +50,8 @@ class Person:
     passed_ms = 0
     """Time for which nobody waited: timers count it, and the time of the system goes on with it."""
     flood = FloodLimits()
+    endless = False
+    """Whether its conversations are still being loaded, until ``store.endless`` says otherwise."""
 
     def __init__(self, name: str, place: Path, network: MemoryNetwork) -> None:
         self.name = name
@@ -69,6 +77,7 @@ class Person:
 
     def _open(self) -> OpenedStore:
         self.store = BreakableStore.open(self._database, KEY)
+        self.store.endless = self.endless
         return OpenedStore(store=self.store, key_storage="key file")
 
     def _worn(self) -> Transport:

@@ -88,7 +88,6 @@ def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
         await alice.engine.stop()
 
         later = await Person("Alice", tmp_path, network).start()
-        await later.engine.conversations()  # Until they are loaded nothing is known.
         assert await later.engine.timeline.forks(group) == (fork,)
         await later.engine.stop()
 

@@ -9,6 +9,7 @@ import pytest
 from engine.core.errors import ChatError, LocalProtocolError, StorageError
 from engine.core.ids import ConversationId, MessageId, Position, WakuHash
 from engine.core.ports import StoreWrite
+from engine.core.sds.log_table import LogTable
 from engine.events import (
     ConversationRemoved,
     EngineEvent,
@@ -210,10 +211,12 @@ def test_when_the_profile_cannot_be_read_again_those_who_wait_are_told(
         read = alice.store.channel_state
         unreadable = True
 
-        def channel_state(conversation_id: ConversationId, /) -> object:
+        def channel_state(
+            conversation_id: ConversationId, /, *, log: LogTable | None = None
+        ) -> object:
             if unreadable:
                 raise StorageError("The database is damaged.")
-            return read(conversation_id)
+            return read(conversation_id, log=log)
 
         monkeypatch.setattr(alice.store, "channel_state", channel_state)
         results = await outcomes(

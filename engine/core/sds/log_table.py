@@ -62,23 +62,28 @@ class LogTable(Sequence[LogEntry]):
 
     @classmethod
     def of_rows(cls, rows: Iterable[Row]) -> "LogTable":
-        """Columns from rows, a chunk at a time."""
-        table, rows = cls(), iter(rows)
+        """Columns from rows."""
+        table = cls()
+        table.add_rows(rows)
+        return table
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add rows, a chunk at a time."""
+        rows = iter(rows)
         while chunk := list(islice(rows, _CHUNK)):
             lamports, ids, senders, hints, instances, sequences, previous, sizes = zip(
                 *chunk, strict=True
             )
             if previous.count(None) < len(chunk):  # Few chunks have one.
-                numbered = enumerate(previous, len(table.ids))
-                table.previous.update((row, item) for row, item in numbered if item is not None)
-            table.lamports.extend(lamports)
-            table.ids.extend(ids)
-            table.senders.extend(_shared(senders, table.known_senders))
-            table.hints.extend(hints)
-            table.instances.extend(_shared(instances, table.known_instances))
-            table.sequences.extend(_NO_SEQUENCE if n is None else n for n in sequences)
-            table.sizes.extend(sizes)
-        return table
+                numbered = enumerate(previous, len(self.ids))
+                self.previous.update((row, item) for row, item in numbered if item is not None)
+            self.lamports.extend(lamports)
+            self.ids.extend(ids)
+            self.senders.extend(_shared(senders, self.known_senders))
+            self.hints.extend(hints)
+            self.instances.extend(_shared(instances, self.known_instances))
+            self.sequences.extend(_NO_SEQUENCE if n is None else n for n in sequences)
+            self.sizes.extend(sizes)
 
     @classmethod
     def of(cls, entries: Iterable[LogEntry]) -> "LogTable":

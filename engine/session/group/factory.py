@@ -38,6 +38,7 @@ from engine.core.membership.members import Membership
 from engine.core.ports import ProfileStore, PutGroup, PutMember, PutNodeAddress, StoreWrite
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.core.sds.config import FloodLimits, SdsConfig
+from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import ChannelState
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.join import build_join, verify_join
@@ -148,15 +149,22 @@ class GroupFactory:
             )
         )
 
-    def load(self, group: GroupRecord) -> GroupSession:
-        """Build the session from the store; runs on the storage thread."""
+    def people(self, group: GroupRecord) -> dict[ParticipantId, MemberRecord]:
+        """The members as the store knows them; runs on the storage thread."""
+        return {each.participant_id: each for each in self.store.members(group.conversation_id)}
+
+    def load(self, group: GroupRecord, log: LogTable | None = None) -> GroupSession:
+        """Build the session from the store; runs on the storage thread.
+
+        ``log``: the group's log, if it was read already.
+        """
         conversation_id = group.conversation_id
         members = self.store.members(conversation_id)
         seed = SavedGroup(
             group=group,
             identity=self.identity,
             members=members,
-            state=self.store.channel_state(conversation_id),
+            state=self.store.channel_state(conversation_id, log=log),
             own_sequence=self._own_sequence(group),
             own_name=lambda: self.profile.name,
         )

@@ -19,12 +19,13 @@ from engine.core.ids import (
     ConversationId,
     InstanceId,
     MessageId,
+    ParticipantId,
     UnixMs,
 )
 from engine.core.invite import conversation_id_of
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ProfileStore, PutContact, SaveValue, StoreWrite
-from engine.core.records import ContactRecord, OwnSequence
+from engine.core.records import ContactRecord, MemberRecord, OwnSequence
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.links import encode_contact_link
 from engine.crypto.pair import OpenedPair, PairSeal, inbox_topic_of, pair_group_id
@@ -35,6 +36,7 @@ from engine.session.pair.saved import (
     SavedPair,
     agreement_key,
     before_block_key,
+    both,
     declined_key,
 )
 from engine.session.pair.session import PairSession
@@ -139,6 +141,10 @@ class PairFactory:
         """The contact as it is on disk now."""
         same = (c for c in self.store.contacts() if c.conversation_id == contact.conversation_id)
         return next(same, contact)
+
+    def people(self, contact: ContactRecord) -> dict[ParticipantId, MemberRecord]:
+        """Both people, as members of their conversation."""
+        return both(contact, self.identity, own_name=self.own.name)
 
     def load(self, contact: ContactRecord) -> PairSession:
         """Build the session from the store; runs on the storage thread."""
