@@ -16,7 +16,6 @@ from base64 import urlsafe_b64decode
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
 from operator import ge
@@ -30,7 +29,6 @@ from engine.core.sds.vocabulary import (
     Holdings,
     LogEntry,
     SequenceRange,
-    history_entry,
 )
 
 
@@ -112,9 +110,8 @@ class LogIndex:
             self._tail = None
         else:
             order.append(row)
-            if tail is not None:  # Like ``history_entry``, without the call.
-                fields = message_id, entry.retrieval_hint, sender_id
-                tail.append(tuple.__new__(HistoryEntry, fields))
+            if tail is not None:
+                tail.append(HistoryEntry(message_id, entry.retrieval_hint, sender_id))
         return late
 
     def remove(self, message_id: MessageId) -> None:
@@ -152,7 +149,7 @@ class LogIndex:
         index = -1
         for entry in reversed(tail):  # Nearly always among the very newest.
             if entry.message_id == message_id:
-                tail[index] = history_entry(message_id, retrieval_hint, entry.sender_id)
+                tail[index] = HistoryEntry(message_id, retrieval_hint, entry.sender_id)
                 break
             index -= 1
         return True
@@ -365,7 +362,6 @@ class LogIndex:
         return nlargest(count, authors, key=lambda key: self._place(authors[key].newest))
 
 
-@lru_cache(maxsize=4_096)
 def head_of(message_id: MessageId) -> bytes:
     """The first 8 of the 16 bytes of which the id is the base64url."""
     return urlsafe_b64decode(message_id[:11] + "=")
@@ -377,4 +373,4 @@ def instance_of_twin(message_id: MessageId) -> InstanceId:
 
 
 def _dependency(table: LogTable, row: int) -> HistoryEntry:
-    return history_entry(table.ids[row], table.hints[row], table.senders[row])
+    return HistoryEntry(table.ids[row], table.hints[row], table.senders[row])
