@@ -90,18 +90,7 @@ class LogIndex:
         )
         row = self.rows[message_id] = table.append(entry)
         if author is not None:
-            noted = self._authors.get(author.instance_id)
-            if (
-                noted is None
-                or late
-                or self._recent
-                or noted.owner != sender_id
-                or author.sequence <= noted.held.lasts[-1]
-            ):
-                self._note_author(author, sender_id, row, late=late)
-            else:
-                noted.note(author.sequence, row)
-                noted.newest = row
+            self._note_author(author, sender_id, row, late=late)
             if entry.previous_id is not None:
                 before = AuthorSequence(author.instance_id, author.sequence - 1)
                 self.expected.setdefault(before, (entry.previous_id, message_id))
@@ -287,19 +276,6 @@ class LogIndex:
         author = self._authors.get(instance_id)
         row = author.row_of(sequence) if author else None
         return None if row is None else self._table.ids[row]
-
-    def continues(self, author: AuthorSequence, previous_id: MessageId | None) -> bool:
-        """Whether this continues a chain whose last message is here, the usual case."""
-        noted = self._authors.get(author.instance_id)
-        if noted is None or self.expected:
-            return False
-        last = author.sequence - 1
-        newest, table = noted.newest, self._table
-        return (
-            noted.held.lasts[-1] == last
-            and table.sequences[newest] == last
-            and table.ids[newest] == previous_id
-        )
 
     def neighbours(self, author: AuthorSequence) -> tuple[MessageId | None, MessageId | None]:
         """The messages with this number and with the one before it, if they are here."""

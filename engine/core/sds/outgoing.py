@@ -129,15 +129,7 @@ class OutgoingBuffer:
             again = replace(entry, state=state, next_send_ms=next_send_ms, accepted=accepted)
             self._put(again, step)
         else:
-            self.waiting[message_id] = OutgoingEntry(
-                message_id,
-                entry.raw,
-                state,
-                attempts,
-                entry.next_send_ms,
-                accepted,
-                entry.created_ms,
-            )
+            self.waiting[message_id] = replace(entry, accepted=accepted)
             step.writes.append(MarkAccepted(message_id))
         step.events.append(OutgoingChanged(message_id, state, accepted))
 

@@ -12,8 +12,7 @@ for too: that reveals a lost newest message.  ``review`` handles what a sender c
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import filterfalse
-from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import HolderSource, MessageId, ParticipantId, Position, UnixMs
@@ -49,8 +48,6 @@ from engine.core.sds.vocabulary import (
 Arrived: TypeAlias = MessageReceived | IncomingEntry
 """A message just received, or one that had to wait."""
 
-_id_of: Final = itemgetter(0)
-
 
 class Receiver:
     """Takes messages in and delivers them in causal order."""
@@ -70,7 +67,7 @@ class Receiver:
         ``bad_holdings``, ``bad_sequence``.
         """
         message = received.message
-        ids = [*map(_id_of, message.causal_history)]
+        ids = [entry.message_id for entry in message.causal_history]
         self._check(received, ids)
         own = message.sender_id == self._parts.participant_id
         # Ephemeral Messages: delivered at once, neither buffered nor logged.
@@ -348,10 +345,7 @@ class Receiver:
                 self._buffer(waiting_entry(entry, step.now_ms), unmet, step)
                 return
         # They are: Deliver Message, and whatever waited for it alone.
-        if message_id in parts.incoming.waiters:
-            self._deliver([entry], step)
-        else:
-            self._deliver_one(entry, step)
+        self._deliver([entry], step)
         # Its id enters the bloom filter.
         parts.remember_id(message_id)
 
@@ -492,7 +486,7 @@ class Receiver:
         # Into the log by Lamport timestamp; Resolve Conflicts: at equal ones by message_id.
         position = Position(lamport, message_id)
         previous_id = None
-        if author is not None and not parts.log.continues(author, entry.previous_id):
+        if author is not None:
             previous_id = self._chains.check(position, sender_id, author, entry.previous_id, step)
         logged = LogEntry(
             position, sender_id, entry.retrieval_hint, author, previous_id, len(entry.raw)

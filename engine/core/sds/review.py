@@ -14,7 +14,6 @@ not send the month again.
 """
 
 from itertools import islice
-from operator import itemgetter
 from typing import Final
 
 from engine.core.errors import RemoteProtocolError
@@ -27,7 +26,6 @@ from engine.core.sds.vocabulary import Claim, LogEntry, Message
 
 _CAUSAL: Final = HolderSource.CAUSAL
 _BLOOM: Final = HolderSource.BLOOM
-_id_of: Final = itemgetter(0)
 _PUT_OFF: Final = 1_024
 """The maximum number of members."""
 _LOOKED_AT: Final = 8
@@ -210,7 +208,8 @@ class AckReview:
 
     def _review_requests(self, message: Message, step: Step) -> None:
         parts = self._parts
-        parts.claims.asked(message.sender_id, map(_id_of, message.repair_request))
+        wanted_ids = [entry.message_id for entry in message.repair_request]
+        parts.claims.asked(message.sender_id, wanted_ids)
         for wanted in message.repair_request:
             entry = parts.log.get(wanted.message_id)
             if entry is None:
