@@ -35,12 +35,12 @@ from engine.core.sds.vocabulary import (
 class LogIndex:
     """Delivered messages by id, by position and by author."""
 
-    __slots__ = ("_authors", "_order", "_recent", "_table", "_tail", "_twins", "expected", "rows")
+    __slots__ = ("_authors", "_order", "_recent", "_rows", "_table", "_tail", "_twins", "expected")
 
     def __init__(self, entries: Iterable[LogEntry] = ()) -> None:
         self._table = LogTable.of(entries)
-        self.rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
-        """By id.  Other parts look messages up here, a dozen times per message."""
+        self._rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
+        """By id."""
         self._order = array("I", self._in_order())
         """Row numbers, ascending by position."""
         self._authors: dict[InstanceId, Author] = {}
@@ -56,23 +56,23 @@ class LogIndex:
         self._note_authors()
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self.rows
+        return message_id in self._rows
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._rows)
 
     def get(self, message_id: MessageId) -> LogEntry | None:
-        row = self.rows.get(message_id)
+        row = self._rows.get(message_id)
         return None if row is None else self._table[row]
 
     def sender_of(self, message_id: MessageId) -> ParticipantId | None:
         """Who sent a message; None if it is not in the log."""
-        row = self.rows.get(message_id)
+        row = self._rows.get(message_id)
         return None if row is None else self._table.senders[row]
 
     def size_of(self, message_id: MessageId) -> int:
         """The size of a message that is here."""
-        return self._table.sizes[self.rows[message_id]]
+        return self._table.sizes[self._rows[message_id]]
 
     def entries(self) -> Iterator[LogEntry]:
         """All entries, ascending by position; for snapshots and audits, never per message."""
@@ -88,7 +88,7 @@ class LogIndex:
             and lamport <= table.lamports[order[-1]]
             and (lamport, message_id) < self._place(order[-1])
         )
-        row = self.rows[message_id] = table.append(entry)
+        row = self._rows[message_id] = table.append(entry)
         if author is not None:
             self._note_author(author, sender_id, row, late=late)
             if entry.previous_id is not None:
@@ -105,7 +105,7 @@ class LogIndex:
 
     def remove(self, message_id: MessageId) -> None:
         """Remove a message.  Its row stays, but nothing refers to it."""
-        row = self.rows.pop(message_id)
+        row = self._rows.pop(message_id)
         del self._order[bisect_left(self._order, self._place(row), key=self._place)]
         self._tail = None
         self._recent = {}
@@ -129,7 +129,7 @@ class LogIndex:
 
     def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> bool:
         """Note how a message can be retrieved; True if that is news."""
-        row, hints, tail = self.rows[message_id], self._table.hints, self._tail
+        row, hints, tail = self._rows[message_id], self._table.hints, self._tail
         if hints[row] == retrieval_hint:
             return False
         hints[row] = retrieval_hint
@@ -261,7 +261,7 @@ class LogIndex:
                     author.newest = row
         for row, previous_id in table.previous.items():
             instance_id = table.instances[row]
-            if instance_id is not None and previous_id not in self.rows:
+            if instance_id is not None and previous_id not in self._rows:
                 before = AuthorSequence(instance_id, table.sequences[row] - 1)
                 self.expected.setdefault(before, (previous_id, table.ids[row]))
 

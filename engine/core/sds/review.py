@@ -51,7 +51,7 @@ class AckReview:
         is_news = True
         if claims or (verified and message.repair_request):
             is_news = self._is_news(message, step.now_ms)
-        if parts.holders.under_review or parts.outgoing.waiting:
+        if parts.holders or parts.outgoing:
             self._review_history(message, ids, step, verified=verified)
             if message.bloom_filter:
                 self._review_bloom(message, message.bloom_filter, step)
@@ -113,10 +113,10 @@ class AckReview:
         # An unverified sender gives no certain evidence; the protocol's own state follows all the
         # same.
         source, sender_id = _CAUSAL if verified else _BLOOM, message.sender_id
-        if parts.holders.under_review:
+        if parts.holders:
             for message_id in parts.holders.untold(sender_id, ids, certain=verified):
                 parts.evidence(message_id, sender_id, source, step)
-        if parts.outgoing.waiting:
+        if parts.outgoing:
             for message_id in parts.outgoing.among(ids):
                 parts.outgoing.acknowledge(message_id, step)
 
