@@ -31,13 +31,10 @@ class Author:
 
     def note(self, sequence: int, row: int) -> None:
         """Note the row of the message with this number.  Of two, the one noted first stays."""
-        rows, lasts = self._rows, self.held.lasts
+        rows = self._rows
         beyond = sequence - len(rows)
         if beyond == 0 and not self._apart:
             rows.append(row)
-            if lasts and lasts[-1] == sequence - 1:  # The next one, as nearly all are.
-                lasts[-1] = sequence
-                return
         elif self.row_of(sequence) is not None:
             return
         elif -len(rows) <= beyond < 0:

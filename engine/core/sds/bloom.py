@@ -9,11 +9,7 @@ A positive is never proof.  This module knows no channels or holders.
 """
 
 from collections.abc import Collection, Iterable
-from functools import lru_cache
-from itertools import repeat
 from typing import Final
-
-import mmh3
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import MessageId
@@ -25,14 +21,6 @@ JS_BITS: Final = 150_000
 BITS_PER_ID: Final = 14.4
 """m / n for an error of 0.001."""
 _SMALLEST_CAPACITY: Final = 16
-_ROUNDS: Final = range(HASHES)
-_BIT: Final = tuple(1 << bit for bit in range(8))
-_IN_WORD: Final = 56
-"""A big-endian word has its bytes in reverse: bit h of the array is bit h xor 56 of the number that
-the array forms, read little-endian."""
-_ONE_NUMBER: Final = 4_096
-"""Filters of up to this many bits, as in sealed channels, are one number: adding an id is one
-*or*."""
 
 
 def bits_of(length: int) -> int:
@@ -40,30 +28,15 @@ def bits_of(length: int) -> int:
     return JS_BITS if length == JS_BYTES else 8 * length
 
 
-@lru_cache(maxsize=1_024)
 def base_hashes(message_id: str) -> tuple[int, int]:
     """A and B before the reduction modulo m."""
-    other = message_id + " b"
-    if message_id.isascii():  # What ``js_hash`` does, without asking twice.
-        return abs(mmh3.hash(message_id)), abs(mmh3.hash(other))
-    return abs(js_hash(message_id)), abs(js_hash(other))
+    return abs(js_hash(message_id)), abs(js_hash(message_id + " b"))
 
 
 def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
     """The ten bit positions (A + i·B) mod m."""
     first, step = hashes[0] % bits, hashes[1] % bits
     return tuple((first + index * step) % bits for index in range(HASHES))
-
-
-@lru_cache(maxsize=256)
-def _mask(message_id: MessageId, bits: int) -> int:
-    """The ten bits as one number; cached, because a rollover asks again."""
-    first, second = base_hashes(message_id)
-    first, step = first % bits, second % bits
-    mask = 0
-    for at in range(first, first + HASHES * step, step) if step else (first,):
-        mask |= 1 << (at % bits ^ _IN_WORD)
-    return mask
 
 
 def false_positive_rate(filter_bytes: bytes) -> float:
@@ -94,14 +67,11 @@ class ReceivedBloom:
 
     def may_contain(self, hashes: tuple[int, int]) -> bool:
         """Whether the filter may contain the id with these ``base_hashes``."""
-        data, bits = self._data, self._bits
-        at, step = hashes[0] % bits, hashes[1] % bits
-        for _ in _ROUNDS:
-            if not data[(at >> 3) ^ 7] & _BIT[at & 7]:
+        first, step = hashes[0] % self._bits, hashes[1] % self._bits
+        for index in range(HASHES):  # Like ``positions``, but most ids fail the first bits.
+            at = (first + index * step) % self._bits
+            if not self._data[(at >> 3) ^ 7] & 1 << (at & 7):
                 return False
-            at += step
-            if at >= bits:
-                at -= bits
         return True
 
 
@@ -113,7 +83,7 @@ class BloomFilter:
     if there are fewer), which keeps the work per added id constant on average.
     """
 
-    __slots__ = ("_bits", "_data", "_number", "capacity", "count", "fixed", "room")
+    __slots__ = ("_bits", "_data", "capacity", "count", "fixed", "room")
 
     def __init__(self, *, capacity: int, fixed: bool) -> None:
         self.capacity = capacity
@@ -133,8 +103,7 @@ class BloomFilter:
         words = -int(-self.room * BITS_PER_ID // 64)
         size = JS_BYTES if self.fixed else 8 * words
         self._bits = bits_of(size)
-        self._number = 0
-        self._data = bytearray(size if self._bits > _ONE_NUMBER else 0)
+        self._data = bytearray(size)
         self.count = 0
         self.include(wanted)
 
@@ -152,27 +121,13 @@ class BloomFilter:
 
     def include(self, ids: Collection[MessageId]) -> None:
         """Include ids for which there is room."""
-        bits = self._bits
-        if bits <= _ONE_NUMBER:
-            number = self._number
-            for mask in map(_mask, ids, repeat(bits)):
-                number |= mask
-            self._number = number
-        else:
-            data = self._data
-            for first, second in map(base_hashes, ids):
-                at, step = first % bits, second % bits
-                for _ in _ROUNDS:  # Like ``positions``, without a tuple.
-                    data[(at >> 3) ^ 7] |= _BIT[at & 7]
-                    at += step
-                    if at >= bits:
-                        at -= bits
+        for message_id in ids:
+            for at in positions(base_hashes(message_id), self._bits):
+                self._data[(at >> 3) ^ 7] |= 1 << (at & 7)
         self.count += len(ids)
 
     def to_bytes(self) -> bytes:
         """As on the wire."""
-        if self._data:
-            return bytes(self._data)
-        return self._number.to_bytes(self._bits >> 3, "little")
+        return bytes(self._data)
 
     __bytes__ = to_bytes

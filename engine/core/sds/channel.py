@@ -263,7 +263,7 @@ class SdsChannel:
             raise LocalProtocolError("a content message needs content")
         if len(content) > parts.config.max_content_bytes:
             raise LocalProtocolError("the content is larger than any receiver accepts")
-        if len(parts.outgoing.waiting) >= parts.config.max_outgoing:
+        if len(parts.outgoing) >= parts.config.max_outgoing:
             raise LocalProtocolError("too many unacknowledged messages")
         lamport = self._next_lamport(step.now_ms)
         history = self._causal_history(step.now_ms)
@@ -285,7 +285,7 @@ class SdsChannel:
         parts.log.insert(logged)
         step.writes.append(AppendToLog(logged, raw))
         parts.remember_id(message_id)
-        if parts.holders.under_review:
+        if parts.holders:
             parts.holders.expire(parts.clock_ms(step.now_ms) - parts.config.review_holders_ms)
         parts.holders.track(message_id, lamport, author)
         parts.outgoing.add(message_id, raw, online=online, step=step)

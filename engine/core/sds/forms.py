@@ -29,9 +29,9 @@ class Forms:
         For messages logged before the start, the first bytes that arrive count.
         """
         parts = self._parts
-        if message_id in parts.incoming.waiting:
+        if message_id in parts.incoming:
             first = hash(parts.incoming.waiting[message_id].entry.raw)
-        elif message_id in parts.held.waiting:
+        elif message_id in parts.held:
             first = hash(parts.held.waiting[message_id].raw)
         else:
             first = self._newer.get(message_id) or self._older.get(message_id, 0)

@@ -85,8 +85,8 @@ class HoldersTable:
         self._others = members - {participant_id}
         self._maybe_room = max(MAYBE_HOLDERS, len(self._others))
         self._me = participant_id
-        self.under_review: dict[MessageId, _Own] = {}
-        """By id; other parts may only test whether a message is under review."""
+        self._under_review: dict[MessageId, _Own] = {}
+        """By id."""
         self._told: dict[ParticipantId, set[MessageId]] = {}
         """The messages under review that each member has given evidence of, certain or not."""
         self._sequences: dict[InstanceId, _Sequences] = {}
@@ -95,13 +95,13 @@ class HoldersTable:
             self._restored.setdefault(entry.message_id, []).append(entry)
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self.under_review
+        return message_id in self._under_review
 
     def __len__(self) -> int:
-        return len(self.under_review)
+        return len(self._under_review)
 
     def entries(self) -> Iterator[HolderEntry]:
-        return (entry for own in self.under_review.values() for entry in own.holders.values())
+        return (entry for own in self._under_review.values() for entry in own.holders.values())
 
     def restored_ids(self) -> Iterable[MessageId]:
         """Messages with saved holders, in no order; track them at start."""
@@ -111,13 +111,13 @@ class HoldersTable:
         self, message_id: MessageId, lamport_timestamp: int, author: AuthorSequence | None
     ) -> None:
         """Put one of our messages under review."""
-        if message_id in self.under_review:
+        if message_id in self._under_review:
             return
-        own = self.under_review[message_id] = _Own(lamport_timestamp, base_hashes(message_id))
+        own = self._under_review[message_id] = _Own(lamport_timestamp, base_hashes(message_id))
         if author is not None:
             sequences = self._sequences.get(author.instance_id)
             if sequences is None:
-                sequences = _Sequences(self.under_review)
+                sequences = _Sequences(self._under_review)
                 self._sequences[author.instance_id] = sequences
             sequences.add(author.sequence, message_id)
         if message_id in self._restored:
@@ -135,7 +135,7 @@ class HoldersTable:
         false_probability: float | None = None,
     ) -> HolderEntry | None:
         """Record evidence; returns the entry to save, None if it is no news."""
-        own = self.under_review.get(message_id)
+        own = self._under_review.get(message_id)
         if own is None or participant_id == self._me:
             return None
         known = own.holders.get(participant_id)
@@ -157,7 +157,7 @@ class HoldersTable:
         events: list[HeldByChanged] = []
         others = self._others
         for message_id in message_ids:
-            own = self.under_review.get(message_id)
+            own = self._under_review.get(message_id)
             if own is None:
                 continue
             certain: list[HolderEntry] = []
@@ -186,11 +186,11 @@ class HoldersTable:
         With their bloom hashes.
         """
         told = self._told.get(participant_id, ())
-        if len(told) == len(self.under_review):
+        if len(told) == len(self._under_review):
             return []  # The member has given evidence of all messages under review.
-        newest = islice(reversed(self.under_review), count)
+        newest = islice(reversed(self._under_review), count)
         wanted = [message_id for message_id in newest if message_id not in told]
-        return [(message_id, self.under_review[message_id].hashes) for message_id in wanted]
+        return [(message_id, self._under_review[message_id].hashes) for message_id in wanted]
 
     def untold(
         self, participant_id: ParticipantId, message_ids: Iterable[MessageId], *, certain: bool
@@ -199,7 +199,7 @@ class HoldersTable:
 
         ``certain``: by what it signed; otherwise only messages without evidence from it.
         """
-        under_review = self.under_review
+        under_review = self._under_review
         ours = [*filter(under_review.__contains__, message_ids)] if under_review else []
         if not ours:
             return ours
@@ -218,7 +218,7 @@ class HoldersTable:
 
     def untrack(self, message_id: MessageId) -> None:
         """Stop the review of a message that left the log."""
-        own = self.under_review.get(message_id)
+        own = self._under_review.get(message_id)
         if own is not None:
             self._close(message_id, own)
 
@@ -226,13 +226,13 @@ class HoldersTable:
         """Set who must hold a message before it is complete."""
         self._others = members - {self._me}
         self._maybe_room = max(MAYBE_HOLDERS, len(self._others))
-        for message_id, own in list(self.under_review.items()):
+        for message_id, own in list(self._under_review.items()):
             self._close_if_complete(message_id, own)
 
     def expire(self, before_lamport: int) -> None:
         """Stop reviewing what is too old, oldest first."""
-        while self.under_review:
-            message_id, own = next(iter(self.under_review.items()))
+        while self._under_review:
+            message_id, own = next(iter(self._under_review.items()))
             if own.lamport_timestamp >= before_lamport:
                 return
             self._close(message_id, own)
@@ -247,7 +247,7 @@ class HoldersTable:
         self._close(message_id, own)
 
     def _close(self, message_id: MessageId, own: _Own) -> None:
-        del self.under_review[message_id]
+        del self._under_review[message_id]
         for participant_id in own.holders:
             told = self._told[participant_id]
             told.discard(message_id)

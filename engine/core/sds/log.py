@@ -16,7 +16,6 @@ from base64 import urlsafe_b64decode
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
 from operator import ge
@@ -30,19 +29,18 @@ from engine.core.sds.vocabulary import (
     Holdings,
     LogEntry,
     SequenceRange,
-    history_entry,
 )
 
 
 class LogIndex:
     """Delivered messages by id, by position and by author."""
 
-    __slots__ = ("_authors", "_order", "_recent", "_table", "_tail", "_twins", "expected", "rows")
+    __slots__ = ("_authors", "_order", "_recent", "_rows", "_table", "_tail", "_twins", "expected")
 
     def __init__(self, entries: Iterable[LogEntry] = ()) -> None:
         self._table = LogTable.of(entries)
-        self.rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
-        """By id.  Other parts look messages up here, a dozen times per message."""
+        self._rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
+        """By id."""
         self._order = array("I", self._in_order())
         """Row numbers, ascending by position."""
         self._authors: dict[InstanceId, Author] = {}
@@ -58,23 +56,23 @@ class LogIndex:
         self._note_authors()
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self.rows
+        return message_id in self._rows
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._rows)
 
     def get(self, message_id: MessageId) -> LogEntry | None:
-        row = self.rows.get(message_id)
+        row = self._rows.get(message_id)
         return None if row is None else self._table[row]
 
     def sender_of(self, message_id: MessageId) -> ParticipantId | None:
         """Who sent a message; None if it is not in the log."""
-        row = self.rows.get(message_id)
+        row = self._rows.get(message_id)
         return None if row is None else self._table.senders[row]
 
     def size_of(self, message_id: MessageId) -> int:
         """The size of a message that is here."""
-        return self._table.sizes[self.rows[message_id]]
+        return self._table.sizes[self._rows[message_id]]
 
     def entries(self) -> Iterator[LogEntry]:
         """All entries, ascending by position; for snapshots and audits, never per message."""
@@ -90,20 +88,9 @@ class LogIndex:
             and lamport <= table.lamports[order[-1]]
             and (lamport, message_id) < self._place(order[-1])
         )
-        row = self.rows[message_id] = table.append(entry)
+        row = self._rows[message_id] = table.append(entry)
         if author is not None:
-            noted = self._authors.get(author.instance_id)
-            if (
-                noted is None
-                or late
-                or self._recent
-                or noted.owner != sender_id
-                or author.sequence <= noted.held.lasts[-1]
-            ):
-                self._note_author(author, sender_id, row, late=late)
-            else:
-                noted.note(author.sequence, row)
-                noted.newest = row
+            self._note_author(author, sender_id, row, late=late)
             if entry.previous_id is not None:
                 before = AuthorSequence(author.instance_id, author.sequence - 1)
                 self.expected.setdefault(before, (entry.previous_id, message_id))
@@ -112,14 +99,13 @@ class LogIndex:
             self._tail = None
         else:
             order.append(row)
-            if tail is not None:  # Like ``history_entry``, without the call.
-                fields = message_id, entry.retrieval_hint, sender_id
-                tail.append(tuple.__new__(HistoryEntry, fields))
+            if tail is not None:
+                tail.append(HistoryEntry(message_id, entry.retrieval_hint, sender_id))
         return late
 
     def remove(self, message_id: MessageId) -> None:
         """Remove a message.  Its row stays, but nothing refers to it."""
-        row = self.rows.pop(message_id)
+        row = self._rows.pop(message_id)
         del self._order[bisect_left(self._order, self._place(row), key=self._place)]
         self._tail = None
         self._recent = {}
@@ -143,7 +129,7 @@ class LogIndex:
 
     def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> bool:
         """Note how a message can be retrieved; True if that is news."""
-        row, hints, tail = self.rows[message_id], self._table.hints, self._tail
+        row, hints, tail = self._rows[message_id], self._table.hints, self._tail
         if hints[row] == retrieval_hint:
             return False
         hints[row] = retrieval_hint
@@ -152,7 +138,7 @@ class LogIndex:
         index = -1
         for entry in reversed(tail):  # Nearly always among the very newest.
             if entry.message_id == message_id:
-                tail[index] = history_entry(message_id, retrieval_hint, entry.sender_id)
+                tail[index] = HistoryEntry(message_id, retrieval_hint, entry.sender_id)
                 break
             index -= 1
         return True
@@ -275,7 +261,7 @@ class LogIndex:
                     author.newest = row
         for row, previous_id in table.previous.items():
             instance_id = table.instances[row]
-            if instance_id is not None and previous_id not in self.rows:
+            if instance_id is not None and previous_id not in self._rows:
                 before = AuthorSequence(instance_id, table.sequences[row] - 1)
                 self.expected.setdefault(before, (previous_id, table.ids[row]))
 
@@ -290,19 +276,6 @@ class LogIndex:
         author = self._authors.get(instance_id)
         row = author.row_of(sequence) if author else None
         return None if row is None else self._table.ids[row]
-
-    def continues(self, author: AuthorSequence, previous_id: MessageId | None) -> bool:
-        """Whether this continues a chain whose last message is here, the usual case."""
-        noted = self._authors.get(author.instance_id)
-        if noted is None or self.expected:
-            return False
-        last = author.sequence - 1
-        newest, table = noted.newest, self._table
-        return (
-            noted.held.lasts[-1] == last
-            and table.sequences[newest] == last
-            and table.ids[newest] == previous_id
-        )
 
     def neighbours(self, author: AuthorSequence) -> tuple[MessageId | None, MessageId | None]:
         """The messages with this number and with the one before it, if they are here."""
@@ -365,7 +338,6 @@ class LogIndex:
         return nlargest(count, authors, key=lambda key: self._place(authors[key].newest))
 
 
-@lru_cache(maxsize=4_096)
 def head_of(message_id: MessageId) -> bytes:
     """The first 8 of the 16 bytes of which the id is the base64url."""
     return urlsafe_b64decode(message_id[:11] + "=")
@@ -377,4 +349,4 @@ def instance_of_twin(message_id: MessageId) -> InstanceId:
 
 
 def _dependency(table: LogTable, row: int) -> HistoryEntry:
-    return history_entry(table.ids[row], table.hints[row], table.senders[row])
+    return HistoryEntry(table.ids[row], table.hints[row], table.senders[row])

@@ -45,8 +45,7 @@ class OutgoingBuffer:
     ) -> None:
         self._config = config
         self._random = random_unit
-        self.waiting: dict[MessageId, OutgoingEntry] = {}
-        """By id; other parts may only test whether a message waits."""
+        self._waiting: dict[MessageId, OutgoingEntry] = {}
         self.unhinted: dict[MessageId, tuple[int, int]] = {}
         """Messages that no one is known to hold even perhaps, with their bloom hashes."""
         self._due: list[tuple[UnixMs, MessageId]] = []
@@ -55,17 +54,17 @@ class OutgoingBuffer:
             self._keep(entry)
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self.waiting
+        return message_id in self._waiting
 
     def __len__(self) -> int:
-        return len(self.waiting)
+        return len(self._waiting)
 
     def entries(self) -> Iterator[OutgoingEntry]:
-        return iter(self.waiting.values())
+        return iter(self._waiting.values())
 
     def among(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those of these messages that are in the buffer."""
-        return [*filter(self.waiting.__contains__, message_ids)]
+        return [*filter(self._waiting.__contains__, message_ids)]
 
     def next_deadline(self) -> UnixMs | None:
         """When the sweep next has something to rebroadcast, if we are online."""
@@ -85,14 +84,14 @@ class OutgoingBuffer:
         entry = OutgoingEntry(
             message_id, raw, _UNACKNOWLEDGED, attempts, next_send_ms, accepted, now_ms
         )
-        self.waiting[message_id] = entry
+        self._waiting[message_id] = entry
         self.unhinted[message_id] = base_hashes(message_id)
         heappush(self._due, (next_send_ms, message_id))
         step.writes.append(PutOutgoing(entry))
 
     def acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Certain evidence: remove the message, so rebroadcasts end."""
-        entry = self.waiting.pop(message_id, None)
+        entry = self._waiting.pop(message_id, None)
         if entry is None:
             return
         self.unhinted.pop(message_id, None)
@@ -101,13 +100,13 @@ class OutgoingBuffer:
 
     def remove(self, message_id: MessageId, step: Step) -> None:
         """Remove a message that another one replaces."""
-        if self.waiting.pop(message_id, None) is not None:
+        if self._waiting.pop(message_id, None) is not None:
             self.unhinted.pop(message_id, None)
             step.writes.append(RemoveOutgoing(message_id))
 
     def possibly_acknowledge(self, message_id: MessageId, step: Step) -> None:
         """Uncertain evidence: rebroadcasts continue more slowly."""
-        entry = self.waiting.get(message_id)
+        entry = self._waiting.get(message_id)
         if entry is None or entry.state is _POSSIBLY_ACKNOWLEDGED:
             return
         state = _POSSIBLY_ACKNOWLEDGED
@@ -119,7 +118,7 @@ class OutgoingBuffer:
 
     def accept(self, message_id: MessageId, step: Step) -> None:
         """The network took a copy."""
-        entry = self.waiting.get(message_id)
+        entry = self._waiting.get(message_id)
         if entry is None or entry.accepted:
             return
         state, attempts, accepted = entry.state, entry.attempts, True
@@ -129,21 +128,13 @@ class OutgoingBuffer:
             again = replace(entry, state=state, next_send_ms=next_send_ms, accepted=accepted)
             self._put(again, step)
         else:
-            self.waiting[message_id] = OutgoingEntry(
-                message_id,
-                entry.raw,
-                state,
-                attempts,
-                entry.next_send_ms,
-                accepted,
-                entry.created_ms,
-            )
+            self._waiting[message_id] = replace(entry, accepted=accepted)
             step.writes.append(MarkAccepted(message_id))
         step.events.append(OutgoingChanged(message_id, state, accepted))
 
     def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:
         """The user wants the message sent again now; its attempts start over."""
-        entry = self.waiting[message_id]
+        entry = self._waiting[message_id]
         failed = entry.state is _FAILED
         state = _UNACKNOWLEDGED if failed else entry.state
         entry = replace(entry, state=state, attempts=0, next_send_ms=step.now_ms)
@@ -158,7 +149,7 @@ class OutgoingBuffer:
         """The clock was set back: nothing waits longer than if it had been sent just now."""
         config = self._config
         self._gate_ms = min(self._gate_ms, UnixMs(now_ms + config.online_jitter_ms))
-        for entry in list(self.waiting.values()):
+        for entry in list(self._waiting.values()):
             period_ms = self._mean_period_ms(entry.state, entry.attempts)
             latest_ms = UnixMs(now_ms + int(period_ms * (1 + config.resend_jitter)))
             if entry.next_send_ms > latest_ms:
@@ -174,7 +165,7 @@ class OutgoingBuffer:
             deadline_ms = self.next_deadline()
             if deadline_ms is None or deadline_ms > step.now_ms:
                 return
-            entry = self.waiting[self._due[0][1]]
+            entry = self._waiting[self._due[0][1]]
             if not entry.accepted and entry.attempts >= self._config.fail_after_attempts:
                 entry = replace(entry, state=_FAILED)
                 self._put(entry, step)
@@ -214,8 +205,8 @@ class OutgoingBuffer:
 
     def _keep(self, entry: OutgoingEntry) -> None:
         message_id, state, next_send_ms = entry.message_id, entry.state, entry.next_send_ms
-        known = self.waiting.get(message_id)
-        self.waiting[message_id] = entry
+        known = self._waiting.get(message_id)
+        self._waiting[message_id] = entry
         if state is _POSSIBLY_ACKNOWLEDGED:
             self.unhinted.pop(message_id, None)
         elif message_id not in self.unhinted:
@@ -226,7 +217,7 @@ class OutgoingBuffer:
             heappush(self._due, (next_send_ms, message_id))
 
     def _is_current(self, due: tuple[UnixMs, MessageId]) -> bool:
-        entry = self.waiting.get(due[1])
+        entry = self._waiting.get(due[1])
         return entry is not None and entry.next_send_ms == due[0] and entry.state is not _FAILED
 
     @staticmethod

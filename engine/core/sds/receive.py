@@ -11,9 +11,7 @@ for too: that reveals a lost newest message.  ``review`` handles what a sender c
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import filterfalse
-from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import HolderSource, MessageId, ParticipantId, Position, UnixMs
@@ -49,8 +47,6 @@ from engine.core.sds.vocabulary import (
 Arrived: TypeAlias = MessageReceived | IncomingEntry
 """A message just received, or one that had to wait."""
 
-_id_of: Final = itemgetter(0)
-
 
 class Receiver:
     """Takes messages in and delivers them in causal order."""
@@ -70,7 +66,7 @@ class Receiver:
         ``bad_holdings``, ``bad_sequence``.
         """
         message = received.message
-        ids = [*map(_id_of, message.causal_history)]
+        ids = [entry.message_id for entry in message.causal_history]
         self._check(received, ids)
         own = message.sender_id == self._parts.participant_id
         # Ephemeral Messages: delivered at once, neither buffered nor logged.
@@ -218,9 +214,9 @@ class Receiver:
         if logged is not None:
             lamport = logged.position.lamport_timestamp
             return logged.sender_id, lamport, message_id in parts.replacing
-        if message_id in parts.incoming.waiting:
+        if message_id in parts.incoming:
             entry = parts.incoming.waiting[message_id].entry
-        elif message_id in parts.held.waiting:
+        elif message_id in parts.held:
             entry = parts.held.waiting[message_id]
         else:
             return None
@@ -229,7 +225,7 @@ class Receiver:
 
     def _drop(self, message_id: MessageId, by: MessageId, step: Step) -> None:
         parts = self._parts
-        if message_id in parts.log.rows:
+        if message_id in parts.log:
             parts.log.remove(message_id)
             parts.outgoing.remove(message_id, step)
             parts.holders.untrack(message_id)
@@ -238,7 +234,7 @@ class Receiver:
             step.events.append(MessageReplaced(message_id=message_id, by=by))
             return
         step.writes.append(RemoveIncoming(message_id=message_id))
-        if message_id in parts.incoming.waiting:
+        if message_id in parts.incoming:
             if parts.incoming.remove(message_id).shown:
                 step.events.append(MessageReplaced(message_id=message_id, by=by))
             step.gap_changed = True
@@ -298,7 +294,7 @@ class Receiver:
         else:
             parts.answers.heard(message_id, step.now_ms)
         if known:
-            if message_id in parts.log.rows:
+            if message_id in parts.log:
                 self._receive_duplicate(received, step)
             return
         self._take_new(received, ids, step)
@@ -341,17 +337,14 @@ class Receiver:
         """Deliver a message that is new to us, or let it wait."""
         parts, message_id = self._parts, entry.message.message_id
         # Are all dependencies met?  If not, it goes into the incoming buffer.
-        lacking = [*filterfalse(parts.log.rows.__contains__, ids)]
+        lacking = [item for item in ids if item not in parts.log]
         if lacking:
             unmet = self._unmet(entry.message, lacking)
             if unmet:
                 self._buffer(waiting_entry(entry, step.now_ms), unmet, step)
                 return
         # They are: Deliver Message, and whatever waited for it alone.
-        if message_id in parts.incoming.waiters:
-            self._deliver([entry], step)
-        else:
-            self._deliver_one(entry, step)
+        self._deliver([entry], step)
         # Its id enters the bloom filter.
         parts.remember_id(message_id)
 
@@ -363,7 +356,7 @@ class Receiver:
             unmet.difference_update(
                 item.message_id for item in message.causal_history if parts.is_replaced(item)
             )
-        for message_id in [*filter(parts.held.waiting.__contains__, unmet)]:
+        for message_id in [item for item in unmet if item in parts.held]:
             # No one who delivered it would continue from an earlier time, so it is no dependency.
             if _lamport(parts.held.waiting[message_id].message) >= _lamport(message):
                 unmet.discard(message_id)
@@ -492,7 +485,7 @@ class Receiver:
         # Into the log by Lamport timestamp; Resolve Conflicts: at equal ones by message_id.
         position = Position(lamport, message_id)
         previous_id = None
-        if author is not None and not parts.log.continues(author, entry.previous_id):
+        if author is not None:
             previous_id = self._chains.check(position, sender_id, author, entry.previous_id, step)
         logged = LogEntry(
             position, sender_id, entry.retrieval_hint, author, previous_id, len(entry.raw)

@@ -14,7 +14,6 @@ not send the month again.
 """
 
 from itertools import islice
-from operator import itemgetter
 from typing import Final
 
 from engine.core.errors import RemoteProtocolError
@@ -27,7 +26,6 @@ from engine.core.sds.vocabulary import Claim, LogEntry, Message
 
 _CAUSAL: Final = HolderSource.CAUSAL
 _BLOOM: Final = HolderSource.BLOOM
-_id_of: Final = itemgetter(0)
 _PUT_OFF: Final = 1_024
 """The maximum number of members."""
 _LOOKED_AT: Final = 8
@@ -53,7 +51,7 @@ class AckReview:
         is_news = True
         if claims or (verified and message.repair_request):
             is_news = self._is_news(message, step.now_ms)
-        if parts.holders.under_review or parts.outgoing.waiting:
+        if parts.holders or parts.outgoing:
             self._review_history(message, ids, step, verified=verified)
             if message.bloom_filter:
                 self._review_bloom(message, message.bloom_filter, step)
@@ -115,10 +113,10 @@ class AckReview:
         # An unverified sender gives no certain evidence; the protocol's own state follows all the
         # same.
         source, sender_id = _CAUSAL if verified else _BLOOM, message.sender_id
-        if parts.holders.under_review:
+        if parts.holders:
             for message_id in parts.holders.untold(sender_id, ids, certain=verified):
                 parts.evidence(message_id, sender_id, source, step)
-        if parts.outgoing.waiting:
+        if parts.outgoing:
             for message_id in parts.outgoing.among(ids):
                 parts.outgoing.acknowledge(message_id, step)
 
@@ -210,7 +208,8 @@ class AckReview:
 
     def _review_requests(self, message: Message, step: Step) -> None:
         parts = self._parts
-        parts.claims.asked(message.sender_id, map(_id_of, message.repair_request))
+        wanted_ids = [entry.message_id for entry in message.repair_request]
+        parts.claims.asked(message.sender_id, wanted_ids)
         for wanted in message.repair_request:
             entry = parts.log.get(wanted.message_id)
             if entry is None:

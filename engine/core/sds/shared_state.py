@@ -3,10 +3,6 @@
 This is the whole participant state of the specification.  The steps (sending, receiving, reviewing,
 sweeping) are elsewhere.  This module keeps the parts consistent: the filter follows the log, and
 changes of holders and gap become one event each at the end of a step.
-
-Look-ups dominate the cost of a message, and a method around a look-up triples it.  So a part
-exposes its table by id where every message needs it (``log.rows``, ``incoming.waiting``,
-``held.waiting``, ``holders.under_review``, ``outgoing.waiting``); only the part itself changes it.
 """
 
 from collections import deque
@@ -165,18 +161,12 @@ class SharedState:
 
     def knows(self, message_id: MessageId) -> bool:
         """Whether a message is here: in the local log, waiting, or held aside."""
-        return (
-            message_id in self.log.rows
-            or message_id in self.incoming.waiting
-            or message_id in self.held.waiting
-        )
+        return message_id in self.log or message_id in self.incoming or message_id in self.held
 
     def is_met(self, entry: HistoryEntry) -> bool:
         """Whether a dependency is in the local log, given up, or replaced by its sender."""
         message_id = entry.message_id
-        return (
-            message_id in self.log.rows or self.is_given_up(message_id) or self.is_replaced(entry)
-        )
+        return message_id in self.log or self.is_given_up(message_id) or self.is_replaced(entry)
 
     def is_given_up(self, message_id: MessageId) -> bool:
         """Whether it is lost or set aside: nothing waits for it, but it may still come."""

@@ -46,13 +46,6 @@ class HistoryEntry(NamedTuple):
     sender_id: ParticipantId | None = None
 
 
-def history_entry(
-    message_id: MessageId, retrieval_hint: bytes | None, sender_id: ParticipantId | None
-) -> HistoryEntry:
-    """A faster constructor: a named tuple's own goes through an intermediate function."""
-    return tuple.__new__(HistoryEntry, (message_id, retrieval_hint, sender_id))
-
-
 class Message(Struct, frozen=True):
     """An SDS message as on the wire.
 

@@ -253,7 +253,7 @@ SHORT_ENTRY = st.tuples(
 def test_an_entry_is_read_as_by_protocol_buffers(
     entry: HistoryEntry, at: int, patch: bytes, cut: int
 ) -> None:
-    """Entries of the usual shape are read by hand; nothing else may look as if it were usual."""
+    """Each by itself, as bytes of the frame around it."""
     whole = sds_pb2.HistoryEntry(
         message_id=entry.message_id, retrieval_hint=entry.retrieval_hint, sender_id=entry.sender_id
     )
