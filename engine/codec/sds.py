@@ -29,6 +29,8 @@ MAX_REPAIR_REQUESTS: Final = 64
 MAX_ID_BYTES: Final = 128
 MAX_HINT_BYTES: Final = 64
 REMEMBERED_ENTRIES: Final = 4_096
+_REMEMBERED_BYTES: Final = 512
+"""An entry with unknown fields may be nearly as long as a message; such are not remembered."""
 
 _LAST_UINT64: Final = 2**64 - 1
 
@@ -78,9 +80,9 @@ def decode_message(data: bytes) -> Message:
         MessageId(wire.message_id),
         ChannelId(wire.channel_id),
         lamport_timestamp,
-        tuple(map(_decode_entry, history)),
+        tuple(map(_entry_of, history)),
         wire.bloom_filter if wire.HasField("bloom_filter") else None,
-        tuple(map(_decode_entry, requests)),
+        tuple(map(_entry_of, requests)),
         content,
     )
 
@@ -92,7 +94,15 @@ def _encode_entry(entry: HistoryEntry) -> bytes:
     ).SerializeToString(deterministic=True)
 
 
+def _entry_of(data: bytes) -> HistoryEntry:
+    return _remembered_entry(data) if len(data) <= _REMEMBERED_BYTES else _decode_entry(data)
+
+
 @lru_cache(maxsize=REMEMBERED_ENTRIES)
+def _remembered_entry(data: bytes) -> HistoryEntry:
+    return _decode_entry(data)
+
+
 def _decode_entry(data: bytes) -> HistoryEntry:
     try:
         wire = sds_pb2.HistoryEntry.FromString(data)

@@ -93,6 +93,14 @@ class AppProcess:
             if wanted(line):
                 return line
 
+    def until_killed(self, *, within_s: float) -> list[Line]:
+        """What it says until it is killed after so long."""
+        killer = threading.Timer(within_s, self._process.kill)
+        killer.start()
+        self._process.wait()
+        killer.join()
+        return self.kill()
+
     def kill(self) -> list[Line]:
         """``kill -9``; returns everything that it had said before it died."""
         self._process.kill()

@@ -1,7 +1,6 @@
 """A long conversation, killed again and again while its log is read at the start."""
 
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,8 +24,8 @@ def test_killed_a_hundred_times_while_its_log_is_read_nothing_is_lost_or_doubled
     ines = start_app("Ines")
     for number in range(KILLS):
         ines.tell(do="say", group=group, text=f"said at start {number}")
-        time.sleep(LOADED_AFTER_S * rng.random() ** 2)
-        saved += [line["text"] for line in ines.kill() if line.get("answer") == "saved"]
+        said = ines.until_killed(within_s=LOADED_AFTER_S * rng.random() ** 2)
+        saved += [line["text"] for line in said if line.get("answer") == "saved"]
         ines.start()
     assert 0 < len(saved) < KILLS, "killed before as well as after it was saved"
     texts = ines.ask("log", do="log", group=group)["texts"]
