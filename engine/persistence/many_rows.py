@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 MANY: Final = 32
 
 Value: TypeAlias = int | float | str | bytes | None
-_Id = TypeVar("_Id", bound=str)
+_Id = TypeVar("_Id", bound=str | bytes)
 
 
 def with_ids(sql: str) -> Mapping[int, str]:
