@@ -75,7 +75,8 @@ _HOLDERS_OF: Final = with_ids(
 SELECT message_id, participant_id, source, since_ms, false_probability
 FROM holder CROSS JOIN participant USING (participant_key)
 WHERE holder.conversation_key = ? AND message_id IN
-    """
+    """,
+    order="ORDER BY place",
 )
 _LOG: Final = """
 SELECT lamport_timestamp, message_id, participant_id, retrieval_hint, instance_id, sequence,
