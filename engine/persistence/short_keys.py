@@ -14,11 +14,16 @@ from engine.core.ids import InstanceId, ParticipantId
 _FIND_PARTICIPANT: Final = (
     "SELECT participant_key FROM participant WHERE conversation_key = ? AND participant_id = ?"
 )
-_ADD_PARTICIPANT: Final = "INSERT INTO participant (conversation_key, participant_id) VALUES (?, ?)"
+_ADD_PARTICIPANT: Final = (
+    "INSERT INTO participant (conversation_key, participant_id) VALUES (?, ?) "
+    "RETURNING participant_key"
+)
 _FIND_INSTANCE: Final = (
     "SELECT instance_key FROM instance WHERE conversation_key = ? AND instance_id = ?"
 )
-_ADD_INSTANCE: Final = "INSERT INTO instance (conversation_key, instance_id) VALUES (?, ?)"
+_ADD_INSTANCE: Final = (
+    "INSERT INTO instance (conversation_key, instance_id) VALUES (?, ?) RETURNING instance_key"
+)
 
 _Named = TypeVar("_Named", ParticipantId, InstanceId)
 
@@ -48,10 +53,8 @@ def _keys(
     for each in named:
         if each in keys:
             continue
-        row: tuple[int] | None = connection.execute(find, (conversation, each)).fetchone()
-        if row is None:
-            added = connection.execute(add, (conversation, each)).lastrowid
-            assert added is not None  # noqa: S101 - of an INSERT
-            row = (added,)
-        keys[each] = row[0]
+        rows: list[tuple[int]] = connection.execute(find, (conversation, each)).fetchall()
+        if not rows:
+            rows = connection.execute(add, (conversation, each)).fetchall()
+        ((keys[each],),) = rows
     return keys

@@ -7,14 +7,19 @@ first within one Lamport timestamp, as SQLite sorts them; ``stored_order`` sorts
 """
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from engine.core.ids import MessageId, Position
 from engine.core.packed_ids import pack_id, unpack_id
 
 StoredId: TypeAlias = bytes | str
 
+_REMEMBERED: Final = 4_096
+"""Ids.  One that is written has half a dozen columns, and the same pages are read again."""
 
+
+@lru_cache(_REMEMBERED)
 def stored_id(message_id: MessageId) -> StoredId:
     """The value of a column."""
     packed = pack_id(message_id)
@@ -25,6 +30,7 @@ def stored_ids(message_ids: Iterable[MessageId]) -> list[StoredId]:
     return [stored_id(message_id) for message_id in message_ids]
 
 
+@lru_cache(_REMEMBERED)
 def message_id_of(stored: StoredId) -> MessageId:
     """The id that a column holds."""
     return unpack_id(stored) if isinstance(stored, bytes) else MessageId(stored)
