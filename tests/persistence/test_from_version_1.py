@@ -147,6 +147,9 @@ def test_everything_is_carried_over(database_path: Path, key: bytes) -> None:
     finish(store)
     assert everything(store) == everything(as_it_was())
     store.close()
+    again = SqliteProfileStore.open(database_path, key)
+    assert everything(again) == everything(as_it_was())
+    again.close()
 
 
 def test_the_tables_are_those_of_a_new_database(
